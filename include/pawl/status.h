@@ -1,0 +1,65 @@
+/* status.h: how every Pawl function says what happened.
+ *
+ * A function that can fail returns an int: PAWL_OK (0) or one of the negative codes below. A code is
+ * enough to act on; the words for a human are in a pawl_error that the caller owns and passes in, or
+ * passes as NULL if it does not want them. Outputs named ret_ are untouched when a function fails.
+ *
+ * Pawl never prints, never logs on its own, and never ends its host process because of what the world
+ * or a caller did wrong. */
+#ifndef PAWL_STATUS_H
+#define PAWL_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(PAWL_BUILDING)
+#define PAWL_API __attribute__((visibility("default")))
+#else
+#define PAWL_API
+#endif
+
+/* The one table: name, code, what it means. Codes are part of the ABI: they are never renumbered. */
+#define PAWL_STATUS_TABLE(X)                                                                                   \
+    X(EINVAL, -1, "an argument is not valid")                                                                  \
+    X(EMISUSE, -2, "the call is not allowed in this state")                                                    \
+    X(ENOMEM, -3, "out of memory")                                                                             \
+    X(EBUSY, -4, "a queue is full or the object is not ready; try again")                                      \
+    X(ECLOSED, -5, "closed")                                                                                   \
+    X(ETIMEOUT, -6, "timed out")                                                                               \
+    X(ENOTFOUND, -7, "not found")                                                                              \
+    X(EEXISTS, -8, "exists already")                                                                           \
+    X(ETOOBIG, -9, "larger than its limit")                                                                    \
+    X(EFENCED, -10, "another writer owns it, or the expected offset is not the next; nothing was written")     \
+    X(EUNKNOWN, -11, "the outcome is not known; claim and read again")                                         \
+    X(EIO, -12, "an input or output error; nothing was written")                                               \
+    X(EFULL, -13, "no space left; nothing was written")                                                        \
+    X(ECORRUPT, -14, "stored bytes are not what was written")                                                  \
+    X(EFORMAT, -15, "not made by Pawl")                                                                        \
+    X(EVERSION, -16, "made by a newer version of Pawl")                                                        \
+    X(ELOCKED, -17, "another process has it open for writing")                                                 \
+    X(EACCES, -18, "permission denied")                                                                        \
+    X(EREADONLY, -19, "read-only")
+
+enum pawl_status {
+    PAWL_OK = 0,
+#define X(name, code, text) PAWL_##name = (code),
+    PAWL_STATUS_TABLE(X)
+#undef X
+};
+
+/* What went wrong, in words: always terminated, cut with "..." where it would not fit. */
+typedef struct pawl_error {
+    int code;
+    char text[508];
+} pawl_error;
+
+/* The code's name ("PAWL_EFULL"), and its meaning from the table. Never NULL, for any int.
+ * Both point to constants. Any thread. */
+PAWL_API const char *pawl_status_name(int status);
+PAWL_API const char *pawl_status_text(int status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,91 @@
+#include "port/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static const char *const kind_names[] = {
+    [PAWL_STREAM_RAW] = "raw",
+    [PAWL_STREAM_PLOG] = "plog",
+    [PAWL_STREAM_OPLOG] = "oplog",
+    [PAWL_STREAM_GROUP0] = "group0",
+};
+
+#define KINDS (sizeof kind_names / sizeof kind_names[0])
+
+bool pawl_stream_valid(pawl_stream s)
+{
+    switch (s.kind) {
+    case PAWL_STREAM_RAW:
+    case PAWL_STREAM_PLOG: return s.lane == 0 && s.generation == 0;
+    case PAWL_STREAM_OPLOG: return true;
+    case PAWL_STREAM_GROUP0: return s.partition == 0 && s.lane == 0 && s.generation == 0;
+    default: return false;
+    }
+}
+
+void pawl_stream_format(pawl_stream s, char *text)
+{
+    if (!pawl_stream_valid(s))
+        snprintf(text, PAWL_STREAM_TEXT_MAX, "?%u/%u/%u.%" PRIu32, s.kind, s.partition, s.lane, s.generation);
+    else if (s.kind == PAWL_STREAM_GROUP0)
+        snprintf(text, PAWL_STREAM_TEXT_MAX, "group0");
+    else if (s.kind == PAWL_STREAM_OPLOG)
+        snprintf(text, PAWL_STREAM_TEXT_MAX, "oplog/%u/%u.%" PRIu32, s.partition, s.lane, s.generation);
+    else
+        snprintf(text, PAWL_STREAM_TEXT_MAX, "%s/%u", kind_names[s.kind], s.partition);
+}
+
+/* Decimal digits without a leading zero, no larger than max; moves *text behind them. */
+static bool parse_number(const char **text, uint64_t max, uint64_t *ret)
+{
+    const char *p = *text;
+    if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
+        return false;
+    uint64_t v = 0;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        v = v * 10 + (uint64_t)(*p - '0');
+        if (v > max)
+            return false;
+    }
+    *text = p;
+    *ret = v;
+    return true;
+}
+
+static bool parse_char(const char **text, char c)
+{
+    if (**text != c)
+        return false;
+    (*text)++;
+    return true;
+}
+
+int pawl_stream_parse(const char *text, pawl_stream *ret_stream, pawl_error *error)
+{
+    const char *slash = strchr(text, '/');
+    size_t length = slash ? (size_t)(slash - text) : strlen(text);
+    pawl_stream s = {0};
+    for (uint8_t k = 1; k < KINDS; k++)
+        if (strlen(kind_names[k]) == length && memcmp(kind_names[k], text, length) == 0)
+            s.kind = k;
+    const char *p = text + length;
+    uint64_t partition = 0, lane = 0, generation = 0;
+    bool ok = s.kind != 0;
+    if (ok && s.kind != PAWL_STREAM_GROUP0)
+        ok = parse_char(&p, '/') && parse_number(&p, UINT16_MAX, &partition);
+    if (ok && s.kind == PAWL_STREAM_OPLOG)
+        ok = parse_char(&p, '/') && parse_number(&p, UINT16_MAX, &lane) && parse_char(&p, '.')
+             && parse_number(&p, UINT32_MAX, &generation);
+    if (!ok || *p != '\0')
+        return error_set(error, PAWL_EINVAL,
+                         "'%s' is not a stream: expected raw/N, plog/N, oplog/N/LANE.GENERATION or group0",
+                         text);
+    s.partition = (uint16_t)partition;
+    s.lane = (uint16_t)lane;
+    s.generation = (uint32_t)generation;
+    *ret_stream = s;
+    return PAWL_OK;
+}
