@@ -1,0 +1,73 @@
+#include "base/latch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+
+enum { UNSET, WAITED, SET };
+
+static uint64_t boot_now_ns(void)
+{
+    struct timespec t;
+    int failed = clock_gettime(CLOCK_BOOTTIME, &t);
+    assert(!failed);
+    return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* True if it is set; otherwise it is WAITED from here on, and the setter knows that it must wake. */
+static bool set_or_waited(struct latch *latch)
+{
+    uint32_t state = UNSET;
+    if (atomic_compare_exchange_strong_explicit(&latch->state, &state, WAITED, memory_order_acquire,
+                                                memory_order_acquire))
+        return false;
+    return state == SET;
+}
+
+/* Returns for any reason or none: the caller looks again. That the state is still WAITED is checked by the
+ * kernel, under its own lock, so a set in between is not slept through. */
+static void sleep_while_waited(struct latch *latch, const struct timespec *timeout)
+{
+    long result = syscall(SYS_futex, &latch->state, FUTEX_WAIT_PRIVATE, WAITED, timeout, NULL, 0);
+    assert(result == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT);
+}
+
+void latch_init(struct latch *latch)
+{
+    atomic_init(&latch->state, UNSET);
+}
+
+void latch_set(struct latch *latch)
+{
+    uint32_t before = atomic_exchange_explicit(&latch->state, SET, memory_order_release);
+    /* From here on the latch may be gone. */
+    assert(before != SET);
+    if (before == WAITED)
+        syscall(SYS_futex, latch, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void latch_wait(struct latch *latch)
+{
+    while (!set_or_waited(latch))
+        sleep_while_waited(latch, NULL);
+}
+
+int latch_wait_until(struct latch *latch, pawl_instant deadline)
+{
+    while (!set_or_waited(latch)) {
+        uint64_t now = boot_now_ns();
+        if (now >= deadline.ns)
+            return PAWL_ETIMEOUT;
+        uint64_t left = deadline.ns - now;
+        struct timespec timeout = {.tv_sec = (time_t)(left / NS_PER_SECOND),
+                                   .tv_nsec = (long)(left % NS_PER_SECOND)};
+        sleep_while_waited(latch, &timeout);
+    }
+    return PAWL_OK;
+}
