@@ -92,7 +92,7 @@ static __attribute__((noinline)) uint64_t ask(struct desk *desk, uint64_t questi
 
 TEST(a_request_on_the_stack_is_answered_and_its_frame_may_die)
 {
-    struct desk desk = {0};
+    struct desk desk = {.slow = false};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, answer, &desk), 0);
     uint64_t wrong = 0;
@@ -106,7 +106,7 @@ TEST(a_request_on_the_stack_is_answered_and_its_frame_may_die)
 
 TEST(nothing_is_written_to_a_latch_after_it_was_seen_set)
 {
-    struct desk desk = {0};
+    struct desk desk = {.slow = false};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, answer, &desk), 0);
     uint64_t wrong = 0;
