@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* vsnprintf that shows a cut. */
-static void format_text(char *text, size_t size, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t size, const char *format,
+                                                              va_list args)
 {
     int need = vsnprintf(text, size, format, args);
     if (need < 0)
