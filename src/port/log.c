@@ -68,9 +68,9 @@ int pawl_stream_parse(const char *text, pawl_stream *ret_stream, pawl_error *err
     const char *slash = strchr(text, '/');
     size_t length = slash ? (size_t)(slash - text) : strlen(text);
     pawl_stream s = {0};
-    for (uint8_t k = 1; k < KINDS; k++)
+    for (size_t k = 1; k < KINDS; k++)
         if (strlen(kind_names[k]) == length && memcmp(kind_names[k], text, length) == 0)
-            s.kind = k;
+            s.kind = (uint8_t)k;
     const char *p = text + length;
     uint64_t partition = 0, lane = 0, generation = 0;
     bool ok = s.kind != 0;

@@ -1,0 +1,43 @@
+# Short names for the tools; each works from a clean clone. Meson does the building.
+#
+#   make run                   install, build, show            make check               everything that must hold
+#   make bench                 all benches                     make bench-log           one of them
+#       JSON=FILE                  and write the answers there     OPTIONS='--quick'        and pass options
+#   make fuzz                  look for breaking inputs,       FUZZ_SECONDS=60          so long each
+#   make soak                  the suites that take long       make format, make lint   as they say
+
+.PHONY: run check bench fuzz soak format lint clean
+
+run:
+	./run
+
+check:
+	./check
+
+bench:
+	tools/install build
+	tools/bench $(if $(JSON),--json $(JSON)) $(OPTIONS)
+
+bench-%:
+	tools/install build
+	tools/bench $* $(if $(JSON),--json $(JSON)) $(OPTIONS)
+
+fuzz:
+	tools/install build test
+	tools/fuzz
+
+soak:
+	tools/install build test
+	tools/build gcc
+	tools/run-tests gcc --suite soak --timeout-multiplier 0
+
+format:
+	tools/install lint
+	tools/format
+
+lint:
+	tools/install build test lint
+	tools/lint
+
+clean:
+	rm -rf build

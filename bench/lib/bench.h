@@ -1,0 +1,56 @@
+/* bench.h: the frame of a bench program.
+ *
+ * A bench is a list of questions, each answered by measuring ours and a peer on the same machine in the same
+ * run:
+ *
+ *     static double ours(const struct bench_round *round) { ... return bench_per_second(count, began); }
+ *
+ *     static const struct bench_question questions[] = {
+ *         {.question = "durable appends of 200 bytes, one at a time", .unit = "op/s",
+ *          .better = BENCH_MORE, .goal = 1.0, .ours = ours, .peer = sqlite},
+ *     };
+ *     int main(int argc, char **argv) { return bench_main(argc, argv, questions, 1); }
+ *
+ * Rounds of the two alternate, so that what else the machine does hits both; their medians are compared.
+ * Options:
+ * --rounds N (5), --quick, --only TEXT, --dir DIR (else TMPDIR, else the current directory: a disk, not a
+ * tmpfs, is what durability is measured on), --json FILE. */
+#ifndef BENCH_LIB_BENCH_H
+#define BENCH_LIB_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BENCH_ROUNDS_MAX 101
+
+struct bench_round {
+    const char *dir; /* empty, made for this round, removed after it */
+    bool quick;      /* a look is enough: do a tenth of the work */
+    void *arg;       /* the question's */
+};
+
+/* One measurement, in the question's unit. What is not a positive number says that it failed, after the
+ * function printed why; the bench ends then. */
+typedef double (*bench_measure)(const struct bench_round *round);
+
+enum bench_better { BENCH_MORE, BENCH_LESS };
+
+struct bench_question {
+    const char *question;
+    const char *unit; /* "op/s", "ns/op", "MB/s" */
+    enum bench_better better;
+    double goal; /* of ours / peer: at least, or with BENCH_LESS at most. Without a peer: of ours. */
+    bench_measure ours;
+    bench_measure peer; /* may be NULL */
+    void *arg;
+};
+
+/* Returns the exit status: 0 when everything was measured, whether or not the goals were met. */
+int bench_main(int argc, char **argv, const struct bench_question *questions, size_t count);
+
+/* Nanoseconds of a clock that only goes forward, and operations per second since such a moment. */
+uint64_t bench_now(void);
+double bench_per_second(uint64_t operations, uint64_t began);
+
+#endif

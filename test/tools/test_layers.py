@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""tools/check-layers lets a clean tree pass, and names the place of each thing that breaks a rule."""
+import tap
+
+CLEAN = {
+    'include/pawl/types.h': '#include <stdint.h>\n#include <pawl/status.h>\n',
+    'src/base/hash.c': '#include "base/hash.h"\n#include <xxhash.h>\n#include <string.h>\n',
+    'src/base/hash.h': '#include <pawl/types.h>\n',
+    'src/base/latch.h': '#include <stdatomic.h>\n',
+    'src/base/latch.c': '#include "base/latch.h"\n#include <sys/syscall.h>\n#include <unistd.h>\n',
+    'src/port/env.h': '#include "base/hash.h"\n',
+    'src/core/lease/lane.h': '#include "port/env.h"\n',
+    'src/core/lease/lane.c': '#include "lane.h"\n#include <stdatomic.h>\n#include "core/lease/lane.h"\n',
+    'src/adapter/uv/env.h': '#include "port/env.h"\n',
+    'src/adapter/uv/env.c': '#include "adapter/uv/env.h"\n#include <uv.h>\n#include <pthread.h>\n'
+                            '#include "base/latch.h"\n',
+    'src/adapter/lmdb/store.c': '#include <lmdb.h>\n',
+    'src/engine/json.c': '#include <jansson.h>\n',
+    'src/engine/engine.h': '#include "core/lease/lane.h"\n',
+    'src/engine/engine.c': '#include "adapter/uv/env.h"\n#include <time.h>\n',
+    'src/http/server.c': '#include "engine/engine.h"\n#include <microhttpd.h>\n#include <jansson.h>\n',
+    'src/cli/main.c': '#include "engine/engine.h"\n#include <curl/curl.h>\n#include <unistd.h>\n',
+}
+
+# What is added to the clean tree, and what must be said of it.
+BROKEN = [
+    ('src/base/a.c', '#include "port/env.h"', 'base may not include port/env.h'),
+    ('src/port/a.c', '#include "core/lease/lane.h"', 'port may not include core/lease/lane.h'),
+    ('src/core/a.c', '#include "adapter/uv/env.h"', 'core may not include adapter/uv/env.h'),
+    ('src/core/a.c', '#include "../adapter/uv/env.h"', 'core may not include adapter/uv/env.h'),
+    ('src/core/a.c', '#include <adapter/uv/env.h>', 'core may not include adapter/uv/env.h'),
+    ('src/core/a.c', '#  include "engine/engine.h"', 'core may not include engine/engine.h'),
+    ('src/core/a.c', '#include "base/latch.h"', 'core may not include base/latch.h'),
+    ('src/port/a.c', '#include "base/latch.h"', 'port may not include base/latch.h'),
+    ('src/adapter/lmdb/a.c', '#include "adapter/uv/env.h"', 'adapter/lmdb may not include adapter/uv/env.h'),
+    ('src/adapter/uv/a.c', '#include "core/lease/lane.h"', 'adapter/uv may not include core/lease/lane.h'),
+    ('src/adapter/uv/a.c', '#include "engine/engine.h"', 'adapter/uv may not include engine/engine.h'),
+    ('src/engine/a.c', '#include "http/server.h"', 'engine may not include http/server.h'),
+    ('src/http/a.c', '#include "adapter/uv/env.h"', 'http may not include adapter/uv/env.h'),
+    ('src/http/a.c', '#include "cli/main.h"', 'http may not include cli/main.h'),
+    ('src/cli/a.c', '#include "adapter/uv/env.h"', 'cli may not include adapter/uv/env.h'),
+    ('src/core/a.c', '#include <lmdb.h>', 'core may not include lmdb.h'),
+    ('src/engine/a.c', '#include <lmdb.h>', 'engine may not include lmdb.h'),
+    ('src/engine/a.c', '#include <uv.h>', 'engine may not include uv.h'),
+    ('src/core/a.c', '#include <xxhash.h>', 'core may not include xxhash.h'),
+    ('src/core/a.c', '#include <jansson.h>', 'core may not include jansson.h'),
+    ('src/engine/engine2.c', '#include <jansson.h>', 'engine may not include jansson.h'),
+    ('src/engine/a.c', '#include <microhttpd.h>', 'engine may not include microhttpd.h'),
+    ('src/adapter/uv/a.c', '#include <librdkafka/rdkafka.h>', 'adapter/uv may not include librdkafka/rdkafka.h'),
+    ('src/http/a.c', '#include <curl/curl.h>', 'http may not include curl/curl.h'),
+    ('src/cli/a.c', '#include <cmocka.h>', 'cli may not include cmocka.h'),
+    ('src/core/a.c', '#include <pthread.h>', 'core may not include pthread.h'),
+    ('src/core/a.c', '#include <threads.h>', 'core may not include threads.h'),
+    ('src/core/a.c', '#include <time.h>', 'core may not include time.h'),
+    ('src/core/a.c', '#include <sys/time.h>', 'core may not include sys/time.h'),
+    ('src/core/a.c', '#include <sys/socket.h>', 'core may not include sys/socket.h'),
+    ('src/port/a.c', '#include <fcntl.h>', 'port may not include fcntl.h'),
+    ('src/base/a.c', '#include <unistd.h>', 'base may not include unistd.h'),
+    ('src/core/a.c', '#include HEADER', 'an #include must name its file'),
+    ('src/helpers/a.c', '', 'lies in no room'),
+    ('src/a.c', '', 'lies in no room'),
+    ('src/adapter/a.c', '', 'lies in no room'),
+    ('include/pawl/a.h', '#include "base/hash.h"', 'a public header may not include base/hash.h'),
+    ('include/pawl/a.h', '#include <uv.h>', 'a public header may not include uv.h'),
+]
+
+
+def a_clean_tree_passes(folder):
+    tap.tree(folder, CLEAN)
+    assert tap.tool('check-layers', folder) == (0, '')
+
+
+def breaks(path, line, words):
+    def case(folder):
+        tap.tree(folder, {**CLEAN, path: '/* first line */\n' + line + '\n'})
+        status, output = tap.tool('check-layers', folder)
+        place = 1 if words == 'lies in no room' else 2
+        assert status == 1, f'passed: {line}'
+        assert output.startswith(f'{path}:{place}: {words}') and output.count('\n') == 1, output
+    case.__name__ = f'{path} with {line or "nothing"} is refused'.replace('#', '')
+    return case
+
+
+def several_places_are_all_named(folder):
+    tap.tree(folder, {**CLEAN, 'src/core/a.c': '#include <time.h>\n\n#include <uv.h>\n'})
+    status, output = tap.tool('check-layers', folder)
+    assert status == 1 and 'src/core/a.c:1:' in output and 'src/core/a.c:3:' in output, output
+
+
+tap.main([a_clean_tree_passes, several_places_are_all_named] + [breaks(*rule) for rule in BROKEN])

@@ -1,0 +1,134 @@
+#include "test/lib/test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/lib/bench.h"
+
+/* What the next rounds return, and who was asked in which order. */
+static double next_ours[8], next_peer[8];
+static char order[32];
+static char last_dir[256];
+
+static double take(const struct bench_round *round, char who, const double *values)
+{
+    struct stat st;
+    size_t asked = strlen(order), turn = 0;
+    for (size_t i = 0; i < asked; i++)
+        turn += order[i] == who;
+    order[asked] = who;
+    order[asked + 1] = '\0';
+    assert_int_equal(stat(round->dir, &st), 0);
+    assert_ptr_equal(round->arg, order);
+    snprintf(last_dir, sizeof last_dir, "%s", round->dir);
+    return values[turn];
+}
+
+static double ours(const struct bench_round *round)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/left-behind", round->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    return take(round, 'a', next_ours);
+}
+
+static double peer(const struct bench_round *round)
+{
+    return take(round, 'b', next_peer);
+}
+
+/* Runs one question for three rounds; returns the exit status, and the JSON in text. */
+static int run(struct bench_question q, char *text, size_t size)
+{
+    char json[] = "/tmp/pawl-test-bench-XXXXXX";
+    int fd = mkstemp(json);
+    assert_true(fd >= 0);
+    close(fd);
+    char *argv[] = {"bench", "--rounds", "3", "--dir", "/tmp", "--json", json, NULL};
+    q.arg = order;
+    order[0] = '\0';
+    int status = bench_main(7, argv, &q, 1);
+    FILE *file = fopen(json, "r");
+    assert_non_null(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    unlink(json);
+    return status;
+}
+
+static void set(double *values, double a, double b, double c)
+{
+    values[0] = a;
+    values[1] = b;
+    values[2] = c;
+}
+
+TEST(rounds_alternate_and_medians_are_compared)
+{
+    char text[512];
+    set(next_ours, 900, 100, 200);
+    set(next_peer, 1, 50, 100);
+    struct bench_question q = {"a \"quoted\\\" one\n", "op/s", BENCH_MORE, 4, ours, peer, NULL};
+    assert_int_equal(run(q, text, sizeof text), 0);
+    assert_string_equal(order, "ababab");
+    assert_string_equal(text,
+                        "[\n  {\"question\": \"a \\\"quoted\\\\\\\" one\\u000a\", \"ours\": 200, "
+                        "\"peer\": 50, \"unit\": \"op/s\", \"ratio\": 4, \"goal\": 4, \"met\": true}\n]\n");
+}
+
+TEST(a_goal_is_a_floor_or_a_ceiling)
+{
+    static const struct {
+        enum bench_better better;
+        double goal;
+        const char *met;
+    } cases[] = {
+        {BENCH_MORE, 1.9, "\"met\": true"},
+        {BENCH_MORE, 2.1, "\"met\": false"},
+        {BENCH_LESS, 2.1, "\"met\": true"},
+        {BENCH_LESS, 1.9, "\"met\": false"},
+    };
+    char text[512];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set(next_ours, 20, 20, 20);
+        set(next_peer, 10, 10, 10);
+        struct bench_question q = {"q", "ns/op", cases[i].better, cases[i].goal, ours, peer, NULL};
+        assert_int_equal(run(q, text, sizeof text), 0);
+        assert_contains(text, cases[i].met);
+    }
+}
+
+TEST(without_a_peer_the_goal_is_absolute)
+{
+    char text[512];
+    set(next_ours, 110, 110, 110);
+    struct bench_question q = {"q", "ns/op", BENCH_LESS, 120, ours, NULL, NULL};
+    assert_int_equal(run(q, text, sizeof text), 0);
+    assert_contains(text, "\"peer\": null, \"unit\": \"ns/op\", \"ratio\": null, \"goal\": 120, \"met\": true");
+}
+
+TEST(a_round_that_fails_ends_the_bench_and_leaves_nothing)
+{
+    char text[512];
+    struct stat st;
+    set(next_ours, 1, 1, 1);
+    set(next_peer, 1, -1, 1);
+    struct bench_question q = {"q", "op/s", BENCH_MORE, 1, ours, peer, NULL};
+    assert_int_equal(run(q, text, sizeof text), 1);
+    assert_string_equal(order, "abab");
+    assert_string_equal(text, "");
+    assert_int_equal(stat(last_dir, &st), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(rounds_alternate_and_medians_are_compared),
+        RUN(a_goal_is_a_floor_or_a_ceiling),
+        RUN(without_a_peer_the_goal_is_absolute),
+        RUN(a_round_that_fails_ends_the_bench_and_leaves_nothing),
+    };
+    return TEST_MAIN(tests);
+}
