@@ -1,5 +1,6 @@
 #include "base/hash.h"
 
+#define XXH_INLINE_ALL /* short inputs are the rule here, and a call would be half their cost */
 #include <xxhash.h>
 
 #include "base/bytes.h"

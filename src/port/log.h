@@ -183,7 +183,7 @@ struct pawl_tail {
     int status;
     uint64_t last;
 
-    void *impl[8];
+    void *impl[16];
 };
 
 struct pawl_log_ops {

@@ -1,0 +1,232 @@
+#include "adapter/journal/cursor.h"
+
+#include <inttypes.h>
+
+#include "adapter/journal/impl.h"
+#include "base/error.h"
+
+int cursor_init(struct cursor *c, struct journal *j, pawl_stream stream, uint64_t from)
+{
+    *c = (struct cursor){.journal = j, .stream = stream, .next = from, .file = -1};
+    return scan_init(&c->scan, j->disk, -1, j->seed, j->alloc);
+}
+
+static void leave_segment(struct cursor *c)
+{
+    if (c->file >= 0)
+        c->journal->disk->close(c->journal->disk->ctx, c->file);
+    c->file = -1;
+}
+
+void cursor_release(struct cursor *c)
+{
+    leave_segment(c);
+    scan_release(&c->scan);
+}
+
+/* The segment with that number, and the LSN its successor begins with; false if there is none. With the lock.
+ */
+static bool look_up(struct journal *j, uint32_t number, struct segment_ref *ret_ref, uint64_t *ret_end)
+{
+    if (number == 0 || number > j->segments.count)
+        return false;
+    *ret_ref = j->segments.items[number - 1];
+    *ret_end = number < j->segments.count ? j->segments.items[number].first_lsn : UINT64_MAX;
+    return true;
+}
+
+int cursor_refresh(struct cursor *c, pawl_error *error)
+{
+    struct journal *j = c->journal;
+    if (j->read_only) {
+        int status = journal_refresh(j, error);
+        if (status != PAWL_OK)
+            return status;
+    }
+    pthread_mutex_lock(&j->lock);
+    c->limit = j->durable_lsn;
+    if (c->file >= 0)
+        look_up(j, c->ref.number, &c->ref, &c->segment_end);
+    pthread_mutex_unlock(&j->lock);
+    return PAWL_OK;
+}
+
+static int enter_segment(struct cursor *c, uint32_t number, struct segment_header *ret_header,
+                         struct streams *streams, pawl_error *error)
+{
+    struct journal *j = c->journal;
+    struct segment_ref ref;
+    uint64_t end;
+    pthread_mutex_lock(&j->lock);
+    bool found = look_up(j, number, &ref, &end);
+    pthread_mutex_unlock(&j->lock);
+    if (!found)
+        return error_set(error, PAWL_ENOTFOUND, "there is no segment %08" PRIx32, number);
+    int file;
+    int status =
+        segment_open(j->disk, j->home.dir, ref, &j->home.id, j->alloc, ret_header, streams, &file, error);
+    if (status != PAWL_OK)
+        return status;
+    leave_segment(c);
+    c->file = file;
+    c->ref = ref;
+    c->segment_end = end;
+    scan_seek(&c->scan, file, ret_header->size, ref.first_lsn, ret_header->chain, true);
+    return PAWL_OK;
+}
+
+/* The offset that a stream is at where a segment begins. */
+static int offset_at(struct cursor *c, uint32_t number, uint64_t *ret_next, pawl_error *error)
+{
+    struct streams streams;
+    struct segment_header header;
+    streams_init(&streams, c->journal->alloc);
+    int status = enter_segment(c, number, &header, &streams, error);
+    if (status == PAWL_OK) {
+        const struct stream *s = streams_find(&streams, c->stream);
+        *ret_next = s ? s->next : 1;
+    }
+    streams_release(&streams);
+    return status;
+}
+
+/* Make a sealed segment's index from the segment, and keep it for the next reader if we may write. */
+static void make_index(struct cursor *c, struct index *index)
+{
+    struct journal *j = c->journal;
+    struct record r;
+    int status;
+    uint64_t at = c->scan.at;
+    while (c->scan.lsn < c->segment_end && scan_next(&c->scan, &r, &status) == SCAN_RECORD) {
+        if (r.type == RECORD_ENTRY && index_wants(index, r.stream, at))
+            index_add(index, r.stream, r.offset, r.lsn, at);
+        at = c->scan.at;
+    }
+    if (!j->read_only && c->scan.lsn == c->segment_end)
+        (void)index_save(index, j->disk, j->home.dir, j->home.id, c->ref.number);
+}
+
+/* Having entered the segment that holds .next: go near it. */
+static void approach(struct cursor *c)
+{
+    struct journal *j = c->journal;
+    struct index loaded;
+    struct index_entry near;
+    struct scan start = c->scan;
+    index_init(&loaded, j->alloc);
+    bool found = false;
+    if (c->segment_end == UINT64_MAX && !j->read_only) {
+        pthread_mutex_lock(&j->lock);
+        found = j->segments.count == c->ref.number && index_find(&j->index, c->stream, c->next, &near);
+        pthread_mutex_unlock(&j->lock);
+    } else if (c->segment_end != UINT64_MAX) {
+        if (index_load(&loaded, j->disk, j->home.dir, j->home.id, c->ref.number) != PAWL_OK)
+            make_index(c, &loaded);
+        found = index_find(&loaded, c->stream, c->next, &near);
+    }
+    index_release(&loaded);
+    if (found)
+        scan_seek(&c->scan, c->file, near.at, near.lsn, 0, false);
+    else
+        scan_seek(&c->scan, c->file, start.at, start.lsn, start.chain, true);
+}
+
+/* A place is believed only if the very entry stands there, in a part of the segment that is alive. */
+static bool try_place(struct cursor *c, pawl_place place)
+{
+    struct segment_header header;
+    struct record r;
+    int status;
+    uint32_t number = (uint32_t)(place.hint >> 32);
+    uint64_t at = place.hint & UINT32_MAX;
+    if (place.position == 0 || place.position > c->limit
+        || enter_segment(c, number, &header, NULL, NULL) != PAWL_OK || at < header.size
+        || at % RECORD_ALIGN != 0 || place.position < c->ref.first_lsn || place.position >= c->segment_end)
+        return false;
+    scan_seek(&c->scan, c->file, at, place.position, 0, false);
+    if (scan_next(&c->scan, &r, &status) != SCAN_RECORD || r.type != RECORD_ENTRY || r.offset != c->next
+        || !pawl_stream_equal(r.stream, c->stream))
+        return false;
+    scan_seek(&c->scan, c->file, at, place.position, 0, false);
+    return true;
+}
+
+int cursor_place(struct cursor *c, pawl_place place, pawl_error *error)
+{
+    struct journal *j = c->journal;
+    pthread_mutex_lock(&j->lock);
+    const struct stream *s = streams_find(&j->streams, c->stream);
+    bool visible = s && s->visible >= c->next;
+    size_t high = j->segments.count;
+    pthread_mutex_unlock(&j->lock);
+    if (!visible)
+        return PAWL_ENOTFOUND;
+    if (try_place(c, place))
+        return PAWL_OK;
+    /* The last segment at whose beginning the stream had not passed .next yet. */
+    uint32_t low = 1;
+    while (low < high) {
+        uint32_t middle = (uint32_t)(low + (high - low + 1) / 2);
+        uint64_t next;
+        int status = offset_at(c, middle, &next, error);
+        if (status != PAWL_OK)
+            return status;
+        if (next <= c->next)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    struct segment_header header;
+    int status = enter_segment(c, low, &header, NULL, error);
+    if (status == PAWL_OK)
+        approach(c);
+    return status;
+}
+
+static int damaged(const struct cursor *c, enum scan_result result, const char *why, pawl_error *error)
+{
+    char name[SEGMENT_NAME_MAX];
+    segment_name(c->ref.number, c->ref.first_lsn, name);
+    return error_set(error, PAWL_ECORRUPT,
+                     "segment %s, byte %" PRIu64 ": record %" PRIu64 " was durable, but %s", name, c->scan.at,
+                     c->scan.lsn, result == SCAN_BAD ? c->scan.why : why);
+}
+
+int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error)
+{
+    while (c->scan.lsn <= c->limit) {
+        if (c->scan.lsn == c->segment_end) {
+            struct segment_header header;
+            uint64_t chain = c->scan.chain;
+            bool chained = c->scan.chained;
+            int status = enter_segment(c, c->ref.number + 1, &header, NULL, error);
+            if (status != PAWL_OK)
+                return status;
+            if (chained && header.chain != chain)
+                return damaged(c, SCAN_END, "its segment does not continue the one before it", error);
+        }
+        struct record r;
+        int status;
+        uint64_t at = c->scan.at;
+        enum scan_result result = scan_next(&c->scan, &r, &status);
+        if (result == SCAN_ERROR)
+            return error_set(error, status, "cannot read segment %08" PRIx32 " at byte %" PRIu64, c->ref.number,
+                             at);
+        if (result != SCAN_RECORD)
+            return damaged(c, result, "nothing is written there", error);
+        if (r.type != RECORD_ENTRY || r.offset < c->next || !pawl_stream_equal(r.stream, c->stream))
+            continue;
+        if (r.offset != c->next)
+            return damaged(c, SCAN_END, "an entry before it is missing", error);
+        c->next++;
+        *ret_entry = (pawl_entry){.stream = r.stream, .offset = r.offset, .kind = r.kind, .body = r.body};
+        *ret_place = (pawl_place){.position = r.lsn, .hint = (uint64_t)c->ref.number << 32 | at};
+        return PAWL_OK;
+    }
+    return PAWL_ENOTFOUND;
+}
+
+bool cursor_ready(const struct cursor *c)
+{
+    return c->scan.lsn <= c->limit && c->scan.lsn != c->segment_end && scan_ready(&c->scan);
+}

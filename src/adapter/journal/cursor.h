@@ -1,0 +1,41 @@
+/* adapter/journal/cursor.h: a place in the journal that one reader moves along.
+ *
+ * Blocking: used on the env's pool, or by whoever may block. Sees records up to a limit that the caller knows
+ * to be durable; a record below the limit that cannot be read is corruption, and is named. */
+#ifndef JOURNAL_CURSOR_H
+#define JOURNAL_CURSOR_H
+
+#include "adapter/journal/scan.h"
+#include "adapter/journal/segment.h"
+
+struct journal;
+
+struct cursor {
+    struct journal *journal;
+    pawl_stream stream;
+    uint64_t next; /* the offset of the stream's next entry to be shown */
+    struct segment_ref ref;
+    int file; /* -1: not placed yet */
+    struct scan scan;
+    uint64_t limit;       /* records up to this LSN may be seen */
+    uint64_t segment_end; /* the LSN that the next segment begins with, or UINT64_MAX */
+};
+
+int cursor_init(struct cursor *c, struct journal *j, pawl_stream stream, uint64_t from);
+void cursor_release(struct cursor *c);
+
+/* Go to the entry .next, from its place if that still fits. PAWL_ENOTFOUND: it is not visible yet; try again
+ * later. */
+int cursor_place(struct cursor *c, pawl_place place, pawl_error *error);
+
+/* Take in how far one may see by now. */
+int cursor_refresh(struct cursor *c, pawl_error *error);
+
+/* The next entry of the stream below the limit. PAWL_ENOTFOUND: there is none yet. PAWL_ECORRUPT. The body is
+ * borrowed until the next call, or, while cursor_ready says so, until the call after it. */
+int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error);
+
+/* Whether the next record can be had without moving the bytes of those before it. */
+bool cursor_ready(const struct cursor *c);
+
+#endif

@@ -1,0 +1,48 @@
+/* adapter/journal/disk.h: the system calls the journal makes, as a table.
+ *
+ * The journal's promises are about what a disk does between a write and a sync, so tests must be able to stand
+ * in for it: record what was written, forget what was not synced, fail the k-th call. This is that seam, and
+ * there is no other: nothing in the journal calls the kernel about a file by itself.
+ *
+ * Every function returns a negative errno when it fails. Names are relative to the directory handle. */
+#ifndef JOURNAL_DISK_H
+#define JOURNAL_DISK_H
+
+#include <pawl/types.h>
+
+struct disk {
+    void *ctx;
+    int (*open_dir)(void *ctx, const char *path);
+    int (*make_dir)(void *ctx, const char *path);
+    int (*sync_dir)(void *ctx, int dir);
+    int (*list)(void *ctx, int dir, void (*visit)(void *arg, const char *name), void *arg);
+    int (*open)(void *ctx, int dir, const char *name, int flags); /* as openat(2), mode 0640 */
+    int64_t (*size)(void *ctx, int file);
+    int64_t (*read)(void *ctx, int file, void *data, size_t size, uint64_t at);
+    int64_t (*write)(void *ctx, int file, const void *data, size_t size, uint64_t at);
+    int (*reserve)(void *ctx, int file, uint64_t size); /* blocks for that many bytes, or none */
+    int (*truncate)(void *ctx, int file, uint64_t size);
+    int (*sync)(void *ctx, int file); /* data, and what is needed to find it: fdatasync(2) */
+    int (*lock)(void *ctx, int file); /* exclusive, until closed; -EWOULDBLOCK if another has it */
+    int (*rename)(void *ctx, int dir, const char *from, const char *to);
+    int (*remove)(void *ctx, int dir, const char *name);
+    void (*close)(void *ctx, int file_or_dir);
+};
+
+/* The kernel's. */
+extern const struct disk disk_real;
+
+/* Whole reads and writes: EINTR and short counts are gone on with. read returns how many bytes there were
+ * before the end of the file. */
+int64_t disk_read_all(const struct disk *disk, int file, void *data, size_t size, uint64_t at);
+int disk_write_all(const struct disk *disk, int file, const void *data, size_t size, uint64_t at);
+
+/* EINTR here is not an answer either. */
+int disk_sync(const struct disk *disk, int file);
+int disk_sync_dir(const struct disk *disk, int dir);
+
+/* A file of zeros whose blocks are really there and written, so that a later sync of a write into it needs to
+ * change no metadata. Reserves first: a full disk is found out before a byte is written. Not synced. */
+int disk_zero_fill(const struct disk *disk, int file, uint64_t size);
+
+#endif

@@ -1,0 +1,333 @@
+/* adapter/journal/group.c: a list of appends and claims becomes records, with one write and one sync.
+ *
+ * Everything here has the writer's role. Each op is refused, or encoded behind what is there; then the whole
+ * group is written and synced, and every op has its outcome. If a write or the sync fails, the outcome of what
+ * was encoded is unknown, and the journal writes nothing more until a claim has it read again (J6). */
+#include <inttypes.h>
+
+#include "adapter/journal/impl.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+static void fail(struct journal *j, const pawl_error *error)
+{
+    pthread_mutex_lock(&j->lock);
+    j->failed = true;
+    j->failure = *error;
+    pthread_mutex_unlock(&j->lock);
+}
+
+static int write_buffer(struct journal *j, pawl_error *error)
+{
+    if (j->buffer_size == 0)
+        return PAWL_OK;
+    int rc = disk_write_all(j->disk, j->active.file, j->buffer, j->buffer_size, j->active.at);
+    if (rc < 0) {
+        error_errno(error, -rc, "cannot write segment %08" PRIx32 " at byte %" PRIu64, j->active.ref.number,
+                    j->active.at);
+        return PAWL_EUNKNOWN;
+    }
+    j->active.at += j->buffer_size;
+    j->buffer_size = 0;
+    return PAWL_OK;
+}
+
+static int sync_active(struct journal *j, pawl_error *error)
+{
+    int rc = disk_sync(j->disk, j->active.file);
+    if (rc < 0) {
+        error_errno(error, -rc, "cannot sync segment %08" PRIx32, j->active.ref.number);
+        return PAWL_EUNKNOWN;
+    }
+    return PAWL_OK;
+}
+
+/* Room for that many bytes of records, in the buffer and in a segment, before the first of them is encoded. */
+static int make_room(struct journal *j, size_t bytes, pawl_error *error)
+{
+    if (j->buffer_size + bytes > j->buffer_room) {
+        int status = write_buffer(j, error);
+        if (status != PAWL_OK)
+            return status;
+    }
+    if (bytes > j->buffer_room) {
+        uint8_t *larger = mem_resize(j->alloc, j->buffer, j->buffer_room, bytes);
+        if (!larger)
+            return error_set(error, PAWL_ENOMEM, "no memory for an append of %zu bytes", bytes);
+        j->buffer = larger;
+        j->buffer_room = bytes;
+    }
+    if (j->active.at + j->buffer_size + bytes + WATERMARK_BYTES <= j->active.size)
+        return PAWL_OK;
+    int status = write_buffer(j, error);
+    return status == PAWL_OK ? journal_roll(j, bytes, error) : status;
+}
+
+static pawl_place encode(struct journal *j, struct record *r)
+{
+    uint64_t at = j->active.at + j->buffer_size;
+    r->lsn = j->next_lsn++;
+    r->chain = j->chain;
+    r->durable = j->durable_lsn;
+    j->chain = record_encode(r, j->seed, j->buffer + j->buffer_size);
+    j->buffer_size += record_size(r->body.size);
+    if (r->type == RECORD_ENTRY && index_wants(&j->index, r->stream, at)) {
+        pthread_mutex_lock(&j->lock);
+        index_add(&j->index, r->stream, r->offset, r->lsn, at);
+        pthread_mutex_unlock(&j->lock);
+    }
+    return (pawl_place){.position = r->lsn, .hint = (uint64_t)j->active.ref.number << 32 | at};
+}
+
+static void refuse_append(pawl_append *append, int status, const pawl_error *error)
+{
+    for (size_t i = 0; i < append->count; i++)
+        append->entries[i].status = status;
+    append->status = status;
+    if (append->error)
+        *append->error = *error;
+}
+
+static int refuse_entry(pawl_append *append, size_t i, const struct stream *s)
+{
+    const pawl_entry *e = &append->entries[i].entry;
+    char name[PAWL_STREAM_TEXT_MAX];
+    pawl_stream_format(e->stream, name);
+    append->entries[i].status = PAWL_EFENCED;
+    if (append->status != PAWL_OK)
+        return PAWL_EFENCED;
+    append->status = PAWL_EFENCED;
+    if (!s || !s->claimed)
+        return error_set(append->error, PAWL_EFENCED, "%s is not claimed", name);
+    if (s->epoch != e->epoch)
+        return error_set(append->error, PAWL_EFENCED,
+                         "%s is at epoch %" PRIu64 ", the entry is of epoch %" PRIu64, name, s->epoch,
+                         e->epoch);
+    return error_set(append->error, PAWL_EFENCED,
+                     "the next offset of %s is %" PRIu64 ", the entry has %" PRIu64, name, s->next, e->offset);
+}
+
+static struct stream *find_stream(struct journal *j, pawl_stream id)
+{
+    pthread_mutex_lock(&j->lock);
+    struct stream *s = streams_find(&j->streams, id);
+    pthread_mutex_unlock(&j->lock);
+    return s;
+}
+
+/* Encode what may be written. A refused entry holds up those of its stream behind it by itself: next does not
+ * move. */
+static int take_append(struct journal *j, pawl_append *append, pawl_error *error)
+{
+    int status = make_room(j, ((struct op *)append->impl)->bytes, error);
+    if (status != PAWL_OK) {
+        refuse_append(append, status, error);
+        return status;
+    }
+    append->status = PAWL_OK;
+    struct stream *s = NULL;
+    for (size_t i = 0; i < append->count; i++) {
+        const pawl_entry *e = &append->entries[i].entry;
+        if (!s || !pawl_stream_equal(s->id, e->stream))
+            s = find_stream(j, e->stream);
+        if (!s || !s->claimed || s->epoch != e->epoch || s->next != e->offset) {
+            refuse_entry(append, i, s);
+            continue;
+        }
+        struct record r = {
+            .type = RECORD_ENTRY, .kind = e->kind, .stream = e->stream, .offset = e->offset, .body = e->body};
+        append->entries[i].place = encode(j, &r);
+        append->entries[i].status = PAWL_OK;
+        s->next++;
+        if (!s->touched) {
+            s->touched = true;
+            s->touched_next = j->touched;
+            j->touched = s;
+        }
+    }
+    return PAWL_OK;
+}
+
+static int take_claim(struct journal *j, pawl_claim *claim, pawl_error *error)
+{
+    int status = make_room(j, record_size(CLAIM_BODY), error);
+    struct stream *s = NULL;
+    if (status == PAWL_OK) {
+        pthread_mutex_lock(&j->lock);
+        s = streams_add(&j->streams, claim->stream);
+        pthread_mutex_unlock(&j->lock);
+        if (!s)
+            status = error_set(error, PAWL_ENOMEM, "no memory for another stream");
+    }
+    claim->status = status;
+    if (status != PAWL_OK) {
+        if (claim->error)
+            *claim->error = *error;
+        return status;
+    }
+    uint8_t body[CLAIM_BODY];
+    claim_body_encode(s->epoch + 1, claim->group0, body);
+    struct record r = {
+        .type = RECORD_CLAIM, .stream = claim->stream, .offset = s->next, .body = {body, sizeof body}};
+    encode(j, &r);
+    s->epoch++;
+    s->claimed = true;
+    claim->epoch = s->epoch;
+    claim->next = s->next;
+    return PAWL_OK;
+}
+
+/* The outcome of everything up to end that was encoded is not known. */
+static void unknown(struct op *ops, const struct op *end, const pawl_error *error)
+{
+    for (struct op *op = ops; op != end; op = op->next) {
+        if (op->kind == OP_CLAIM) {
+            pawl_claim *claim = op->request;
+            if (claim->status == PAWL_OK && claim->error)
+                *claim->error = *error;
+            claim->status = claim->status == PAWL_OK ? PAWL_EUNKNOWN : claim->status;
+            continue;
+        }
+        pawl_append *append = op->request;
+        for (size_t i = 0; i < append->count; i++)
+            if (append->entries[i].status == PAWL_OK)
+                append->entries[i].status = PAWL_EUNKNOWN;
+        if (append->status == PAWL_OK) {
+            append->status = PAWL_EUNKNOWN;
+            if (append->error)
+                *append->error = *error;
+        }
+    }
+}
+
+/* A failed journal writes nothing. A claim is what brings it back. */
+static int take_failed(struct journal *j, struct op *op)
+{
+    pawl_error error = j->failure;
+    if (op->kind == OP_APPEND) {
+        error_wrap(&error, PAWL_EIO, "the journal has failed; claim again");
+        refuse_append(op->request, PAWL_EIO, &error);
+        return PAWL_EIO;
+    }
+    pawl_claim *claim = op->request;
+    error_clear(&error);
+    int status = journal_recover(j, j->durable_lsn, &error);
+    if (status != PAWL_OK) {
+        claim->status = status;
+        if (claim->error)
+            *claim->error = error;
+        return status;
+    }
+    pthread_mutex_lock(&j->lock);
+    j->failed = false;
+    pthread_mutex_unlock(&j->lock);
+    return PAWL_OK;
+}
+
+/* PAWL_EUNKNOWN: the journal has failed under it. Otherwise it is encoded, or has its refusal. */
+static int take_op(struct journal *j, struct op *op, pawl_error *error)
+{
+    if (j->failed && take_failed(j, op) != PAWL_OK)
+        return PAWL_OK;
+    int status = op->kind == OP_CLAIM ? take_claim(j, op->request, error) : take_append(j, op->request, error);
+    return status == PAWL_EUNKNOWN ? PAWL_EUNKNOWN : PAWL_OK;
+}
+
+static void forget_touched(struct journal *j)
+{
+    for (struct stream *s = j->touched; s; s = s->touched_next)
+        s->touched = false;
+    j->touched = NULL;
+}
+
+/* Everything written is durable: readers may see it. Followers that wait for it join wake. */
+static void show(struct journal *j, uint64_t records, uint64_t bytes, struct op_list *wake)
+{
+    pthread_mutex_lock(&j->lock);
+    j->durable_lsn = j->next_lsn - 1;
+    for (struct stream *s = j->touched; s; s = s->touched_next) {
+        s->visible = s->next - 1;
+        followers_wake(s, wake);
+    }
+    j->stats.syncs++;
+    j->stats.records += records;
+    j->stats.bytes += bytes;
+    pthread_mutex_unlock(&j->lock);
+    forget_touched(j);
+}
+
+/* Write and sync ops with one sync. Returns those that are left, if the journal failed before it came to them.
+ */
+static struct op *run_once(struct journal *j, struct op *ops, struct op_list *wake)
+{
+    pawl_error error = {0};
+    uint64_t first_lsn = j->next_lsn;
+    struct op *op = ops;
+    int status = PAWL_OK;
+    for (; op && status == PAWL_OK; op = op->next)
+        status = take_op(j, op, &error);
+    uint64_t records = j->next_lsn - first_lsn;
+    uint64_t bytes = j->buffer_size;
+    if (status == PAWL_OK && records == 0)
+        return NULL;
+    if (status == PAWL_OK)
+        status = write_buffer(j, &error);
+    if (status == PAWL_OK)
+        status = sync_active(j, &error);
+    if (status == PAWL_OK) {
+        show(j, records, bytes, wake);
+        return op;
+    }
+    fail(j, &error);
+    forget_touched(j);
+    j->buffer_size = 0;
+    unknown(ops, op, &error);
+    return op;
+}
+
+void group_run(struct journal *j, struct op *ops, struct op_list *wake)
+{
+    while (ops)
+        ops = run_once(j, ops, wake);
+    if (j->buffer_room > 4 * BUFFER_BYTES) {
+        uint8_t *smaller = mem_resize(j->alloc, j->buffer, j->buffer_room, BUFFER_BYTES);
+        if (smaller) {
+            j->buffer = smaller;
+            j->buffer_room = BUFFER_BYTES;
+        }
+    }
+}
+
+static int write_watermark(struct journal *j, pawl_error *error)
+{
+    struct record r = {.type = RECORD_WATERMARK};
+    encode(j, &r);
+    return write_buffer(j, error);
+}
+
+/* Nothing waits: let the file itself say that what it holds is durable. Not synced; if it is lost, so is only
+ * that. */
+void group_rest(struct journal *j)
+{
+    pawl_error error = {0};
+    if (j->failed || j->next_lsn - 1 != j->durable_lsn)
+        return;
+    if (j->active.at + 2 * WATERMARK_BYTES > j->active.size)
+        return; /* J5: the last place is for the seal */
+    if (write_watermark(j, &error) != PAWL_OK)
+        fail(j, &error);
+}
+
+int group_seal(struct journal *j, pawl_error *error)
+{
+    if (j->failed || j->active.file < 0)
+        return PAWL_OK;
+    int status = write_watermark(j, error);
+    if (status == PAWL_OK)
+        status = sync_active(j, error);
+    if (status != PAWL_OK)
+        return status;
+    (void)index_save(&j->index, j->disk, j->home.dir, j->home.id, j->active.ref.number);
+    (void)j->disk->truncate(j->disk->ctx, j->active.file, j->active.at);
+    return PAWL_OK;
+}

@@ -1,0 +1,198 @@
+/* adapter/journal/impl.h: the journal's own struct, for the files that share it.
+ *
+ * Who touches what. At any time at most one thread has the *writer's role* (busy is set): the writer thread, or
+ * a caller that found the journal idle. What is marked (role) is its alone, without the lock. What is marked
+ * (lock) is anybody's under the lock. A stream's epoch, next and claimed are the role's; the table of streams,
+ * and which followers wait on one, the lock's. The segment list is changed by the role under the lock, so the
+ * role may read it without.
+ *
+ * Invariants
+ *   J1  A file has a segment's name only after its header was synced, and after every record of earlier
+ * segments was synced. J2  A record is acknowledged only after a sync of its segment that began when its write
+ * had returned, and after the directory was synced since its segment got its name. J3  durable_lsn never names
+ * a record that J2 would not let be acknowledged. J4  The bytes from active.at to active.size were zero when
+ * the segment was made, and have never been written since it was opened: a recovered segment is never written
+ * again. J5  There is always room for a watermark in the active segment. J6  After a failed write or sync
+ * nothing is written before everything was read from the disk again (recover). */
+#ifndef JOURNAL_IMPL_H
+#define JOURNAL_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "adapter/journal/home.h"
+#include "adapter/journal/index.h"
+#include "adapter/journal/journal.h"
+#include "adapter/journal/tail.h"
+
+#define WATERMARK_BYTES  RECORD_HEADER
+#define QUEUE_COUNT_MAX  ((size_t)65536)
+#define QUEUE_BYTES_MAX  ((size_t)64 << 20)
+#define APPEND_BYTES_MAX ((size_t)1 << 30)
+#define BUFFER_BYTES     ((size_t)1 << 20)
+
+/* A request, as it waits in a queue: lives in the request's impl. */
+enum op_kind { OP_APPEND, OP_CLAIM, OP_READ, OP_FOLLOW, OP_TAIL };
+
+struct op {
+    struct op *next;
+    struct journal *journal;
+    void (*run)(struct op *op); /* on the shard that asked, or on a thread of ours if none did */
+    void *request;
+    enum op_kind kind;
+    uint32_t shard; /* or PAWL_NO_SHARD */
+    size_t bytes;
+};
+_Static_assert(sizeof(struct op) <= sizeof(((pawl_append *)0)->impl), "an op lives in its request");
+
+struct op_list {
+    struct op *first;
+    struct op **last;
+};
+
+/* Requests whose done is to be called on one shard. */
+struct outbox {
+    pawl_task task;
+    struct journal *journal;
+    struct op_list ops; /* (lock) */
+};
+
+/* A file of zeros that will be the next segment. */
+struct draft {
+    int file;
+    uint64_t size;
+    char name[SEGMENT_NAME_MAX];
+};
+
+struct maker {
+    pthread_t thread;
+    pthread_cond_t wake;
+    pthread_cond_t made;
+    uint64_t wanted; /* (lock) size of the draft to make; 0: none */
+    bool ready;      /* (lock) */
+    int status;      /* (lock) of the last attempt */
+    pawl_error error;
+    struct draft draft;
+    uint32_t drafts; /* how many were made, for their names */
+};
+
+struct active {
+    struct segment_ref ref;
+    int file;
+    uint64_t at;
+    uint64_t size;
+};
+
+struct journal {
+    pawl_log log;
+    const struct disk *disk;
+    const pawl_allocator *alloc;
+    pawl_env *env;
+    char *path;
+    struct home home;
+    uint64_t seed;
+    uint64_t segment_bytes;
+    bool read_only;
+    bool threads;
+
+    struct active active;   /* (role) */
+    uint64_t next_lsn;      /* (role) */
+    uint64_t chain;         /* (role) */
+    uint8_t *buffer;        /* (role) records encoded and not yet written */
+    size_t buffer_room;     /* (role) */
+    size_t buffer_size;     /* (role) */
+    uint64_t next_size;     /* (role) of the next segment */
+    struct stream *touched; /* (role) streams with entries in the present group */
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake; /* the writer */
+    pthread_t writer;
+    struct op_list queue;         /* (lock) */
+    size_t queue_count;           /* (lock) */
+    size_t queue_bytes;           /* (lock) */
+    bool busy;                    /* (lock) somebody has the writer's role */
+    bool stopping;                /* (lock) */
+    bool failed;                  /* (lock) set by the role */
+    pawl_error failure;           /* (lock) why */
+    uint64_t durable_lsn;         /* (lock) set by the role */
+    struct streams streams;       /* (lock), but see above */
+    struct segment_list segments; /* (lock), but see above */
+    struct index index;           /* (lock) of the active segment */
+    struct journal_report report;
+    struct journal_stats stats; /* (lock) */
+    _Atomic size_t outstanding; /* requests whose done has not been called */
+
+    struct maker maker;
+    struct outbox *outboxes;
+    uint32_t shards;
+
+    pthread_mutex_t refresh; /* read-only: one looks at the end of the files at a time */
+    struct tail tail;        /* read-only (refresh) */
+};
+
+static inline void op_list_init(struct op_list *list)
+{
+    list->first = NULL;
+    list->last = &list->first;
+}
+
+static inline void op_list_push(struct op_list *list, struct op *op)
+{
+    op->next = NULL;
+    *list->last = op;
+    list->last = &op->next;
+}
+
+static inline struct op *op_list_take(struct op_list *list)
+{
+    struct op *first = list->first;
+    op_list_init(list);
+    return first;
+}
+
+/* recover.c: read the end of the journal from the disk, settle what it holds, and start a new segment. Called
+ * with the role, at opening and after a failure. witness: the highest LSN known durable. */
+int journal_recover(struct journal *j, uint64_t witness, pawl_error *error);
+
+/* roll.c: drafts, and the step from one segment to the next. */
+int maker_start(struct journal *j);
+void maker_stop(struct journal *j);
+int journal_publish(struct journal *j, struct draft *draft, struct segment_header *header,
+                    const struct streams *streams, pawl_bytes records, pawl_error *error);
+size_t journal_header_size(struct journal *j, const struct streams *streams);
+int journal_take_draft(struct journal *j, uint64_t size, struct draft *ret_draft, pawl_error *error);
+void journal_discard_draft(struct journal *j, struct draft *draft);
+/* PAWL_EFULL: no room for it, and nothing changed. PAWL_EUNKNOWN: the journal has failed. */
+int journal_roll(struct journal *j, uint64_t need, pawl_error *error);
+
+/* group.c, with the role.
+ * run: afterwards every op of the list has its outcome; followers that can go on have joined wake.
+ * rest: nothing waits; let the file itself say that what it holds is durable.
+ * seal: the last watermark of a clean close, synced. */
+void group_run(struct journal *j, struct op *ops, struct op_list *wake);
+void group_rest(struct journal *j);
+int group_seal(struct journal *j, pawl_error *error);
+
+/* writer.c */
+int writer_start(struct journal *j);
+void writer_stop(struct journal *j);
+int journal_append(pawl_log *log, pawl_append *append);
+int journal_claim(pawl_log *log, pawl_claim *claim);
+
+/* refresh.c, read-only journals: see what the writer, another process, has made durable by now. */
+int journal_refresh(struct journal *j, pawl_error *error);
+
+/* reader.c */
+int journal_read(pawl_log *log, pawl_read *read);
+int journal_follow(pawl_log *log, pawl_follow *follow);
+int journal_unfollow(pawl_log *log, pawl_follow *follow);
+int journal_tail(pawl_log *log, pawl_tail *tail);
+/* The stream's visible offset has grown: its waiting followers join the ops to be delivered. With the lock. */
+void followers_wake(struct stream *stream, struct op_list *ops);
+
+/* deliver.c: run each op of the list where it belongs. Without the lock. */
+void journal_deliver(struct journal *j, struct op *ops);
+void op_init(struct journal *j, struct op *op, enum op_kind kind, void *request, void (*run)(struct op *op));
+void outbox_run(pawl_task *task);
+
+#endif

@@ -1,0 +1,50 @@
+/* adapter/journal/index.h: where in a segment a stream's offsets lie, roughly.
+ *
+ * For every stream in a segment its first record, and one more about every 64 KiB. Nothing depends on it but
+ * speed: it is written without a sync when a segment is sealed, and made again from the segment if it is
+ * missing or damaged.
+ *
+ * The file: magic 8 "PAWLIDX" and a newline, version u32, number u32, journal ID 16, count u64, then entries of
+ * 40 bytes: kind u8, zero u8, partition u16, lane u16, zero u16, generation u32, zero u32, offset u64, LSN u64,
+ * byte u64; then XXH3_64 of everything before, seed 0. */
+#ifndef JOURNAL_INDEX_H
+#define JOURNAL_INDEX_H
+
+#include "adapter/journal/segment.h"
+
+#define INDEX_STEP ((uint64_t)64 << 10)
+
+struct index_entry {
+    pawl_stream stream;
+    uint64_t offset;
+    uint64_t lsn;
+    uint64_t at;
+};
+
+struct index {
+    const pawl_allocator *alloc;
+    struct index_entry *items;
+    size_t count;
+    size_t room;
+    struct map last; /* stream -> byte of its last item, plus one */
+};
+
+void index_init(struct index *x, const pawl_allocator *alloc);
+void index_clear(struct index *x);
+void index_release(struct index *x);
+
+/* Whether index_add would add this one. */
+bool index_wants(const struct index *x, pawl_stream stream, uint64_t at);
+
+/* Without memory the entry is left out: a search then starts further in front. */
+void index_add(struct index *x, pawl_stream stream, uint64_t offset, uint64_t lsn, uint64_t at);
+
+/* The nearest entry of the stream at or before offset; false if there is none. */
+bool index_find(const struct index *x, pawl_stream stream, uint64_t offset, struct index_entry *ret_entry);
+
+int index_save(const struct index *x, const struct disk *disk, int dir, struct id128 journal, uint32_t number);
+
+/* PAWL_ENOTFOUND: there is none, or none that can be believed. */
+int index_load(struct index *x, const struct disk *disk, int dir, struct id128 journal, uint32_t number);
+
+#endif

@@ -1,0 +1,63 @@
+/* adapter/journal/journal.h: the log port on files.
+ *
+ * One journal a data directory, shared by all streams, so that one sync serves everything that waits.
+ *
+ *     append ──► queue ──► one writer: encode, write, sync ──► done
+ *                          (the caller itself, when it is alone)
+ *
+ * The writer takes all that is queued, writes it with one call and syncs it with one more; what arrives
+ * meanwhile is the next group. Nobody waits for company. See tail.h for what happens at opening, and
+ * docs/FORMAT.md for the bytes. */
+#ifndef JOURNAL_JOURNAL_H
+#define JOURNAL_JOURNAL_H
+
+#include "adapter/journal/disk.h"
+#include "port/env.h"
+#include "port/log.h"
+
+#define JOURNAL_SEGMENT_BYTES ((uint64_t)64 << 20)
+#define JOURNAL_SEGMENT_FIRST ((uint64_t)1 << 20)
+
+struct journal_options {
+    const char *dir;
+    pawl_env *env;               /* where done and visit run; reads are done on its pool */
+    const pawl_allocator *alloc; /* NULL: the C library's */
+    const struct disk *disk;     /* NULL: disk_real */
+    bool read_only; /* see what is witnessed durable; change nothing; next to a writer or without */
+    const pawl_place *witnesses; /* places known durable from elsewhere */
+    size_t witness_count;
+    uint64_t segment_bytes; /* 0: JOURNAL_SEGMENT_BYTES. A journal's first segment after opening is smaller
+                               (at most JOURNAL_SEGMENT_FIRST), each next one twice as large, up to this. */
+    bool no_threads;        /* for tests: no writer, no maker; see journal_pump */
+};
+
+/* What opening found. */
+struct journal_report {
+    uint64_t segments;
+    uint64_t records_recovered; /* whole, but not witnessed durable: written again and synced */
+    uint64_t bytes_cut;         /* of a torn tail, left behind in its segment */
+    uint32_t cut_segment;
+    uint64_t cut_at;
+    bool clean; /* the last writer closed it */
+};
+
+struct journal_stats {
+    uint64_t syncs;
+    uint64_t records;
+    uint64_t bytes;
+    uint64_t segments_made;
+};
+
+/* Errors, each naming file and byte where there is one: PAWL_EFORMAT, PAWL_EVERSION, PAWL_ELOCKED, PAWL_EACCES,
+ * PAWL_EREADONLY, PAWL_EFULL, PAWL_ECORRUPT, PAWL_ENOTFOUND (read-only, and there is none), PAWL_EIO,
+ * PAWL_ENOMEM. */
+int journal_open(const struct journal_options *options, pawl_log **ret_log, pawl_error *error);
+
+/* Of a log that journal_open opened. Any thread. */
+void journal_report(pawl_log *log, struct journal_report *ret_report);
+void journal_stats(pawl_log *log, struct journal_stats *ret_stats);
+
+/* With no_threads: write and sync what is queued, in this thread, as one group. */
+void journal_pump(pawl_log *log);
+
+#endif

@@ -1,0 +1,324 @@
+/* adapter/journal/reader.c: read, follow and tail.
+ *
+ *     read:    start ──► fill (pool) ──► visit (shard) ──┬─► fill ...
+ *                                                        └─► done
+ *     follow:  start ──► fill (pool) ──► visit (shard) ──┬─► fill ...
+ *                          ▲                             └─► wait on the stream (read-only: for a timer)
+ *                          └──── the writer made more durable ◄───┘
+ *
+ * Reading and checking happen on the pool, visiting where the caller lives; the entries handed over lie in the
+ * scan's window, which does not move between a fill and the end of the visits. */
+#include "adapter/journal/cursor.h"
+#include "adapter/journal/impl.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define FILL_ENTRIES_MAX 512
+#define POLL             (20 * PAWL_MILLISECOND)
+
+struct filled {
+    pawl_entry entry;
+    pawl_place place;
+};
+
+/* One read or follow under way. */
+struct follower {
+    struct op op; /* to be delivered: go on */
+    pawl_work work;
+    pawl_timer timer;
+    struct journal *journal;
+    struct follower *next; /* waiting on the same stream */
+    pawl_read *read;       /* one of the two */
+    pawl_follow *follow;
+    struct cursor cursor;
+    pawl_place at;
+    bool placed;
+    bool ended;     /* the last fill came to the end of what is visible */
+    bool waiting;   /* (lock) on its stream, or for its timer */
+    bool cancelled; /* (lock) */
+    uint64_t left;  /* entries that may still be visited */
+    int status;     /* of the last fill */
+    pawl_error error;
+    size_t count;
+    struct filled entries[FILL_ENTRIES_MAX];
+};
+
+static void fill(pawl_work *work);
+static void visit(pawl_work *work);
+
+static struct follower *of_work(pawl_work *work)
+{
+    return (struct follower *)((char *)work - offsetof(struct follower, work));
+}
+
+static struct follower *follower_new(struct journal *j, pawl_stream stream, uint64_t from, pawl_place at)
+{
+    struct follower *f = mem_new(j->alloc, 1, sizeof *f);
+    if (!f)
+        return NULL;
+    if (cursor_init(&f->cursor, j, stream, from) != PAWL_OK) {
+        mem_free(j->alloc, f, sizeof *f);
+        return NULL;
+    }
+    f->journal = j;
+    f->at = at;
+    f->work.fn = fill;
+    f->work.done = visit;
+    return f;
+}
+
+static void follower_free(struct follower *f)
+{
+    const pawl_allocator *alloc = f->journal->alloc;
+    cursor_release(&f->cursor);
+    mem_free(alloc, f, sizeof *f);
+}
+
+/* The request is over. f is gone before done is called, so that done may close the journal. */
+static void finish(struct follower *f, int status)
+{
+    struct journal *j = f->journal;
+    pawl_read *read = f->read;
+    pawl_follow *follow = f->follow;
+    uint64_t next = f->cursor.next;
+    pawl_error *error = read ? read->error : follow->error;
+    if (status != PAWL_OK && error)
+        *error = f->error;
+    follower_free(f);
+    atomic_fetch_sub(&j->outstanding, 1);
+    if (read) {
+        read->status = status;
+        read->next = next;
+        read->done(read);
+    } else {
+        follow->status = status;
+        follow->next = next;
+        follow->done(follow);
+    }
+}
+
+/* Ask the pool for more. An env that is closing ends it. */
+static void go_on(struct follower *f)
+{
+    if (pawl_env_work(f->journal->env, &f->work) == PAWL_OK)
+        return;
+    error_set(&f->error, PAWL_ECLOSED, "the env is closed");
+    finish(f, PAWL_ECLOSED);
+}
+
+static void fill(pawl_work *work)
+{
+    struct follower *f = of_work(work);
+    struct cursor *c = &f->cursor;
+    f->count = 0;
+    f->ended = false;
+    f->status = PAWL_OK;
+    error_clear(&f->error);
+    if (f->cancelled)
+        return;
+    if (f->follow || !f->placed)
+        f->status = cursor_refresh(c, &f->error);
+    if (f->status == PAWL_OK && !f->placed) {
+        f->status = cursor_place(c, f->at, &f->error);
+        f->placed = f->status == PAWL_OK;
+    }
+    while (f->status == PAWL_OK && f->count < FILL_ENTRIES_MAX && f->count < f->left
+           && (f->count == 0 || cursor_ready(c))) {
+        struct filled *slot = &f->entries[f->count];
+        f->status = cursor_next(c, &slot->entry, &slot->place, &f->error);
+        f->count += f->status == PAWL_OK;
+    }
+    if (f->status == PAWL_ENOTFOUND) {
+        f->ended = true;
+        f->status = PAWL_OK;
+    }
+}
+
+/* Wait until there is more, unless there is by now. */
+static void wait_for_more(struct follower *f)
+{
+    struct journal *j = f->journal;
+    pthread_mutex_lock(&j->lock);
+    struct stream *s = streams_add(&j->streams, f->cursor.stream);
+    bool wait = s && !f->cancelled && s->visible < f->cursor.next;
+    if (wait && !j->read_only) {
+        f->next = s->followers;
+        s->followers = f;
+    }
+    f->waiting = wait;
+    pthread_mutex_unlock(&j->lock);
+    if (!s) {
+        error_set(&f->error, PAWL_ENOMEM, "no memory for another stream");
+        finish(f, PAWL_ENOMEM);
+    } else if (!wait) {
+        go_on(f);
+    } else if (j->read_only) {
+        pawl_env_after(j->env, &f->timer, POLL);
+    }
+}
+
+static void visit(pawl_work *work)
+{
+    struct follower *f = of_work(work);
+    uint64_t unvisited = f->cursor.next - f->count;
+    for (size_t i = 0; i < f->count && !f->cancelled; i++) {
+        const struct filled *slot = &f->entries[i];
+        unvisited++;
+        bool more = f->read ? f->read->visit(f->read, &slot->entry, slot->place)
+                            : f->follow->visit(f->follow, &slot->entry, slot->place);
+        if (!more) {
+            f->cursor.next = unvisited;
+            finish(f, PAWL_OK);
+            return;
+        }
+    }
+    f->cursor.next = unvisited;
+    f->left -= f->count;
+    if (f->cancelled) {
+        error_set(&f->error, PAWL_ECLOSED, "it was unfollowed");
+        finish(f, PAWL_ECLOSED);
+    } else if (f->status != PAWL_OK || (f->read && (f->ended || f->left == 0))) {
+        finish(f, f->status);
+    } else if (f->follow && f->ended) {
+        wait_for_more(f);
+    } else {
+        go_on(f);
+    }
+}
+
+static void resume(struct op *op)
+{
+    go_on((struct follower *)op);
+}
+
+static void poll_again(pawl_timer *timer)
+{
+    struct follower *f = (struct follower *)((char *)timer - offsetof(struct follower, timer));
+    pthread_mutex_lock(&f->journal->lock);
+    f->waiting = false;
+    pthread_mutex_unlock(&f->journal->lock);
+    go_on(f);
+}
+
+void followers_wake(struct stream *stream, struct op_list *ops)
+{
+    struct follower **link = &stream->followers;
+    while (*link) {
+        struct follower *f = *link;
+        if (stream->visible < f->cursor.next) {
+            link = &f->next;
+            continue;
+        }
+        *link = f->next;
+        f->waiting = false;
+        op_list_push(ops, &f->op);
+    }
+}
+
+static int start(struct journal *j, struct follower *f, enum op_kind kind, void *request)
+{
+    op_init(j, &f->op, kind, request, resume);
+    atomic_fetch_add(&j->outstanding, 1);
+    int status = pawl_env_work(j->env, &f->work);
+    if (status != PAWL_OK) {
+        atomic_fetch_sub(&j->outstanding, 1);
+        follower_free(f);
+    }
+    return status;
+}
+
+int journal_read(pawl_log *log, pawl_read *read)
+{
+    struct journal *j = (struct journal *)log;
+    if (!pawl_stream_valid(read->stream) || read->from == 0 || !read->visit || !read->done)
+        return error_set(read->error, PAWL_EINVAL,
+                         "a read needs a valid stream, an offset, a visit and a done");
+    struct follower *f = follower_new(j, read->stream, read->from, read->at);
+    if (!f)
+        return error_set(read->error, PAWL_ENOMEM, "no memory to read");
+    f->read = read;
+    f->left = read->limit;
+    return start(j, f, OP_READ, read);
+}
+
+int journal_follow(pawl_log *log, pawl_follow *follow)
+{
+    struct journal *j = (struct journal *)log;
+    if (!pawl_stream_valid(follow->stream) || follow->from == 0 || !follow->visit || !follow->done)
+        return error_set(follow->error, PAWL_EINVAL,
+                         "a follow needs a valid stream, an offset, a visit and a done");
+    if (j->read_only && pawl_env_self(j->env) == PAWL_NO_SHARD)
+        return error_set(follow->error, PAWL_EMISUSE,
+                         "a read-only journal is followed from a shard: it needs its timer");
+    struct follower *f = follower_new(j, follow->stream, follow->from, follow->at);
+    if (!f)
+        return error_set(follow->error, PAWL_ENOMEM, "no memory to follow");
+    f->follow = follow;
+    f->left = UINT64_MAX;
+    f->timer.fn = poll_again;
+    follow->impl[0] = f;
+    return start(j, f, OP_FOLLOW, follow);
+}
+
+/* If it waits, it is sent round once more, and ends there; if it is under way, it ends by itself. */
+int journal_unfollow(pawl_log *log, pawl_follow *follow)
+{
+    struct journal *j = (struct journal *)log;
+    struct follower *f = follow->impl[0];
+    pthread_mutex_lock(&j->lock);
+    bool waiting = f->waiting;
+    f->cancelled = true;
+    f->waiting = false;
+    if (waiting && !j->read_only) {
+        struct stream *s = streams_find(&j->streams, f->cursor.stream);
+        struct follower **link = &s->followers;
+        while (*link != f)
+            link = &(*link)->next;
+        *link = f->next;
+    }
+    pthread_mutex_unlock(&j->lock);
+    if (waiting && j->read_only)
+        pawl_env_cancel(j->env, &f->timer);
+    if (waiting)
+        go_on(f);
+    return PAWL_OK;
+}
+
+struct asking {
+    pawl_work work;
+    struct journal *journal;
+    pawl_tail *tail;
+};
+_Static_assert(sizeof(struct asking) <= sizeof(((pawl_tail *)0)->impl), "an asking lives in its request");
+
+static void tail_ask(pawl_work *work)
+{
+    struct asking *a = (struct asking *)work;
+    struct journal *j = a->journal;
+    a->tail->status = j->read_only ? journal_refresh(j, a->tail->error) : PAWL_OK;
+    pthread_mutex_lock(&j->lock);
+    const struct stream *s = streams_find(&j->streams, a->tail->stream);
+    a->tail->last = s ? s->visible : 0;
+    pthread_mutex_unlock(&j->lock);
+}
+
+static void tail_answer(pawl_work *work)
+{
+    struct asking *a = (struct asking *)work;
+    atomic_fetch_sub(&a->journal->outstanding, 1);
+    a->tail->done(a->tail);
+}
+
+int journal_tail(pawl_log *log, pawl_tail *tail)
+{
+    struct journal *j = (struct journal *)log;
+    if (!pawl_stream_valid(tail->stream) || !tail->done)
+        return error_set(tail->error, PAWL_EINVAL, "asking for a tail needs a valid stream and a done");
+    struct asking *a = (struct asking *)tail->impl;
+    *a = (struct asking){.work = {.fn = tail_ask, .done = tail_answer}, .journal = j, .tail = tail};
+    atomic_fetch_add(&j->outstanding, 1);
+    int status = pawl_env_work(j->env, &a->work);
+    if (status != PAWL_OK)
+        atomic_fetch_sub(&j->outstanding, 1);
+    return status;
+}

@@ -1,0 +1,67 @@
+/* adapter/journal/refresh.c: a read-only journal, beside a writer that may be alive.
+ *
+ * It claims nothing and cuts nothing, and shows exactly what the files witness to be durable: the records up to
+ * the highest durable field that is found in the newest segment. A writer that goes idle leaves a watermark, so
+ * nothing stays hidden for long. */
+#include "adapter/journal/impl.h"
+#include "base/error.h"
+
+/* Let the journal's readers see what the tail has taken in. */
+static int show_tail(struct journal *j, struct segment_list *fresh)
+{
+    int status = PAWL_OK;
+    pthread_mutex_lock(&j->lock);
+    for (size_t i = 0; i < j->tail.streams.count && status == PAWL_OK; i++) {
+        const struct stream *found = j->tail.streams.items[i];
+        struct stream *s = streams_add(&j->streams, found->id);
+        if (s)
+            s->visible = found->next - 1;
+        else
+            status = PAWL_ENOMEM;
+    }
+    if (status == PAWL_OK) {
+        struct segment_list old = j->segments;
+        j->segments = *fresh;
+        *fresh = old;
+        j->durable_lsn = j->tail.lsn;
+    }
+    pthread_mutex_unlock(&j->lock);
+    return status;
+}
+
+static int look_again(struct journal *j, struct segment_list *list, pawl_error *error)
+{
+    int status = segment_list_load(list, j->disk, j->home.dir, error);
+    if (status != PAWL_OK)
+        return status;
+    if (list->count == 0)
+        return error_set(error, PAWL_ECORRUPT, "%s/journal has no segment: all of them are missing", j->path);
+    struct segment_ref newest = list->items[list->count - 1];
+    bool moved = j->tail.file < 0 || j->tail.header.number != newest.number;
+    if (moved) {
+        struct tail next;
+        status = tail_open(&next, j->disk, j->home.dir, newest, &j->home.id, j->alloc, error);
+        if (status != PAWL_OK)
+            return status;
+        if (j->tail.file >= 0)
+            tail_close(&j->tail);
+        j->tail = next;
+    }
+    struct tail_end end;
+    status = tail_probe(&j->tail, &end, error);
+    if (status == PAWL_OK && moved)
+        status = tail_judge(&j->tail, &end, 0, true, error);
+    if (status == PAWL_OK)
+        status = tail_advance(&j->tail, end.witnessed, NULL, NULL, error);
+    return status == PAWL_OK ? show_tail(j, list) : status;
+}
+
+int journal_refresh(struct journal *j, pawl_error *error)
+{
+    struct segment_list list = {.alloc = j->alloc};
+    pthread_mutex_lock(&j->refresh);
+    int status = look_again(j, &list, error);
+    pthread_mutex_unlock(&j->refresh);
+    segment_list_release(&list);
+    return status;
+}

@@ -1,0 +1,198 @@
+/* adapter/journal/writer.c: who writes, and when.
+ *
+ *            ┌──────────── queue empty: watermark ◄───────────┐
+ *            ▼                                                │
+ *     idle ──┴─► take all that is queued ──► group ──► deliver┤
+ *                     ▲                                       │
+ *                     └──────────── queue not empty ◄─────────┘
+ *
+ * One thread at a time goes round this: it has the writer's role. A caller that finds the journal idle, and has
+ * nothing else to do, goes round once by itself, which spares two changes of thread. */
+#include "adapter/journal/impl.h"
+#include "base/error.h"
+
+static struct op *take_queue(struct journal *j)
+{
+    j->queue_count = 0;
+    j->queue_bytes = 0;
+    return op_list_take(&j->queue);
+}
+
+/* Go round until the queue is empty. With the lock, which is let go meanwhile, and with the role. */
+static void work_off(struct journal *j)
+{
+    while (j->queue.first) {
+        struct op *ops = take_queue(j);
+        pthread_mutex_unlock(&j->lock);
+        struct op_list wake;
+        op_list_init(&wake);
+        group_run(j, ops, &wake);
+        journal_deliver(j, ops);
+        journal_deliver(j, wake.first);
+        pthread_mutex_lock(&j->lock);
+        if (!j->queue.first) {
+            pthread_mutex_unlock(&j->lock);
+            group_rest(j);
+            pthread_mutex_lock(&j->lock);
+        }
+    }
+}
+
+static void *writer_main(void *arg)
+{
+    struct journal *j = arg;
+    pthread_mutex_lock(&j->lock);
+    for (;;) {
+        while (!j->stopping && (j->busy || !j->queue.first))
+            pthread_cond_wait(&j->wake, &j->lock);
+        if (!j->queue.first && j->stopping)
+            break;
+        j->busy = true;
+        work_off(j);
+        j->busy = false;
+    }
+    pthread_mutex_unlock(&j->lock);
+    return NULL;
+}
+
+int writer_start(struct journal *j)
+{
+    pthread_cond_init(&j->wake, NULL);
+    if (j->threads && pthread_create(&j->writer, NULL, writer_main, j) != 0) {
+        pthread_cond_destroy(&j->wake);
+        return PAWL_ENOMEM;
+    }
+    return PAWL_OK;
+}
+
+void writer_stop(struct journal *j)
+{
+    if (j->threads) {
+        pthread_mutex_lock(&j->lock);
+        pthread_cond_signal(&j->wake);
+        pthread_mutex_unlock(&j->lock);
+        pthread_join(j->writer, NULL);
+    }
+    pthread_cond_destroy(&j->wake);
+}
+
+void journal_pump(pawl_log *log)
+{
+    struct journal *j = (struct journal *)log;
+    pthread_mutex_lock(&j->lock);
+    j->busy = true;
+    work_off(j);
+    j->busy = false;
+    pthread_mutex_unlock(&j->lock);
+}
+
+static void append_done(struct op *op)
+{
+    pawl_append *append = op->request;
+    atomic_fetch_sub(&op->journal->outstanding, 1);
+    append->done(append);
+}
+
+static void claim_done(struct op *op)
+{
+    pawl_claim *claim = op->request;
+    atomic_fetch_sub(&op->journal->outstanding, 1);
+    claim->done(claim);
+}
+
+/* With the lock. */
+static void enqueue(struct journal *j, struct op *op)
+{
+    op_list_push(&j->queue, op);
+    j->queue_count++;
+    j->queue_bytes += op->bytes;
+    atomic_fetch_add(&j->outstanding, 1);
+    if (!j->busy)
+        pthread_cond_signal(&j->wake);
+}
+
+/* What the entries will take, or why they cannot be taken at all. */
+static int measure(pawl_append *append, size_t *ret_bytes)
+{
+    size_t total = 0;
+    if (append->count == 0 || !append->entries || !append->done)
+        return error_set(append->error, PAWL_EINVAL, "an append needs entries and a done");
+    for (size_t i = 0; i < append->count; i++) {
+        const pawl_entry *e = &append->entries[i].entry;
+        if (!pawl_stream_valid(e->stream) || e->offset == 0 || (e->body.size && !e->body.data))
+            return error_set(append->error, PAWL_EINVAL,
+                             "entry %zu of the append has no valid stream, offset or body", i);
+        if (e->body.size > PAWL_ENTRY_BYTES_MAX)
+            return error_set(append->error, PAWL_ETOOBIG,
+                             "entry %zu of the append has %zu bytes; the limit is %zu", i, e->body.size,
+                             PAWL_ENTRY_BYTES_MAX);
+        total += record_size(e->body.size);
+        if (total > APPEND_BYTES_MAX)
+            return error_set(append->error, PAWL_ETOOBIG, "the append has more than %zu bytes",
+                             APPEND_BYTES_MAX);
+    }
+    *ret_bytes = total;
+    return PAWL_OK;
+}
+
+/* The caller's own turn: it has the role, and its op is the whole group. */
+static void append_here(struct journal *j, struct op *op)
+{
+    struct op_list wake;
+    op_list_init(&wake);
+    op->next = NULL;
+    group_run(j, op, &wake);
+    pthread_mutex_lock(&j->lock);
+    bool idle = !j->queue.first;
+    pthread_mutex_unlock(&j->lock);
+    if (idle)
+        group_rest(j);
+    pthread_mutex_lock(&j->lock);
+    j->busy = false;
+    if (j->queue.first)
+        pthread_cond_signal(&j->wake);
+    pthread_mutex_unlock(&j->lock);
+    journal_deliver(j, wake.first);
+}
+
+int journal_append(pawl_log *log, pawl_append *append)
+{
+    struct journal *j = (struct journal *)log;
+    if (j->read_only)
+        return error_set(append->error, PAWL_EREADONLY, "%s was opened read-only", j->path);
+    size_t bytes = 0;
+    int status = measure(append, &bytes);
+    if (status != PAWL_OK)
+        return status;
+    struct op *op = (struct op *)append->impl;
+    op_init(j, op, OP_APPEND, append, append_done);
+    op->bytes = bytes;
+    pthread_mutex_lock(&j->lock);
+    if (append->alone && !j->busy && !j->queue.first) {
+        j->busy = true;
+        pthread_mutex_unlock(&j->lock);
+        append_here(j, op);
+        return PAWL_APPEND_DONE;
+    }
+    if (j->queue_count >= QUEUE_COUNT_MAX || (j->queue_count > 0 && j->queue_bytes + bytes > QUEUE_BYTES_MAX))
+        status = error_set(append->error, PAWL_EBUSY, "the journal's queue is full");
+    else
+        enqueue(j, op);
+    pthread_mutex_unlock(&j->lock);
+    return status;
+}
+
+int journal_claim(pawl_log *log, pawl_claim *claim)
+{
+    struct journal *j = (struct journal *)log;
+    if (!pawl_stream_valid(claim->stream) || !claim->done)
+        return error_set(claim->error, PAWL_EINVAL, "a claim needs a valid stream and a done");
+    if (j->read_only)
+        return error_set(claim->error, PAWL_EREADONLY, "%s was opened read-only", j->path);
+    struct op *op = (struct op *)claim->impl;
+    op_init(j, op, OP_CLAIM, claim, claim_done);
+    pthread_mutex_lock(&j->lock);
+    enqueue(j, op);
+    pthread_mutex_unlock(&j->lock);
+    return PAWL_OK;
+}
