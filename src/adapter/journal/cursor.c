@@ -192,9 +192,11 @@ static int damaged(const struct cursor *c, enum scan_result result, const char *
                      c->scan.lsn, result == SCAN_BAD ? c->scan.why : why);
 }
 
-int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error)
+int cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error)
 {
     while (c->scan.lsn <= c->limit) {
+        if (still && (c->scan.lsn == c->segment_end || !scan_ready(&c->scan)))
+            return PAWL_EBUSY;
         if (c->scan.lsn == c->segment_end) {
             struct segment_header header;
             uint64_t chain = c->scan.chain;
@@ -204,6 +206,7 @@ int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, 
                 return status;
             if (chained && header.chain != chain)
                 return damaged(c, SCAN_END, "its segment does not continue the one before it", error);
+            continue; /* it may be empty: opened, and never written */
         }
         struct record r;
         int status;
@@ -224,9 +227,4 @@ int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, 
         return PAWL_OK;
     }
     return PAWL_ENOTFOUND;
-}
-
-bool cursor_ready(const struct cursor *c)
-{
-    return c->scan.lsn <= c->limit && c->scan.lsn != c->segment_end && scan_ready(&c->scan);
 }

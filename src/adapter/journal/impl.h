@@ -89,6 +89,7 @@ struct journal {
     const pawl_allocator *alloc;
     pawl_env *env;
     char *path;
+    size_t path_size;
     struct home home;
     uint64_t seed;
     uint64_t segment_bytes;

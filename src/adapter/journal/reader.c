@@ -122,12 +122,13 @@ static void fill(pawl_work *work)
         f->status = cursor_place(c, f->at, &f->error);
         f->placed = f->status == PAWL_OK;
     }
-    while (f->status == PAWL_OK && f->count < FILL_ENTRIES_MAX && f->count < f->left
-           && (f->count == 0 || cursor_ready(c))) {
+    while (f->status == PAWL_OK && f->count < FILL_ENTRIES_MAX && f->count < f->left) {
         struct filled *slot = &f->entries[f->count];
-        f->status = cursor_next(c, &slot->entry, &slot->place, &f->error);
+        f->status = cursor_next(c, f->count > 0, &slot->entry, &slot->place, &f->error);
         f->count += f->status == PAWL_OK;
     }
+    if (f->status == PAWL_EBUSY)
+        f->status = PAWL_OK; /* the window is used up: these first */
     if (f->status == PAWL_ENOTFOUND) {
         f->ended = true;
         f->status = PAWL_OK;
