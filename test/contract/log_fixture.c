@@ -50,6 +50,7 @@ static void note(struct log_fixture *f, const char *wrong)
 void log_await(struct log_fixture *f, bool (*holds)(void *arg), void *arg)
 {
     bool held = true;
+    const char *wrong;
     if (f->contract->drive) {
         held = holds(arg) || f->contract->drive(f->impl, holds, arg);
     } else {
@@ -61,8 +62,11 @@ void log_await(struct log_fixture *f, bool (*holds)(void *arg), void *arg)
             held = pthread_cond_timedwait(&f->cond, &f->mutex, &end) != ETIMEDOUT;
         pthread_mutex_unlock(&f->mutex);
     }
-    if (f->wrong)
-        fail_msg("%s", f->wrong);
+    pthread_mutex_lock(&f->mutex);
+    wrong = f->wrong;
+    pthread_mutex_unlock(&f->mutex);
+    if (wrong)
+        fail_msg("%s", wrong);
     if (!held)
         fail_msg("what was waited for never came");
 }
@@ -175,8 +179,8 @@ static bool visit(struct job *job, const pawl_entry *entry, pawl_place place, pa
     bool enough = job->visited == job->stop_after;
     pthread_cond_broadcast(&f->cond);
     pthread_mutex_unlock(&f->mutex);
-    if (enough && job->unfollow_then && pawl_log_unfollow(job->log, &job->follow) != PAWL_OK)
-        note(f, "unfollow from inside visit failed");
+    if (enough && job->unfollow_then)
+        job->unfollowed = pawl_log_unfollow(job->log, &job->follow);
     return !enough || job->unfollow_then;
 }
 
@@ -343,6 +347,14 @@ int job_run(struct job *job)
     return job_status(job);
 }
 
+bool job_is_finished(struct job *job)
+{
+    pthread_mutex_lock(&job->f->mutex);
+    bool finished = job->finished;
+    pthread_mutex_unlock(&job->f->mutex);
+    return finished;
+}
+
 struct visits_wanted {
     struct job *job;
     size_t count;
@@ -359,6 +371,33 @@ void job_await_visits(struct job *job, size_t count)
     struct visits_wanted w = {job, count};
     log_await(job->f, has_visits, &w);
     assert_true(job->visited >= count);
+}
+
+static void unfollow_task(pawl_task *task)
+{
+    struct job *follow = heap_entry(task, struct job, task);
+    follow->unfollowed = pawl_log_unfollow(follow->log, &follow->follow);
+}
+
+void job_unfollow(struct job *follow)
+{
+    if (follow->f->foreign) {
+        unfollow_task(&follow->task);
+    } else {
+        follow->task.fn = unfollow_task;
+        assert_ok(pawl_env_post(follow->f->env, 0, &follow->task));
+    }
+    job_await(follow);
+    assert_ok(follow->unfollowed);
+    assert_status(job_status(follow), PAWL_ECLOSED);
+}
+
+void job_check_visits(const struct job *job, uint64_t from)
+{
+    for (uint64_t i = 0; i < job->visited; i++) {
+        assert_int_equal(job->visits[i].offset, from + i);
+        assert_int_equal(job->visits[i].sum, body_sum(job->visits[i].size, from + i));
+    }
 }
 
 /* The common cases. */

@@ -53,7 +53,8 @@ struct job {
     void (*then)(struct job *job); /* inside done */
     pawl_error error;
 
-    int call; /* what the call returned */
+    int call;       /* what the call returned */
+    int unfollowed; /* what unfollow returned */
     bool issued;
     bool finished;
     uint64_t order; /* of its completion: f->completed then */
@@ -81,7 +82,14 @@ void job_issue(struct job *job); /* from inside a callback: right here */
 void job_await(struct job *job); /* until it is finished */
 int job_status(const struct job *job);
 int job_run(struct job *job); /* start, await: the outcome, or the call's error */
+bool job_is_finished(struct job *job);
 void job_await_visits(struct job *job, size_t count);
+
+/* On the thread that called follow; it ends with PAWL_ECLOSED. */
+void job_unfollow(struct job *follow);
+
+/* What was visited is what log_append_some wrote, from that offset on. */
+void job_check_visits(const struct job *job, uint64_t from);
 
 pawl_bytes body_new(size_t size, uint64_t salt);
 uint64_t body_sum(size_t size, uint64_t salt);

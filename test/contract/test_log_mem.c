@@ -13,6 +13,9 @@ struct mem_impl {
     pawl_log *log;
 };
 
+/* Small messages, so that most entries go in fragments; and room for the largest all the same. */
+static bool in_fragments;
+
 static void open_log(struct mem_impl *impl, pawl_env **ret_env, pawl_log **ret_log)
 {
     const struct mem_env_options options = {.shards = 2};
@@ -30,6 +33,10 @@ static void *mem_open(pawl_env **ret_env, pawl_log **ret_log)
     assert_ok(mem_world_open(&world, &impl->world, NULL));
     assert_ok(mem_log_disk_open(7, NULL, &impl->disk));
     impl->options = (struct mem_log_options){.node = 1};
+    if (in_fragments) {
+        impl->options.message_bytes = 4000;
+        impl->options.window = 20000;
+    }
     open_log(impl, ret_env, ret_log);
     return impl;
 }
@@ -157,6 +164,24 @@ TEST(appends_behind_a_lost_one_are_unknown_too)
     }
     log_claim_stream(f, raw(1), &epoch, &next);
     assert_int_equal(next, 1);
+    log_fixture_close(f);
+}
+
+TEST(an_append_in_flight_ends_though_the_claim_that_would_resolve_it_gets_lost)
+{
+    struct log_fixture *f = log_fixture_open(&contract, false);
+    uint64_t epoch;
+    log_claim_stream(f, raw(1), &epoch, NULL);
+    struct job *append = job_new(f, JOB_APPEND, raw(1)), *claim = job_new(f, JOB_CLAIM, raw(1));
+    job_add(append, raw(1), epoch, 1, 10, 1);
+    order(f, MEM_LOG_LOST, 0);
+    assert_ok(job_start(append));
+    order(f, MEM_LOG_LOST, 0);
+    assert_status(job_run(claim), PAWL_EIO);
+    job_await(append);
+    assert_status(job_status(append), PAWL_EUNKNOWN);
+    job_free(append);
+    job_free(claim);
     log_fixture_close(f);
 }
 
@@ -332,6 +357,7 @@ static int run_faults(void)
     const struct CMUnitTest tests[] = {
         RUN(an_append_with_a_fault_ends_as_ordered_and_the_next_claim_tells_the_truth),
         RUN(appends_behind_a_lost_one_are_unknown_too),
+        RUN(an_append_in_flight_ends_though_the_claim_that_would_resolve_it_gets_lost),
         RUN(a_claim_can_lose_fail_or_get_lost),
         RUN(a_claim_on_an_older_assignment_than_the_owners_is_fenced),
         RUN(reads_follows_and_tails_can_be_made_to_fail),
@@ -347,5 +373,6 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "faults") == 0)
         return run_faults();
-    return log_contract_run("log_mem", &contract);
+    in_fragments = argc > 1 && strcmp(argv[1], "fragments") == 0;
+    return log_contract_run(in_fragments ? "log_mem_fragments" : "log_mem", &contract);
 }

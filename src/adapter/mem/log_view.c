@@ -209,6 +209,8 @@ static void end_claim(struct view *v, int status, const char *words)
     struct op *op = v->claims;
     v->claims = op->link;
     v->claim_phase = CLAIM_PHASE_NONE;
+    if (v->owner.state == OWNER_CLAIMING)
+        end_flights(v, PAWL_EUNKNOWN); /* it was given up, and with it what would have resolved them */
     op->epoch = v->owner.judge.epoch;
     op->next = v->owner.judge.next;
     op_end(op, status, words);
