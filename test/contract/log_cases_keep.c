@@ -41,8 +41,10 @@ void what_was_acknowledged_is_there_after_reopening(struct log_fixture *f)
 
 void what_was_acknowledged_is_there_after_a_crash_and_the_rest_is_a_dense_tail(struct log_fixture *f)
 {
-    if (!f->contract->crash)
-        skip();
+    if (!f->contract->crash) {
+        print_message("# not tried: this log cannot be made to crash\n");
+        return;
+    }
     uint64_t epoch, next;
     enum { JOBS = 8 };
     struct job *jobs[JOBS];
@@ -130,8 +132,10 @@ static void claim_as(struct log_fixture *f, pawl_log *log, uint64_t *ret_epoch, 
 
 void a_rivals_claim_fences_this_log_and_both_see_the_same(struct log_fixture *f)
 {
-    if (!f->contract->rival)
-        skip();
+    if (!f->contract->rival) {
+        print_message("# not tried: this log can have no rival\n");
+        return;
+    }
     pawl_log *own = f->log, *rival = f->contract->rival(f->impl);
     uint64_t mine, his, next;
     log_claim_stream(f, raw(1), &mine, NULL);

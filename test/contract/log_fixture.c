@@ -113,6 +113,13 @@ static void check_place(struct job *job)
         note(f, "a callback was called on the foreign thread that made the call");
 }
 
+static void finish_now(struct job *job)
+{
+    job->order = ++job->f->completed;
+    job->finished = true;
+    pthread_cond_broadcast(&job->f->cond);
+}
+
 static void finish(struct job *job)
 {
     struct log_fixture *f = job->f;
@@ -128,9 +135,7 @@ static void finish(struct job *job)
             return;
     }
     pthread_mutex_lock(&f->mutex);
-    job->order = ++f->completed;
-    job->finished = true;
-    pthread_cond_broadcast(&f->cond);
+    finish_now(job);
     pthread_mutex_unlock(&f->mutex);
 }
 
@@ -269,31 +274,53 @@ static int call(struct job *job)
     return PAWL_EINVAL;
 }
 
-void job_issue(struct job *job)
+/* When the call has succeeded the job may be finished, and freed by whoever waited for it. */
+static int issue(struct job *job)
 {
     struct log_fixture *f = job->f;
+    pthread_mutex_lock(&f->mutex);
     job->shard = pawl_env_self(f->env);
     job->finished = false;
+    pthread_mutex_unlock(&f->mutex);
     if (finishing == job)
         finishing = NULL;
     const struct job *outer = calling;
     calling = job;
     int status = call(job);
     calling = outer;
+    return status;
+}
+
+void job_issue(struct job *job)
+{
+    struct log_fixture *f = job->f;
+    int status = issue(job);
+    if (status == PAWL_OK)
+        return;
+    pthread_mutex_lock(&f->mutex);
+    if (status != PAWL_APPEND_DONE)
+        note(f, "a call from inside a callback failed");
+    finish_now(job);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+/* For job_start, which waits until it is issued before it looks at anything. */
+static void issue_first(struct job *job)
+{
+    struct log_fixture *f = job->f;
+    int status = issue(job);
     pthread_mutex_lock(&f->mutex);
     job->call = status == PAWL_APPEND_DONE ? PAWL_OK : status;
     job->issued = true;
-    if (status == PAWL_APPEND_DONE) {
-        job->order = ++f->completed;
-        job->finished = true;
-    }
+    if (status == PAWL_APPEND_DONE)
+        finish_now(job);
     pthread_cond_broadcast(&f->cond);
     pthread_mutex_unlock(&f->mutex);
 }
 
 static void issue_task(pawl_task *task)
 {
-    job_issue(heap_entry(task, struct job, task));
+    issue_first(heap_entry(task, struct job, task));
 }
 
 static bool is_issued(void *arg)
@@ -307,7 +334,7 @@ int job_start(struct job *job)
     if (job->f->foreign) {
         job->from_test = true;
         job->thread = pthread_self();
-        job_issue(job);
+        issue_first(job);
     } else {
         job->task.fn = issue_task;
         assert_ok(pawl_env_post(job->f->env, 0, &job->task));
