@@ -1,9 +1,54 @@
-/* The env port in memory: what only a simulated world can do. */
-#include "test/lib/test.h"
+/* The env port in memory: the contract, and what only a simulated world can do. */
+#include "test/contract/env_contract.h"
 
 #include "adapter/mem/env.h"
 
 enum { LIMIT = 1000000 };
+
+struct lone_node {
+    struct mem_world *world;
+    struct mem_env *env;
+};
+
+static void *open_mem(uint32_t shards, pawl_env **ret_env)
+{
+    struct lone_node *n = calloc(1, sizeof *n);
+    assert_non_null(n);
+    assert_ok(mem_world_open(&(struct mem_world_options){.seed = 1}, &n->world, NULL));
+    assert_ok(mem_env_open(n->world, &(struct mem_env_options){.shards = shards}, &n->env, NULL));
+    *ret_env = mem_env_port(n->env);
+    return n;
+}
+
+static int close_mem(void *impl)
+{
+    struct lone_node *n = impl;
+    int status = mem_env_close(n->env);
+    if (status != PAWL_OK)
+        return status;
+    mem_world_close(n->world);
+    free(n);
+    return PAWL_OK;
+}
+
+struct goal {
+    struct env_fixture *f;
+    size_t count;
+};
+
+static bool reached(void *arg)
+{
+    struct goal *goal = arg;
+    return goal->f->count >= goal->count;
+}
+
+static bool drive_mem(struct env_fixture *f, size_t count)
+{
+    struct lone_node *n = f->impl;
+    return mem_world_run_until(n->world, reached, &(struct goal){f, count}, LIMIT);
+}
+
+static const struct env_contract contract = {.open = open_mem, .close = close_mem, .drive = drive_mem};
 
 /* A world that writes down what ran in it. */
 struct fixture {
@@ -322,6 +367,32 @@ TEST(two_nodes_do_not_share_a_boot_clock_or_chance)
     fixture_free(f);
 }
 
+struct asker {
+    pawl_task task;
+    pawl_env *own, *other;
+    uint32_t own_self, other_self;
+};
+
+static void ask_selves(pawl_task *task)
+{
+    struct asker *a = (struct asker *)task;
+    a->own_self = pawl_env_self(a->own);
+    a->other_self = pawl_env_self(a->other);
+}
+
+TEST(a_shard_of_one_node_is_none_of_another)
+{
+    struct fixture *f = fixture_new(1);
+    pawl_env *own = mem_env_port(node_new(f, 2));
+    pawl_env *other = mem_env_port(node_new(f, 2));
+    struct asker a = {.task.fn = ask_selves, .own = own, .other = other};
+    assert_ok(pawl_env_post(own, 1, &a.task));
+    assert_true(mem_world_run(f->world, LIMIT));
+    assert_int_equal(a.own_self, 1);
+    assert_int_equal(a.other_self, PAWL_NO_SHARD);
+    fixture_free(f);
+}
+
 TEST(the_kth_of_a_kind_comes_later_when_ordered)
 {
     struct fixture *f = fixture_new(1);
@@ -438,6 +509,7 @@ TEST(opening_without_memory_leaves_nothing_behind)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        ENV_CONTRACT_TESTS(ENV_CONTRACT_RUN) /* */
         RUN(one_seed_gives_one_run),
         RUN(another_seed_gives_another_run),
         RUN(the_trace_reads_as_who_ran_what_and_when),
@@ -450,6 +522,7 @@ int main(void)
         RUN(a_jump_of_the_boot_clock_makes_the_timers_of_that_node_due),
         RUN(a_jump_of_the_wall_clock_moves_no_timer),
         RUN(two_nodes_do_not_share_a_boot_clock_or_chance),
+        RUN(a_shard_of_one_node_is_none_of_another),
         RUN(the_kth_of_a_kind_comes_later_when_ordered),
         RUN(later_posts_wait_behind_a_delayed_one),
         RUN(a_work_takes_as_long_as_the_range_says),

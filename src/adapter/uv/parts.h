@@ -1,0 +1,102 @@
+/* adapter/uv/parts.h: what env.c, shard.c and pool.c share. */
+#ifndef ADAPTER_UV_PARTS_H
+#define ADAPTER_UV_PARTS_H
+
+#include <uv.h>
+
+#include "adapter/uv/env.h"
+#include "adapter/uv/mailbox.h"
+#include "base/heap.h"
+
+/* In pawl_work.impl: queued in the pool, then, as a link of kind done, in the asker's mailbox. */
+struct uv_job {
+    struct uv_link link;
+    struct uv_shard *asker; /* NULL: no shard asked */
+};
+
+/* In pawl_timer.impl. */
+struct uv_wait {
+    struct heap_node node;  /* key: due by the boot clock */
+    struct uv_shard *shard; /* NULL: not set */
+};
+
+_Static_assert(sizeof(struct uv_link) <= sizeof((pawl_task *)0)->impl, "a task holds a link");
+_Static_assert(sizeof(struct uv_job) <= sizeof((pawl_work *)0)->impl, "a work holds a job");
+_Static_assert(sizeof(struct uv_wait) <= sizeof((pawl_timer *)0)->impl, "a timer holds a wait");
+
+struct uv_shard {
+    struct uv_mailbox mailbox; /* written by everyone: kept off the lines that the shard works on */
+    char apart[64 - sizeof(struct uv_mailbox)];
+    struct uv_env *env;
+    uint32_t index;
+    uv_thread_t thread;
+    uv_loop_t loop;
+    uv_async_t async;
+    uv_timer_t wake;
+    struct heap timers;
+    uint64_t timer_seq;
+    uint64_t armed_for; /* when wake goes off; UINT64_MAX: it will not */
+    pawl_task control;  /* how close speaks to the shard */
+};
+
+struct uv_pool {
+    uv_mutex_t mutex;
+    uv_cond_t cond;
+    struct uv_link *first;
+    struct uv_link **last;
+    bool stopping;
+    uint32_t count;
+    uv_thread_t *threads;
+};
+
+struct uv_env {
+    pawl_env port;
+    const pawl_allocator *allocator;
+    _Atomic bool closing;
+    _Atomic uint64_t visitors; /* threads that are not ours, inside post; see uv_env_close */
+    struct uv_pool pool;
+    uv_sem_t acks; /* of control */
+    uint32_t shard_count;
+    struct uv_shard shards[];
+};
+
+/* Which thread this is. It is the thread's own identity that is kept here, and nothing that two envs
+ * could share, so it is thread-local and not passed along. */
+struct uv_place {
+    struct uv_env *env;     /* NULL: a thread of the host */
+    struct uv_shard *shard; /* NULL: of the pool */
+};
+extern _Thread_local struct uv_place uv_place;
+
+uint64_t uv_env_boot_ns(void);
+
+static inline bool uv_env_closing(struct uv_env *env)
+{
+    return atomic_load(&env->closing);
+}
+
+/* uv_thread_create, with all signals blocked in the new thread but those that its own faults raise. */
+int uv_env_spawn(uv_thread_t *thread, void (*entry)(void *arg), void *arg);
+
+/* 0, or libuv's negative errno. A shard that was opened and not started must be discarded. */
+int uv_shard_open(struct uv_shard *shard, struct uv_env *env, uint32_t index);
+void uv_shard_discard(struct uv_shard *shard);
+int uv_shard_start(struct uv_shard *shard);
+void uv_shard_join(struct uv_shard *shard);
+
+/* Any thread. The link is queued for sure: whether it may be was decided before. */
+void uv_shard_put(struct uv_shard *shard, struct uv_link *link);
+
+/* As a control task's fn: ends the loop once this callback is over. */
+void uv_shard_stop(struct uv_shard *shard);
+
+/* The shard's own thread. */
+void uv_shard_after(struct uv_shard *shard, struct uv_wait *wait, pawl_duration delay);
+void uv_shard_cancel(struct uv_shard *shard, struct uv_wait *wait);
+
+/* 0, or libuv's negative errno. stop runs what is queued to its end. */
+int uv_pool_start(struct uv_pool *pool, struct uv_env *env, uint32_t threads);
+void uv_pool_stop(struct uv_pool *pool, struct uv_env *env);
+int uv_pool_put(struct uv_pool *pool, struct uv_job *job);
+
+#endif
