@@ -63,8 +63,18 @@ static void no_more(pawl_claim *claim)
     claim->arg = NULL;
 }
 
+/* One that is acknowledged is truth from this moment on: the next call of the disk may already be the last. */
+static void acknowledge(struct bed_stream *s, int status)
+{
+    if (status == PAWL_OK) {
+        s->truth++;
+        s->pending--;
+    }
+}
+
 static void append_over(pawl_append *append)
 {
+    acknowledge(append->arg, append->status);
     append->arg = NULL;
 }
 
@@ -93,15 +103,10 @@ static void make_text(uint32_t tag, size_t bytes, char *text)
         text[i] = i < (size_t)n ? head[i] : (char)('a' + (tag + i) % 26);
 }
 
-static void note(struct bed_stream *s, uint32_t tag, int status)
+static void issue(struct bed_stream *s, uint32_t tag)
 {
     assert_true(s->truth + s->pending < BED_ENTRIES_MAX);
-    if (status == PAWL_OK) {
-        assert_int_equal(s->pending, 0);
-        s->tags[s->truth++] = tag;
-    } else if (status == PAWL_EUNKNOWN) {
-        s->tags[s->truth + s->pending++] = tag;
-    }
+    s->tags[s->truth + s->pending++] = tag;
 }
 
 int bed_append(struct bed *bed, size_t stream, size_t count, size_t bytes)
@@ -110,34 +115,34 @@ int bed_append(struct bed *bed, size_t stream, size_t count, size_t bytes)
     char texts[GROUP_MAX][TEXT_MAX];
     pawl_append appends[GROUP_MAX];
     pawl_append_entry entries[GROUP_MAX];
-    uint32_t tags[GROUP_MAX];
     int first = PAWL_OK;
+    size_t refused = 0;
     assert_true(count <= GROUP_MAX && bytes <= TEXT_MAX && bytes >= 8);
-    size_t pending = s->pending;
     for (size_t i = 0; i < count; i++) {
-        tags[i] = ++bed->model.attempts;
-        make_text(tags[i], bytes, texts[i]);
-        note(s, tags[i], PAWL_EUNKNOWN); /* as long as it is under way */
+        uint32_t tag = ++bed->model.attempts;
+        make_text(tag, bytes, texts[i]);
+        issue(s, tag);
         entries[i] = (pawl_append_entry){
             .entry = {.stream = s->id, .epoch = s->epoch, .offset = s->next + i, .body = {texts[i], bytes}}};
         appends[i] = (pawl_append){.entries = &entries[i],
                                    .count = 1,
                                    .alone = count == 1,
                                    .done = append_over,
-                                   .arg = bed,
+                                   .arg = s,
                                    .error = &bed->error};
         int status = pawl_log_append(bed->log, &appends[i]);
         assert_int_equal(status, count == 1 ? PAWL_APPEND_DONE : PAWL_OK);
+        if (status == PAWL_APPEND_DONE)
+            append_over(&appends[i]);
     }
     journal_pump(bed->log);
-    s->pending = pending;
     for (size_t i = 0; i < count; i++) {
-        if (count > 1)
-            assert_null(appends[i].arg);
-        note(s, tags[i], appends[i].status);
+        assert_null(appends[i].arg);
+        refused += appends[i].status != PAWL_OK && appends[i].status != PAWL_EUNKNOWN;
         if (appends[i].status != PAWL_OK && first == PAWL_OK)
             first = appends[i].status;
     }
+    s->pending -= refused; /* they come last: once one is refused, so are those behind it */
     if (first == PAWL_OK)
         s->next += count;
     return first;
