@@ -1,9 +1,9 @@
 /* bench/sequence.c: how long numbering an event takes, and how long recovering takes.
  *
  * The storage is in memory: an array of values. The cycle's time is all of it: the calls, and in the same
- * thread, which is not so in a server, the collecting and writing of what they changed. The yardstick is the
- * least that could be done: an open-addressing map from workspace to three numbers, of which each is
- * incremented. The limits are those that the server sets. */
+ * thread, which is not so in a server, the collecting and writing of what they changed. The yardstick is
+ * the least that could be done: an open-addressing map from workspace and sequence to a number, and three
+ * increments. The limits are those that the server sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 
 #include "adapter/mem/env.h"
 #include "base/alloc.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "bench/lib/bench.h"
 #include "core/sequence/sequencer.h"
 
@@ -207,38 +207,35 @@ static double measure_cycle(const struct bench_round *round)
     return ns;
 }
 
-struct plain {
+struct plain_key {
     uint64_t wsid;
-    uint64_t values[3];
+    uint64_t seq;
 };
 
 static double measure_plain(const struct bench_round *round)
 {
     const struct load *load = round->arg;
     uint64_t cycles = round->quick ? 200000 : 3000000;
-    uint64_t slots = 16;
-    while (slots < 2 * load->workspaces)
-        slots *= 2;
-    struct plain *map = calloc(slots, sizeof *map);
-    if (!map)
-        return 0;
+    uint64_t warm = 4 * load->workspaces;
     uint64_t random = 42;
     uint64_t began = 0;
-    for (uint64_t i = 0; i < cycles + 4 * load->workspaces; i++) {
-        if (i == 4 * load->workspaces)
+    struct map map;
+    map_init(&map, NULL, sizeof(struct plain_key), sizeof(uint64_t), SIZE_MAX);
+    for (uint64_t i = 0; i < cycles + warm; i++) {
+        if (i == warm)
             began = cpu_now();
         uint64_t wsid = pick(&random, load->workspaces) + 1;
-        uint64_t at = hash_mix(wsid) & (slots - 1);
-        while (map[at].wsid != wsid && map[at].wsid != 0)
-            at = (at + 1) & (slots - 1);
-        map[at].wsid = wsid;
-        for (int k = 0; k < 3; k++) {
-            map[at].values[k]++;
-            __asm__ volatile("" ::: "memory");
+        for (uint64_t seq = WLOG; seq <= CREC; seq++) {
+            struct plain_key key = {wsid, seq};
+            void *value;
+            bool fresh;
+            if (map_put(&map, hash_mix(wsid * 4 + seq), &key, &value, &fresh))
+                return 0;
+            ++*(uint64_t *)value;
         }
     }
     double ns = (double)(cpu_now() - began) / (double)cycles;
-    free(map);
+    map_release(&map);
     return ns;
 }
 

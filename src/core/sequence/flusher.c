@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/heap.h"
 
-#define AHEAD 8
+#define AHEAD 16
 
 void flusher_mark(pawl_sequencer *s, struct record *record, uint32_t word, uint64_t bits)
 {
