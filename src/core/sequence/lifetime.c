@@ -216,7 +216,8 @@ void sequencer_close(pawl_sequencer *s, void (*closed)(pawl_sequencer *s, void *
     s->closed_arg = arg;
     atomic_store_explicit(&s->closing, true, memory_order_relaxed);
     s->last_flush = sequencer_state(s) == PAWL_SEQUENCER_READY || sequencer_state(s) == PAWL_SEQUENCER_EVENTING;
-    sequencer_forget_events(s);
+    if (s->last_flush) /* else there are none, and the pool may be at work on the table */
+        sequencer_forget_events(s);
     if (sequencer_state(s) != PAWL_SEQUENCER_FINISHED)
         sequencer_move(s, PAWL_SEQUENCER_FINISHED);
     sequencer_tell(s, PAWL_ECLOSED);
