@@ -213,7 +213,7 @@ int pawl_sequencer_stage(pawl_sequencer *s)
         }
         open->touched[w] = 0;
     }
-    if (event->changes) {
+    if (open->record && event->changes) {
         event->slot = open->record->slot;
         open->record->staged++;
     }
