@@ -100,6 +100,7 @@ static int judge(struct lmdb_store *s, struct mark *ret_mark, enum mark_verdict 
     int read = mark_read(s->dir_fd, &mark, error);
     if (read != PAWL_OK && read != PAWL_ENOTFOUND && read != PAWL_ECORRUPT)
         return read;
+    error_clear(error); /* the verdict has its own words */
     struct stat data;
     bool there = fstatat(s->dir_fd, DATA_FILE, &data, AT_SYMLINK_NOFOLLOW) == 0;
     if (!there && errno != ENOENT)
