@@ -316,6 +316,28 @@ static void a_scan_continues_from_any_key_that_it_showed(struct store_rig *rig)
     }
 }
 
+static void remove_range_ends_at_any_key(struct store_rig *rig)
+{
+    struct seen all = {0};
+    size_t count = put_keys_around_the_limits(rig->store);
+    assert_ok(pawl_store_commit(rig->store));
+    pawl_reader *snapshot = rig_snapshot(rig->store), *writer = pawl_store_writer(rig->store);
+    assert_ok(pawl_store_scan(snapshot, (pawl_range){0}, false, see, &all));
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = i; j < count; j++) {
+            struct seen left = {0};
+            assert_ok(
+                pawl_store_remove_range(rig->store, (pawl_range){.from = all.keys[i], .to = all.keys[j]}));
+            assert_ok(pawl_store_scan(writer, (pawl_range){0}, false, see, &left));
+            assert_int_equal(left.count, count - (j - i));
+            for (size_t k = 0; k < left.count; k++)
+                assert_true(bytes_equal(left.keys[k], all.keys[k < i ? k : k + (j - i)]));
+            pawl_store_abort(rig->store);
+        }
+    }
+    pawl_store_release(rig->store, snapshot);
+}
+
 /* Two keys with one XXH3. Each 8-byte lane of a stripe adds itself to one accumulator, and the product of its
  * halves, mixed with the secret, to another. Make the low halves equal the secret's, so that the products are
  * zero, and move one unit from a lane's high half to that of the same lane a stripe later. */
@@ -412,6 +434,7 @@ static const struct store_test content_tests[] = {
     T(spaces_are_apart),
     T(keys_sort_as_documented_around_their_limits),
     T(a_scan_continues_from_any_key_that_it_showed),
+    T(remove_range_ends_at_any_key),
     T(keys_that_share_a_stored_form_stay_apart),
     T(digests_depend_on_the_rows_alone),
 #undef T

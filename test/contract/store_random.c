@@ -182,7 +182,7 @@ static void a_random_play_agrees_with_a_naive_model(struct store_rig *rig)
     memset(&play, 0, sizeof play);
     struct play *p = &play;
     p->rig = rig;
-    p->seed = test_seed(20240501);
+    p->seed = test_seed(15);
     make_keys(p);
     for (int i = 0; i < OPERATIONS; i++) {
         uint64_t dice = test_below(&p->seed, 1000);

@@ -402,7 +402,12 @@ static int remove_row(struct lmdb_store *s, MDB_cursor *cursor, uint8_t space, s
         return side == 0 ? mdb_cursor_del(cursor, 0) : MDB_SUCCESS;
     }
     *ret_past = range->to.stored.size && bytes_compare(stored, range->to.stored) > 0;
-    return *ret_past ? MDB_SUCCESS : edit_shelf(s, space, k, bytes_of(v), drop_in_range, range, NULL, cursor);
+    if (*ret_past)
+        return MDB_SUCCESS;
+    /* LMDB reads the key again after it has moved the page's bytes, where this one lies. */
+    uint8_t key[PAWL_KEY_BYTES_SORTED];
+    memcpy(key, k.mv_data, sizeof key);
+    return edit_shelf(s, space, (MDB_val){sizeof key, key}, bytes_of(v), drop_in_range, range, NULL, cursor);
 }
 
 static int store_remove_range(pawl_store *store, pawl_range range)
