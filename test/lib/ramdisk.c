@@ -51,7 +51,8 @@ struct ramdisk {
     bool outer_exists;
     bool inner_exists;
     struct handle handles[HANDLES_MAX];
-    uint64_t calls;
+    uint64_t calls;     /* that change something */
+    uint64_t all_calls; /* and all others */
     void (*on_call)(void *arg, const struct ramdisk_write *write);
     void *on_call_arg;
     bool off;
@@ -75,23 +76,30 @@ static void image_copy(struct image *to, const struct image *from)
     memcpy(to->bytes, from->bytes, from->size);
 }
 
-/* Count a call that is about to be done. 0: do it; otherwise what to return. write NULL: it is not a write;
- * else its size may be made smaller. */
-static int count(struct ramdisk *r, struct ramdisk_write *write)
+/* Whether this call is the one that is to fail. Signals interrupt only what can be interrupted. */
+static int fault(struct ramdisk *r, bool interruptible)
 {
-    static const struct ramdisk_write none = {.file = -1};
     if (r->off)
         return -EIO;
+    if (++r->all_calls != r->fail_at || r->fail_number == RAMDISK_SHORT)
+        return 0;
+    return r->fail_number == EINTR && !interruptible ? 0 : -r->fail_number;
+}
+
+/* A call that changes something is about to be done. 0: do it; otherwise what to return. write NULL: it is not
+ * a write; else its size may be made smaller. */
+static int count(struct ramdisk *r, bool interruptible, struct ramdisk_write *write)
+{
+    static const struct ramdisk_write none = {.file = -1};
+    int rc = fault(r, interruptible);
+    if (r->off)
+        return rc;
     r->calls++;
     if (r->on_call)
         r->on_call(r->on_call_arg, write ? write : &none);
-    if (r->calls != r->fail_at)
-        return 0;
-    if (r->fail_number != RAMDISK_SHORT)
-        return -r->fail_number;
-    if (write && write->size > 1)
+    if (write && r->all_calls == r->fail_at && r->fail_number == RAMDISK_SHORT && write->size > 1)
         write->size /= 2;
-    return 0;
+    return rc;
 }
 
 static struct name *find(struct names *names, const char *text)
@@ -128,8 +136,9 @@ static bool is_inner(const char *path)
 static int ram_open_dir(void *ctx, const char *path)
 {
     struct ramdisk *r = ctx;
-    if (r->off)
-        return -EIO;
+    int rc = fault(r, false);
+    if (rc < 0)
+        return rc;
     bool inner = is_inner(path);
     if (inner ? !r->inner_exists : !r->outer_exists)
         return -ENOENT;
@@ -139,7 +148,7 @@ static int ram_open_dir(void *ctx, const char *path)
 static int ram_make_dir(void *ctx, const char *path)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
     *(is_inner(path) ? &r->inner_exists : &r->outer_exists) = true;
@@ -149,7 +158,7 @@ static int ram_make_dir(void *ctx, const char *path)
 static int ram_sync_dir(void *ctx, int dir)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, true, NULL);
     if (rc < 0)
         return rc;
     if (!r->handles[dir].outer)
@@ -160,8 +169,9 @@ static int ram_sync_dir(void *ctx, int dir)
 static int ram_list(void *ctx, int dir, void (*visit)(void *arg, const char *name), void *arg)
 {
     struct ramdisk *r = ctx;
-    if (r->off)
-        return -EIO;
+    int rc = fault(r, false);
+    if (rc < 0)
+        return rc;
     if (r->handles[dir].outer) {
         if (r->inner_exists)
             visit(arg, "journal");
@@ -177,13 +187,9 @@ static int ram_list(void *ctx, int dir, void (*visit)(void *arg, const char *nam
 static int ram_open(void *ctx, int dir, const char *text, int flags)
 {
     struct ramdisk *r = ctx;
-    if (flags & O_CREAT) {
-        int rc = count(r, NULL);
-        if (rc < 0)
-            return rc;
-    } else if (r->off) {
-        return -EIO;
-    }
+    int rc = flags & O_CREAT ? count(r, false, NULL) : fault(r, false);
+    if (rc < 0)
+        return rc;
     struct name *name = find(&r->now, text);
     if (!name && !(flags & O_CREAT))
         return -ENOENT;
@@ -211,18 +217,22 @@ static struct file *file_of(struct ramdisk *r, int handle)
 static int64_t ram_size(void *ctx, int handle)
 {
     struct ramdisk *r = ctx;
-    return r->off ? -EIO : (int64_t)file_of(r, handle)->now.size;
+    int rc = fault(r, false);
+    return rc < 0 ? rc : (int64_t)file_of(r, handle)->now.size;
 }
 
 static int64_t ram_read(void *ctx, int handle, void *data, size_t size, uint64_t at)
 {
     struct ramdisk *r = ctx;
-    if (r->off)
-        return -EIO;
+    int rc = fault(r, true);
+    if (rc < 0)
+        return rc;
     const struct image *image = &file_of(r, handle)->now;
     if (at >= image->size)
         return 0;
     size_t n = size < image->size - at ? size : (size_t)(image->size - at);
+    if (r->all_calls == r->fail_at && r->fail_number == RAMDISK_SHORT && n > 1)
+        n /= 2;
     memcpy(data, image->bytes + at, n);
     return (int64_t)n;
 }
@@ -252,7 +262,7 @@ static int64_t ram_write(void *ctx, int handle, const void *data, size_t size, u
 {
     struct ramdisk *r = ctx;
     struct ramdisk_write write = {.file = r->handles[handle].file, .data = data, .size = size, .at = at};
-    int rc = count(r, &write);
+    int rc = count(r, true, &write);
     if (rc < 0)
         return rc;
     struct file *file = file_of(r, handle);
@@ -265,7 +275,7 @@ static int64_t ram_write(void *ctx, int handle, const void *data, size_t size, u
 static int ram_reserve(void *ctx, int handle, uint64_t size)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, true, NULL);
     if (rc < 0)
         return rc;
     return r->full && size > file_of(r, handle)->now.size ? -ENOSPC : 0;
@@ -274,7 +284,7 @@ static int ram_reserve(void *ctx, int handle, uint64_t size)
 static int ram_truncate(void *ctx, int handle, uint64_t size)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
     image_resize(&file_of(r, handle)->now, (size_t)size);
@@ -319,7 +329,7 @@ static int ram_sync(void *ctx, int handle)
 {
     struct ramdisk *r = ctx;
     struct file *file = file_of(r, handle);
-    int rc = count(r, NULL);
+    int rc = count(r, true, NULL);
     if (rc == -EINTR || r->off)
         return rc < 0 ? rc : -EIO;
     for (size_t s = 0; s < sectors(file); s++) {
@@ -336,6 +346,9 @@ static int ram_sync(void *ctx, int handle)
 static int ram_lock(void *ctx, int handle)
 {
     struct ramdisk *r = ctx;
+    int rc = fault(r, false);
+    if (rc < 0)
+        return rc;
     for (int i = 0; i < HANDLES_MAX; i++)
         if (r->handles[i].file == r->handles[handle].file && r->handles[i].locked)
             return -EWOULDBLOCK;
@@ -346,7 +359,7 @@ static int ram_lock(void *ctx, int handle)
 static int ram_rename(void *ctx, int dir, const char *from, const char *to)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
     struct name *old = find(&r->now, to);
@@ -362,7 +375,7 @@ static int ram_rename(void *ctx, int dir, const char *from, const char *to)
 static int ram_remove(void *ctx, int dir, const char *text)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
     struct name *name = find(&r->now, text);
@@ -455,7 +468,7 @@ const struct disk *ramdisk_disk(struct ramdisk *r)
 
 uint64_t ramdisk_calls(const struct ramdisk *r)
 {
-    return r->calls;
+    return r->all_calls;
 }
 
 void ramdisk_on_call(struct ramdisk *r, void (*fn)(void *arg, const struct ramdisk_write *write), void *arg)
@@ -516,7 +529,7 @@ void ramdisk_crash(struct ramdisk *r, bool (*keep)(void *arg, size_t i), void *a
     close_all(r);
     r->off = false;
     r->fail_at = 0;
-    r->calls = 0;
+    r->calls = r->all_calls = 0;
 }
 
 uint8_t *ramdisk_bytes(struct ramdisk *r, const char *text, size_t *ret_size)
