@@ -45,7 +45,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
 {
     struct tail_end end = {
         .witnessed = t->lsn, .whole = t->lsn, .whole_at = t->at, .useful = t->lsn, .useful_at = t->at};
-    enum record_type last = RECORD_ENTRY;
+    bool seals = false;
     enum scan_result result;
     struct record r;
     int status;
@@ -55,7 +55,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
         end.whole_at = t->scan.at;
         if (r.durable > end.witnessed)
             end.witnessed = r.durable;
-        last = r.type;
+        seals = r.type == RECORD_WATERMARK && r.kind == WATERMARK_SEALS;
         if (r.type != RECORD_WATERMARK) {
             end.useful = r.lsn;
             end.useful_at = end.whole_at;
@@ -67,7 +67,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
     }
     end.why = result == SCAN_BAD ? t->scan.why : NULL;
     int64_t size = t->disk->size(t->disk->ctx, t->file);
-    end.sealed = size >= 0 && (uint64_t)size == end.whole_at && last == RECORD_WATERMARK;
+    end.sealed = size >= 0 && (uint64_t)size == end.whole_at && seals;
     if (end.useful < end.witnessed)
         end.useful = end.witnessed; /* watermarks below D stay where they are, with all else */
     *ret_end = end;
@@ -108,9 +108,10 @@ int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live
     if (size < 0)
         return error_errno(error, (int)-size, "cannot see the size of segment %08" PRIx32, t->header.number);
     if ((uint64_t)size < t->header.file_size && !end->sealed && !live) {
-        error_set(error, PAWL_ECORRUPT, "the file ends here and should have %" PRIu64 " bytes",
+        error_set(error, PAWL_ECORRUPT,
+                  "the file ends at byte %" PRId64 " without a seal, and should have %" PRIu64 " bytes", size,
                   t->header.file_size);
-        return fault(t, PAWL_ECORRUPT, (uint64_t)size, error);
+        return fault(t, PAWL_ECORRUPT, end->why ? end->whole_at : (uint64_t)size, error);
     }
     uint64_t scraps_end = end->whole_at;
     int status = scan_tail_zero(&t->scan, end->whole_at, &scraps_end);
