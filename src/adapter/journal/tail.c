@@ -94,6 +94,15 @@ static int search_witness(struct tail *t, const struct tail_end *end, uint64_t *
     return PAWL_OK;
 }
 
+/* Beside a writer: whether the record that was not whole when it was probed is so by now. */
+static bool is_whole_now(struct tail *t, const struct tail_end *end)
+{
+    struct record r;
+    int status;
+    scan_seek(&t->scan, t->file, end->whole_at, end->whole + 1, 0, false);
+    return scan_next(&t->scan, &r, &status) == SCAN_RECORD;
+}
+
 int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live, pawl_error *error)
 {
     const char *what = end->why ? end->why : "nothing is written there";
@@ -122,7 +131,7 @@ int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live
         error_set(error, status, "%s", pawl_status_text(status));
         return fault(t, status, t->scan.at, error);
     }
-    if (witness >= lost) {
+    if (witness >= lost && !(live && is_whole_now(t, end))) {
         error_set(error, PAWL_ECORRUPT, "record %" PRIu64 " was durable (a later record says so), but %s", lost,
                   what);
         return fault(t, PAWL_ECORRUPT, end->whole_at, error);
