@@ -306,9 +306,9 @@ void group_run(struct journal *j, struct op *ops, struct op_list *wake)
     }
 }
 
-static int write_watermark(struct journal *j, pawl_error *error)
+static int write_watermark(struct journal *j, uint8_t kind, pawl_error *error)
 {
-    struct record r = {.type = RECORD_WATERMARK};
+    struct record r = {.type = RECORD_WATERMARK, .kind = kind};
     encode(j, &r);
     return write_buffer(j, error);
 }
@@ -322,7 +322,7 @@ void group_rest(struct journal *j)
         return;
     if (j->active.at + 2 * WATERMARK_BYTES > j->active.size)
         return; /* J5: the last place is for the seal */
-    if (write_watermark(j, &error) != PAWL_OK)
+    if (write_watermark(j, 0, &error) != PAWL_OK)
         fail(j, &error);
 }
 
@@ -330,7 +330,7 @@ int group_seal(struct journal *j, pawl_error *error)
 {
     if (j->failed || j->active.file < 0)
         return PAWL_OK;
-    int status = write_watermark(j, error);
+    int status = write_watermark(j, WATERMARK_SEALS, error);
     if (status == PAWL_OK)
         status = sync_active(j, error);
     if (status != PAWL_OK)

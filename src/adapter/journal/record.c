@@ -66,7 +66,8 @@ static bool head_is_known(const struct record *r, size_t length, uint8_t zero)
     case RECORD_CLAIM:
         return r->offset != 0 && r->kind == 0 && body == CLAIM_BODY && pawl_stream_valid(r->stream);
     case RECORD_WATERMARK:
-        return r->offset == 0 && r->kind == 0 && body == 0 && pawl_stream_equal(r->stream, (pawl_stream){0});
+        return r->offset == 0 && r->kind <= WATERMARK_SEALS && body == 0
+               && pawl_stream_equal(r->stream, (pawl_stream){0});
     default: return false;
     }
 }

@@ -6,7 +6,7 @@
  *     24  durable    u64   every record up to this LSN was known durable when this one was written
  *     32  length     u32   header and body, without padding
  *     36  type       u8    entry, claim, watermark
- *     37  kind       u8    the entry's own
+ *     37  kind       u8    entry: its own; watermark: 1 if it seals the journal at a clean close
  *     38  stream     u8    the stream's kind
  *     39  zero       u8
  *     40  partition  u16
@@ -32,6 +32,8 @@
 #define CLAIM_BODY       ((size_t)16)
 
 enum record_type { RECORD_ENTRY = 1, RECORD_CLAIM = 2, RECORD_WATERMARK = 3 };
+
+#define WATERMARK_SEALS 1
 
 struct record {
     uint64_t checksum;
