@@ -70,8 +70,9 @@ struct appending {
     size_t output_at; /* what of it is written */
     bool output_is_file;
 
-    bool eof;    /* of stdin, or there is a reason to stop reading */
-    bool closed; /* nobody reads stdout */
+    bool eof;     /* of stdin, or there is a reason to stop reading */
+    bool closed;  /* nobody reads stdout */
+    bool refused; /* an entry was: nothing behind it is durable */
     int signal;
     int signals;        /* signalfd */
     pawl_error failure; /* code PAWL_OK: none */
@@ -220,7 +221,7 @@ static void collect(struct appending *a)
         size_t good = 0;
         while (good < b->request.count && b->entries[good].status == PAWL_OK)
             good++;
-        if (a->failure.code != PAWL_OK && b->request.status != PAWL_OK)
+        if (a->refused)
             continue;
         if (!a->closed && !buffer_reserve(&a->output, good * LINE_MAX_TEXT)) {
             stop_for_memory(a);
@@ -233,7 +234,9 @@ static void collect(struct appending *a)
         if (good < b->request.count) {
             error_wrap(&b->error, b->entries[good].status, "line %" PRIu64 " is not acknowledged",
                        b->first_line + good);
-            stop(a, &b->error);
+            a->refused = true;
+            a->eof = true;
+            a->failure = b->error; /* what else there was to say concerns later lines */
         }
     }
     if (a->held && a->ended > 0)

@@ -81,7 +81,8 @@ static int say_unknown(int argc, char **argv)
     size_t apart = 4;
     for (size_t i = 0; i < COMMANDS; i++) {
         const char *name = commands[i]->name;
-        size_t to_all = letters_apart(said, name), to_first = letters_apart(argv[0], name);
+        const char *last_word = strrchr(name, ' ') ? strrchr(name, ' ') + 1 : name;
+        size_t to_all = letters_apart(said, name), to_first = letters_apart(argv[0], last_word);
         size_t distance = to_all < to_first ? to_all : to_first;
         if (distance < apart) {
             near = name;
