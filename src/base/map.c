@@ -3,12 +3,18 @@
 #include <assert.h>
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "base/alloc.h"
 
 #define CACHE_LINE 64
+#define GROUP      16 /* tags that are looked at together */
 #define SLOTS_MIN  ((size_t)16)
-#define MARK_FULL  (UINT64_C(1) << 63)
 #define KEY_AT     sizeof(uint64_t)
+#define TAG_EMPTY  0
+_Static_assert(SLOTS_MIN >= GROUP, "a group does not meet a slot twice");
 
 static size_t pad8(size_t size)
 {
@@ -27,15 +33,30 @@ static inline uint8_t *slot_at(const struct map *map, uint64_t index)
     return map->slots + index * map->slot_size;
 }
 
-static inline uint64_t mark_at(const struct map *map, uint64_t index)
+static inline uint8_t tag_of(uint64_t hash)
 {
-    return load64(slot_at(map, index));
+    return (uint8_t)(0x80 | hash >> 57);
 }
 
-/* How far the key with this mark, lying at index, is from its home. */
-static inline uint64_t distance_of(const struct map *map, uint64_t mark, uint64_t index)
+static inline void set_tag(struct map *map, uint64_t index, uint8_t tag)
 {
-    return (index - mark) & map->mask;
+    map->tags[index] = tag;
+    if (index < GROUP - 1)
+        map->tags[map->mask + 1 + index] = tag;
+}
+
+/* Bit i is set if tag i of the group equals tag. */
+static inline uint32_t group_match(const uint8_t *group, uint8_t tag)
+{
+#if defined(__SSE2__)
+    __m128i tags = _mm_loadu_si128((const __m128i *)(const void *)group);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag)));
+#else
+    uint32_t match = 0;
+    for (unsigned i = 0; i < GROUP; i++)
+        match |= (uint32_t)(group[i] == tag) << i;
+    return match;
+#endif
 }
 
 /* Word by word, the last one overlapping: a call of memcmp would cost as much as the rest of a lookup. */
@@ -49,70 +70,57 @@ static inline bool key_equal(const uint8_t *a, const uint8_t *b, size_t size)
     return load64(a + size - 8) == load64(b + size - 8);
 }
 
-/* True: the key's index. False: the index at which it belongs (M3). There must be slots. */
-static inline bool find(const struct map *map, uint64_t mark, const void *key, uint64_t *ret_index)
+/* True: the key's index. False: the index at which it belongs, which is empty. There must be slots. */
+static inline bool find(const struct map *map, uint64_t hash, const void *key, uint64_t *ret_index)
 {
-    uint64_t index = mark & map->mask;
-    for (uint64_t distance = 0;; distance++, index = (index + 1) & map->mask) {
-        const uint8_t *slot = slot_at(map, index);
-        uint64_t there = load64(slot);
-        bool equal = there == mark && key_equal(slot + KEY_AT, key, map->key_size);
-        if (equal || there == 0 || distance_of(map, there, index) < distance) {
-            *ret_index = index;
-            return equal;
+    uint8_t tag = tag_of(hash);
+    /* Most keys lie at home or next to it: in a large map the slot's cache miss then overlaps the tags'. */
+    __builtin_prefetch(slot_at(map, hash & map->mask));
+    for (uint64_t at = hash & map->mask;; at = (at + GROUP) & map->mask) {
+        const uint8_t *group = map->tags + at;
+        for (uint32_t hits = group_match(group, tag); hits; hits &= hits - 1) {
+            uint64_t index = (at + (uint64_t)__builtin_ctz(hits)) & map->mask;
+            if (key_equal(slot_at(map, index) + KEY_AT, key, map->key_size)) {
+                *ret_index = index;
+                return true;
+            }
+        }
+        uint32_t empty = group_match(group, TAG_EMPTY);
+        if (empty) {
+            *ret_index = (at + (uint64_t)__builtin_ctz(empty)) & map->mask;
+            return false;
         }
     }
 }
 
-/* Free the slot by moving the rest of its run forward by one. Everybody moved gets one further from home, and
- * so keeps M3. */
-static void open_gap(struct map *map, uint64_t at)
+/* Empty the slot, and move back into the hole whoever behind it would be cut off from its home (M2). */
+static void empty_slot(struct map *map, uint64_t hole)
 {
-    size_t size = map->slot_size;
-    uint64_t end = at;
-    while (mark_at(map, end))
-        end = (end + 1) & map->mask;
-    if (end < at) {
-        memmove(slot_at(map, 1), slot_at(map, 0), end * size);
-        memcpy(slot_at(map, 0), slot_at(map, map->mask), size);
-        end = map->mask;
+    for (uint64_t at = (hole + 1) & map->mask; map->tags[at] != TAG_EMPTY; at = (at + 1) & map->mask) {
+        const uint8_t *slot = slot_at(map, at);
+        uint64_t from_home = (at - load64(slot)) & map->mask;
+        uint64_t from_hole = (at - hole) & map->mask;
+        if (from_home < from_hole)
+            continue;
+        memcpy(slot_at(map, hole), slot, map->slot_size);
+        set_tag(map, hole, map->tags[at]);
+        hole = at;
     }
-    memmove(slot_at(map, at + 1), slot_at(map, at), (end - at) * size);
+    set_tag(map, hole, TAG_EMPTY);
 }
 
-/* Fill the slot by moving those behind it back by one, up to one that is at home or an empty one (M2). */
-static void close_gap(struct map *map, uint64_t at)
-{
-    size_t size = map->slot_size;
-    uint64_t last = at;
-    for (;;) {
-        uint64_t next = (last + 1) & map->mask;
-        uint64_t mark = mark_at(map, next);
-        if (mark == 0 || distance_of(map, mark, next) == 0)
-            break;
-        last = next;
-    }
-    if (last < at) {
-        memmove(slot_at(map, at), slot_at(map, at + 1), (map->mask - at) * size);
-        memcpy(slot_at(map, map->mask), slot_at(map, 0), size);
-        at = 0;
-    }
-    memmove(slot_at(map, at), slot_at(map, at + 1), (last - at) * size);
-    memset(slot_at(map, last), 0, sizeof(uint64_t));
-}
-
-static void move_all(struct map *to, const struct map *from)
+/* to has no key yet that from has, and room for all of them. */
+static void copy_all(struct map *to, const struct map *from)
 {
     for (size_t i = 0; from->slots && i <= from->mask; i++) {
-        const uint8_t *slot = slot_at(from, i);
-        uint64_t mark = load64(slot);
-        if (mark == 0)
+        if (from->tags[i] == TAG_EMPTY)
             continue;
-        uint64_t index;
-        bool found = find(to, mark, slot + KEY_AT, &index);
-        assert(!found);
-        open_gap(to, index);
-        memcpy(slot_at(to, index), slot, to->slot_size);
+        const uint8_t *slot = slot_at(from, i);
+        uint64_t at = load64(slot) & to->mask;
+        while (to->tags[at] != TAG_EMPTY)
+            at = (at + 1) & to->mask;
+        memcpy(slot_at(to, at), slot, to->slot_size);
+        set_tag(to, at, from->tags[i]);
     }
 }
 
@@ -120,17 +128,18 @@ static int grow(struct map *map, size_t slots)
 {
     struct map bigger = *map;
     size_t size;
-    if (__builtin_mul_overflow(slots, map->slot_size, &size)
-        || __builtin_add_overflow(size, CACHE_LINE - 1, &bigger.memory_size))
+    if (__builtin_mul_overflow(slots, (size_t)map->slot_size + 1, &size)
+        || __builtin_add_overflow(size, CACHE_LINE - 1 + GROUP - 1, &bigger.memory_size))
         return PAWL_ENOMEM;
     bigger.memory = mem_new(map->alloc, bigger.memory_size, 1);
     if (!bigger.memory)
         return PAWL_ENOMEM;
     uintptr_t start = (uintptr_t)bigger.memory;
     bigger.slots = (uint8_t *)bigger.memory + (-start & (CACHE_LINE - 1));
+    bigger.tags = bigger.slots + slots * map->slot_size;
     bigger.mask = slots - 1;
     bigger.room = slots - slots / 4;
-    move_all(&bigger, map);
+    copy_all(&bigger, map);
     mem_free(map->alloc, map->memory, map->memory_size);
     *map = bigger;
     return PAWL_OK;
@@ -174,28 +183,27 @@ int map_reserve(struct map *map, size_t count)
 void *map_get(const struct map *map, uint64_t hash, const void *key)
 {
     uint64_t index;
-    if (map->count == 0 || !find(map, hash | MARK_FULL, key, &index))
+    if (map->count == 0 || !find(map, hash, key, &index))
         return NULL;
     return slot_at(map, index) + map->value_at;
 }
 
 int map_put(struct map *map, uint64_t hash, const void *key, void **ret_value, bool *ret_new)
 {
-    uint64_t mark = hash | MARK_FULL;
     uint64_t index = 0;
-    bool found = map->slots && find(map, mark, key, &index);
+    bool found = map->slots && find(map, hash, key, &index);
     if (!found) {
         if (map->count >= map->room || map->count >= map->limit) {
             int status = map_reserve(map, map->count + 1);
             if (status)
                 return status;
-            find(map, mark, key, &index);
+            find(map, hash, key, &index);
         }
-        open_gap(map, index);
         uint8_t *slot = slot_at(map, index);
-        memcpy(slot, &mark, sizeof mark);
+        memcpy(slot, &hash, sizeof hash);
         memcpy(slot + KEY_AT, key, map->key_size);
         memset(slot + map->value_at, 0, map->value_size);
+        set_tag(map, index, tag_of(hash));
         map->count++;
     }
     *ret_value = slot_at(map, index) + map->value_at;
@@ -206,17 +214,17 @@ int map_put(struct map *map, uint64_t hash, const void *key, void **ret_value, b
 bool map_remove(struct map *map, uint64_t hash, const void *key)
 {
     uint64_t index;
-    if (map->count == 0 || !find(map, hash | MARK_FULL, key, &index))
+    if (map->count == 0 || !find(map, hash, key, &index))
         return false;
-    close_gap(map, index);
+    empty_slot(map, index);
     map->count--;
     return true;
 }
 
 void map_clear(struct map *map)
 {
-    for (size_t i = 0; map->count && i <= map->mask; i++)
-        memset(slot_at(map, i), 0, sizeof(uint64_t));
+    if (map->tags)
+        memset(map->tags, TAG_EMPTY, map->mask + GROUP);
     map->count = 0;
 }
 
@@ -225,9 +233,10 @@ bool map_next(const struct map *map, size_t *cursor, const void **ret_key, void 
     if (map->count == 0)
         return false;
     while (*cursor <= map->mask) {
-        uint8_t *slot = slot_at(map, (*cursor)++);
-        if (load64(slot) == 0)
+        size_t index = (*cursor)++;
+        if (map->tags[index] == TAG_EMPTY)
             continue;
+        uint8_t *slot = slot_at(map, index);
         *ret_key = slot + KEY_AT;
         *ret_value = slot + map->value_at;
         return true;

@@ -1,18 +1,19 @@
 /* base/map.h: a hash map from keys of one size to values of one size.
  *
  * The caller brings the hash, because it often has one already (a token) and knows what its keys are made of.
- * A slot holds the hash, the key and the value side by side, so that a lookup touches one cache line, or two
- * when the key is not where its hash says.
+ * Beside the slots lies one byte for each, its tag: empty, or seven bits of the hash. A lookup compares the
+ * tags of sixteen neighbours at once and so goes to the right slot nearly always, hit or miss, without a branch
+ * that the processor could guess wrongly: one cache line of tags, one of the slot.
  *
- *     slot:  mark (8) | key, padded to 8 | value, padded to 8
+ *     slot:  hash (8) | key, padded to 8 | value, padded to 8
+ *     tags:  one byte a slot, and the first fifteen once more at the end, so that a group may begin anywhere
  *
- * Invariants (linear probing, robin hood)
- *   M1  A mark of 0 is an empty slot; otherwise it is the hash with its top bit set.
- *   M2  Home is the mark's low bits. Between a key's home and its slot no slot is empty.
- *   M3  Along a run of full slots the distance from home grows by at most one a step: no key lies behind one
- *       that is nearer to its own home than the seeker is to his. So a miss ends early.
- *   M4  At least a quarter of the slots is empty, so every probe ends.
- * Removing shifts the run back by one; there are no tombstones, and a map does not slow down with age.
+ * Invariants (linear probing)
+ *   M1  A slot's tag is 0 if it is empty; otherwise the top seven bits of the hash, with the top bit set.
+ *   M2  Home is the hash's low bits. Between a key's home and its slot no slot is empty.
+ *   M3  At least a quarter of the slots is empty, so every probe ends.
+ * Removing shifts back those behind that may move (M2); there are no tombstones, and a map does not slow down
+ * with age.
  *
  * Caveats
  *   - Pointers to keys and values are borrowed until the next put, remove, reserve or clear.
@@ -32,6 +33,7 @@
 
 struct map {
     uint8_t *slots; /* on a cache line, inside memory; NULL until something is put or reserved */
+    uint8_t *tags;
     uint64_t mask;
     uint32_t slot_size;
     uint32_t key_size;

@@ -81,7 +81,9 @@ void owner_release(struct owner *owner);
 
 /* Draft a claim: all but its checksum. The caller writes it, and then reads from judge.at on, until the state
  * is no longer CLAIMING; if it learns that the claim is not there, or not yet, it may draft another. nonce must
- * be new for each. Allowed in every state; from OWNING, too, nothing more is sent under the old epoch.
+ * be new for each. Allowed in every state; from OWNING, too, nothing more is sent under the old epoch. While
+ * CLAIMING, an error is not reported by must_reclaim, since the claim will resolve it; a caller that gives the
+ * claim up has only unknown outcomes for what is in flight.
  * PAWL_EFENCED: the present owner is known to rest on a newer assignment than group0. */
 int owner_claim(struct owner *owner, uint64_t node, uint64_t nonce, uint64_t group0,
                 struct claim_record *ret_claim);

@@ -78,8 +78,9 @@ typedef struct pawl_log pawl_log;
 
 /* claim: become the one writer of a stream.
  * Ends with PAWL_OK and epoch and next, or PAWL_EFENCED if a rival was faster (look again who should own it
- * before trying again). After an unknown outcome it also settles what was in flight: what a read up to next
- * does not show was not written, and never will be. */
+ * before trying again), or PAWL_EUNKNOWN, PAWL_EIO or PAWL_EFULL, after which it may simply be tried again.
+ * After an unknown outcome it also settles what was in flight: what a read up to next does not show was not
+ * written, and never will be. */
 typedef struct pawl_claim pawl_claim;
 struct pawl_claim {
     pawl_stream stream;
@@ -191,7 +192,8 @@ struct pawl_log_ops {
     int (*append)(pawl_log *log, pawl_append *append);
     int (*read)(pawl_log *log, pawl_read *read);
     int (*follow)(pawl_log *log, pawl_follow *follow);
-    int (*unfollow)(pawl_log *log, pawl_follow *follow); /* on the thread that called follow */
+    /* On the thread that called follow. PAWL_EMISUSE: it is over already, or ends by itself. */
+    int (*unfollow)(pawl_log *log, pawl_follow *follow);
     int (*tail)(pawl_log *log, pawl_tail *tail);
     /* Blocks until everything is put away; PAWL_EMISUSE, and still open, with a request outstanding. */
     int (*close)(pawl_log *log);

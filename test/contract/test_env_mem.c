@@ -367,6 +367,32 @@ TEST(two_nodes_do_not_share_a_boot_clock_or_chance)
     fixture_free(f);
 }
 
+struct asker {
+    pawl_task task;
+    pawl_env *own, *other;
+    uint32_t own_self, other_self;
+};
+
+static void ask_selves(pawl_task *task)
+{
+    struct asker *a = (struct asker *)task;
+    a->own_self = pawl_env_self(a->own);
+    a->other_self = pawl_env_self(a->other);
+}
+
+TEST(a_shard_of_one_node_is_none_of_another)
+{
+    struct fixture *f = fixture_new(1);
+    pawl_env *own = mem_env_port(node_new(f, 2));
+    pawl_env *other = mem_env_port(node_new(f, 2));
+    struct asker a = {.task.fn = ask_selves, .own = own, .other = other};
+    assert_ok(pawl_env_post(own, 1, &a.task));
+    assert_true(mem_world_run(f->world, LIMIT));
+    assert_int_equal(a.own_self, 1);
+    assert_int_equal(a.other_self, PAWL_NO_SHARD);
+    fixture_free(f);
+}
+
 TEST(the_kth_of_a_kind_comes_later_when_ordered)
 {
     struct fixture *f = fixture_new(1);
@@ -496,6 +522,7 @@ int main(void)
         RUN(a_jump_of_the_boot_clock_makes_the_timers_of_that_node_due),
         RUN(a_jump_of_the_wall_clock_moves_no_timer),
         RUN(two_nodes_do_not_share_a_boot_clock_or_chance),
+        RUN(a_shard_of_one_node_is_none_of_another),
         RUN(the_kth_of_a_kind_comes_later_when_ordered),
         RUN(later_posts_wait_behind_a_delayed_one),
         RUN(a_work_takes_as_long_as_the_range_says),

@@ -96,8 +96,50 @@ TEST(posts_of_many_threads_all_run_each_threads_in_their_order)
     senders_free(senders);
 }
 
-/* All threads post one task, each after it has written its own plain number: TSan, or a lost number, tells when
- * a post that found the task queued was not ordered before the run that it relied on. */
+/* The second post finds the task queued, and is all that orders the note before the run: the shard is let go by
+ * a store that orders nothing. TSan sees it if the order is missing. */
+struct reader {
+    pawl_task task;
+    struct env_fixture *f;
+    uint64_t note;
+};
+
+struct blocker {
+    pawl_task task;
+    _Atomic bool go;
+};
+
+static void block(pawl_task *task)
+{
+    struct blocker *b = (struct blocker *)task;
+    while (!atomic_load_explicit(&b->go, memory_order_relaxed))
+        sched_yield();
+}
+
+static void read_note(pawl_task *task)
+{
+    struct reader *r = (struct reader *)task;
+    env_record(r->f, r->note);
+}
+
+TEST(a_run_sees_what_was_written_before_a_post_that_found_the_task_queued)
+{
+    struct env_fixture *f = env_fixture_new(&contract, 1);
+    struct blocker blocker = {.task.fn = block};
+    struct reader reader = {.task.fn = read_note, .f = f};
+    assert_ok(pawl_env_post(f->env, 0, &blocker.task));
+    assert_ok(pawl_env_post(f->env, 0, &reader.task));
+    reader.note = 7;
+    assert_ok(pawl_env_post(f->env, 0, &reader.task));
+    atomic_store_explicit(&blocker.go, true, memory_order_relaxed);
+    env_await(f, 1);
+    env_fixture_close(f);
+    assert_int_equal(env_recorded(f), 1);
+    assert_int_equal(f->values[0], 7);
+    env_fixture_free(f);
+}
+
+/* All threads post one task, each after it has written its own number: the last run sees the last of all. */
 struct shared {
     pawl_task task;
     struct env_fixture *f;
@@ -132,7 +174,7 @@ static void *tell(void *arg)
     return NULL;
 }
 
-TEST(a_run_sees_what_was_written_before_a_post_that_found_the_task_queued)
+TEST(no_post_is_lost_when_many_threads_post_one_task)
 {
     struct env_fixture *f = env_fixture_new(&contract, 1);
     for (size_t round = 1; round <= 20; round++) {
@@ -197,6 +239,52 @@ TEST(every_post_that_was_accepted_while_closing_is_run)
         env_fixture_free(f);
         senders_free(senders);
     }
+}
+
+/* Two timers that are due together: the first goes on until shutdown has begun. */
+struct late {
+    pawl_task set, other;
+    pawl_timer first, second;
+    struct env_fixture *f;
+};
+
+static void late_other(pawl_task *task)
+{
+}
+
+static void late_set(pawl_task *task)
+{
+    struct late *l = (struct late *)task;
+    pawl_env_after(l->f->env, &l->first, 0);
+    pawl_env_after(l->f->env, &l->second, 0);
+}
+
+static void late_first(pawl_timer *timer)
+{
+    struct late *l = (struct late *)(void *)((char *)timer - offsetof(struct late, first));
+    env_record(l->f, 1);
+    while (pawl_env_post(l->f->env, 0, &l->other) == PAWL_OK)
+        sched_yield();
+}
+
+static void late_second(pawl_timer *timer)
+{
+    struct late *l = (struct late *)(void *)((char *)timer - offsetof(struct late, second));
+    env_record(l->f, 2);
+}
+
+TEST(a_timer_that_is_due_when_shutdown_begins_does_not_fire)
+{
+    struct env_fixture *f = env_fixture_new(&contract, 1);
+    struct late l = {.set.fn = late_set, .other.fn = late_other, .f = f};
+    l.first.fn = late_first;
+    l.second.fn = late_second;
+    assert_ok(pawl_env_post(f->env, 0, &l.set));
+    env_await(f, 1);
+    env_fixture_close(f);
+    assert_int_equal(env_recorded(f), 1);
+    assert_int_equal(f->values[0], 1);
+    env_fixture_free(f);
 }
 
 struct cross {
@@ -290,6 +378,8 @@ int main(void)
         ENV_CONTRACT_TESTS(ENV_CONTRACT_RUN) /* */
         RUN(posts_of_many_threads_all_run_each_threads_in_their_order),
         RUN(a_run_sees_what_was_written_before_a_post_that_found_the_task_queued),
+        RUN(no_post_is_lost_when_many_threads_post_one_task),
+        RUN(a_timer_that_is_due_when_shutdown_begins_does_not_fire),
         RUN(every_post_that_was_accepted_while_closing_is_run),
         RUN(a_shard_of_one_env_posts_to_another),
         RUN(an_env_leaves_no_descriptor_behind),

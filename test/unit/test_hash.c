@@ -93,6 +93,13 @@ TEST(a_row_is_its_key_and_its_value_and_not_their_concatenation)
         }
 }
 
+TEST(the_hash_of_a_row_never_changes)
+{
+    struct hash128 h = hash_row(text_bytes("ab"), text_bytes("c"));
+    assert_true(h.low == UINT64_C(0x6d636a3aeb5b7705));
+    assert_true(h.high == UINT64_C(0x4c20d6c01818e674));
+}
+
 TEST(the_mix_brings_high_bits_down_to_the_low_ones)
 {
     assert_true(hash_mix(0) == 0);
@@ -110,6 +117,7 @@ int main(void)
         RUN(a_token_is_the_checksum_of_the_little_endian_bytes),
         RUN(a_wide_hash_never_changes),
         RUN(a_row_is_its_key_and_its_value_and_not_their_concatenation),
+        RUN(the_hash_of_a_row_never_changes),
         RUN(the_mix_brings_high_bits_down_to_the_low_ones),
     };
     return TEST_MAIN(tests);

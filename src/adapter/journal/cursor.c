@@ -24,14 +24,16 @@ void cursor_release(struct cursor *c)
     scan_release(&c->scan);
 }
 
-/* The segment with that number, and the LSN its successor begins with; false if there is none. With the lock.
- */
-static bool look_up(struct journal *j, uint32_t number, struct segment_ref *ret_ref, uint64_t *ret_end)
+/* Take the segment with that number, and how far it goes; false if there is none. With the lock. */
+static bool look_up(struct cursor *c, uint32_t number)
 {
+    const struct journal *j = c->journal;
     if (number == 0 || number > j->segments.count)
         return false;
-    *ret_ref = j->segments.items[number - 1];
-    *ret_end = number < j->segments.count ? j->segments.items[number].first_lsn : UINT64_MAX;
+    bool last = number == j->segments.count;
+    c->ref = j->segments.items[number - 1];
+    c->segment_end = last ? UINT64_MAX : j->segments.items[number].first_lsn;
+    c->scan.end = last ? j->durable_at : UINT64_MAX;
     return true;
 }
 
@@ -46,7 +48,7 @@ int cursor_refresh(struct cursor *c, pawl_error *error)
     pthread_mutex_lock(&j->lock);
     c->limit = j->durable_lsn;
     if (c->file >= 0)
-        look_up(j, c->ref.number, &c->ref, &c->segment_end);
+        look_up(c, c->ref.number);
     pthread_mutex_unlock(&j->lock);
     return PAWL_OK;
 }
@@ -55,24 +57,17 @@ static int enter_segment(struct cursor *c, uint32_t number, struct segment_heade
                          struct streams *streams, pawl_error *error)
 {
     struct journal *j = c->journal;
-    struct segment_ref ref;
-    uint64_t end;
+    leave_segment(c);
     pthread_mutex_lock(&j->lock);
-    bool found = look_up(j, number, &ref, &end);
+    bool found = look_up(c, number);
     pthread_mutex_unlock(&j->lock);
     if (!found)
         return error_set(error, PAWL_ENOTFOUND, "there is no segment %08" PRIx32, number);
-    int file;
     int status =
-        segment_open(j->disk, j->home.dir, ref, &j->home.id, j->alloc, ret_header, streams, &file, error);
-    if (status != PAWL_OK)
-        return status;
-    leave_segment(c);
-    c->file = file;
-    c->ref = ref;
-    c->segment_end = end;
-    scan_seek(&c->scan, file, ret_header->size, ref.first_lsn, ret_header->chain, true);
-    return PAWL_OK;
+        segment_open(j->disk, j->home.dir, c->ref, &j->home.id, j->alloc, ret_header, streams, &c->file, error);
+    if (status == PAWL_OK)
+        scan_seek(&c->scan, c->file, ret_header->size, c->ref.first_lsn, ret_header->chain, true);
+    return status;
 }
 
 /* The offset that a stream is at where a segment begins. */
@@ -192,9 +187,11 @@ static int damaged(const struct cursor *c, enum scan_result result, const char *
                      c->scan.lsn, result == SCAN_BAD ? c->scan.why : why);
 }
 
-int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error)
+int cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error)
 {
     while (c->scan.lsn <= c->limit) {
+        if (still && (c->scan.lsn == c->segment_end || !scan_ready(&c->scan)))
+            return PAWL_EBUSY;
         if (c->scan.lsn == c->segment_end) {
             struct segment_header header;
             uint64_t chain = c->scan.chain;
@@ -204,6 +201,7 @@ int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, 
                 return status;
             if (chained && header.chain != chain)
                 return damaged(c, SCAN_END, "its segment does not continue the one before it", error);
+            continue; /* it may be empty: opened, and never written */
         }
         struct record r;
         int status;
@@ -224,9 +222,4 @@ int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, 
         return PAWL_OK;
     }
     return PAWL_ENOTFOUND;
-}
-
-bool cursor_ready(const struct cursor *c)
-{
-    return c->scan.lsn <= c->limit && c->scan.lsn != c->segment_end && scan_ready(&c->scan);
 }

@@ -32,10 +32,8 @@ int cursor_place(struct cursor *c, pawl_place place, pawl_error *error);
 int cursor_refresh(struct cursor *c, pawl_error *error);
 
 /* The next entry of the stream below the limit. PAWL_ENOTFOUND: there is none yet. PAWL_ECORRUPT. The body is
- * borrowed until the next call, or, while cursor_ready says so, until the call after it. */
-int cursor_next(struct cursor *c, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error);
-
-/* Whether the next record can be had without moving the bytes of those before it. */
-bool cursor_ready(const struct cursor *c);
+ * borrowed until a call that is not still: a still one leaves all bytes where they are, and returns PAWL_EBUSY
+ * if it cannot go on so. */
+int cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error);
 
 #endif

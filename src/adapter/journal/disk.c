@@ -50,7 +50,7 @@ static int real_list(void *ctx, int dir, void (*visit)(void *arg, const char *na
 
 static int real_open(void *ctx, int dir, const char *name, int flags)
 {
-    int fd = openat(dir, name, flags | O_CLOEXEC, 0640);
+    int fd = (int)TEMP_FAILURE_RETRY(openat(dir, name, flags | O_CLOEXEC, 0640));
     return fd < 0 ? -errno : fd;
 }
 
@@ -79,7 +79,7 @@ static int real_reserve(void *ctx, int file, uint64_t size)
 
 static int real_truncate(void *ctx, int file, uint64_t size)
 {
-    return ftruncate(file, (off_t)size) < 0 ? -errno : 0;
+    return TEMP_FAILURE_RETRY(ftruncate(file, (off_t)size)) < 0 ? -errno : 0;
 }
 
 static int real_sync(void *ctx, int file)
@@ -89,7 +89,7 @@ static int real_sync(void *ctx, int file)
 
 static int real_lock(void *ctx, int file)
 {
-    return flock(file, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+    return TEMP_FAILURE_RETRY(flock(file, LOCK_EX | LOCK_NB)) < 0 ? -errno : 0;
 }
 
 static int real_rename(void *ctx, int dir, const char *from, const char *to)

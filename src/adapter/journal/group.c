@@ -119,18 +119,25 @@ static struct stream *find_stream(struct journal *j, pawl_stream id)
  * move. */
 static int take_append(struct journal *j, pawl_append *append, pawl_error *error)
 {
-    int status = make_room(j, ((struct op *)append->impl)->bytes, error);
+    size_t bytes = ((struct op *)append->impl)->bytes;
+    int status = bytes == OP_TOO_BIG
+                     ? error_set(error, PAWL_ETOOBIG, "an entry may have %zu bytes, and an append %zu in all",
+                                 PAWL_ENTRY_BYTES_MAX, APPEND_BYTES_MAX)
+                     : make_room(j, bytes, error);
     if (status != PAWL_OK) {
         refuse_append(append, status, error);
         return status;
     }
     append->status = PAWL_OK;
+    uint64_t number = ++j->appends;
     struct stream *s = NULL;
     for (size_t i = 0; i < append->count; i++) {
         const pawl_entry *e = &append->entries[i].entry;
         if (!s || !pawl_stream_equal(s->id, e->stream))
             s = find_stream(j, e->stream);
-        if (!s || !s->claimed || s->epoch != e->epoch || s->next != e->offset) {
+        if (!s || !s->claimed || s->epoch != e->epoch || s->next != e->offset || s->refused == number) {
+            if (s)
+                s->refused = number;
             refuse_entry(append, i, s);
             continue;
         }
@@ -245,6 +252,7 @@ static void show(struct journal *j, uint64_t records, uint64_t bytes, struct op_
 {
     pthread_mutex_lock(&j->lock);
     j->durable_lsn = j->next_lsn - 1;
+    j->durable_at = j->active.at;
     for (struct stream *s = j->touched; s; s = s->touched_next) {
         s->visible = s->next - 1;
         followers_wake(s, wake);

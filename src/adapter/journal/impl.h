@@ -29,6 +29,7 @@
 #define QUEUE_COUNT_MAX  ((size_t)65536)
 #define QUEUE_BYTES_MAX  ((size_t)64 << 20)
 #define APPEND_BYTES_MAX ((size_t)1 << 30)
+#define OP_TOO_BIG       SIZE_MAX
 #define BUFFER_BYTES     ((size_t)1 << 20)
 
 /* A request, as it waits in a queue: lives in the request's impl. */
@@ -41,7 +42,7 @@ struct op {
     void *request;
     enum op_kind kind;
     uint32_t shard; /* or PAWL_NO_SHARD */
-    size_t bytes;
+    size_t bytes;   /* of an append: what its records take, or OP_TOO_BIG */
 };
 _Static_assert(sizeof(struct op) <= sizeof(((pawl_append *)0)->impl), "an op lives in its request");
 
@@ -89,6 +90,7 @@ struct journal {
     const pawl_allocator *alloc;
     pawl_env *env;
     char *path;
+    size_t path_size;
     struct home home;
     uint64_t seed;
     uint64_t segment_bytes;
@@ -102,6 +104,7 @@ struct journal {
     size_t buffer_room;     /* (role) */
     size_t buffer_size;     /* (role) */
     uint64_t next_size;     /* (role) of the next segment */
+    uint64_t appends;       /* (role) how many were taken */
     struct stream *touched; /* (role) streams with entries in the present group */
 
     pthread_mutex_t lock;
@@ -115,6 +118,7 @@ struct journal {
     bool failed;                  /* (lock) set by the role */
     pawl_error failure;           /* (lock) why */
     uint64_t durable_lsn;         /* (lock) set by the role */
+    uint64_t durable_at;          /* (lock) set by the role: the byte behind it, in the last segment */
     struct streams streams;       /* (lock), but see above */
     struct segment_list segments; /* (lock), but see above */
     struct index index;           /* (lock) of the active segment */

@@ -21,7 +21,7 @@ static const struct pawl_log_ops ops = {
 
 static int set_up(struct journal *j, const struct journal_options *o, pawl_error *error)
 {
-    size_t length = strlen(o->dir) + 1;
+    j->path_size = strlen(o->dir) + 1;
     j->log.ops = &ops;
     j->disk = o->disk ? o->disk : &disk_real;
     j->alloc = o->alloc;
@@ -39,13 +39,13 @@ static int set_up(struct journal *j, const struct journal_options *o, pawl_error
     op_list_init(&j->queue);
     streams_init(&j->streams, o->alloc);
     index_init(&j->index, o->alloc);
-    j->path = mem_new(o->alloc, 1, length);
+    j->path = mem_new(o->alloc, 1, j->path_size);
     j->outboxes = mem_new(o->alloc, j->shards ? j->shards : 1, sizeof *j->outboxes);
     j->buffer = mem_new(o->alloc, 1, BUFFER_BYTES);
     j->buffer_room = j->buffer ? BUFFER_BYTES : 0;
     if (!j->path || !j->outboxes || !j->buffer)
         return error_set(error, PAWL_ENOMEM, "no memory for a journal");
-    memcpy(j->path, o->dir, length);
+    memcpy(j->path, o->dir, j->path_size);
     for (uint32_t i = 0; i < j->shards; i++) {
         j->outboxes[i] = (struct outbox){.task.fn = outbox_run, .journal = j};
         op_list_init(&j->outboxes[i].ops);
@@ -64,8 +64,7 @@ static void tear_down(struct journal *j)
     index_release(&j->index);
     streams_release(&j->streams);
     segment_list_release(&j->segments);
-    if (j->path)
-        mem_free(alloc, j->path, strlen(j->path) + 1);
+    mem_free(alloc, j->path, j->path_size);
     mem_free(alloc, j->outboxes, (j->shards ? j->shards : 1) * sizeof *j->outboxes);
     mem_free(alloc, j->buffer, j->buffer_room);
     pthread_mutex_destroy(&j->lock);

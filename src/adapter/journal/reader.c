@@ -33,11 +33,11 @@ struct follower {
     struct cursor cursor;
     pawl_place at;
     bool placed;
-    bool ended;     /* the last fill came to the end of what is visible */
-    bool waiting;   /* (lock) on its stream, or for its timer */
-    bool cancelled; /* (lock) */
-    uint64_t left;  /* entries that may still be visited */
-    int status;     /* of the last fill */
+    bool ended;             /* the last fill came to the end of what is visible */
+    bool waiting;           /* (lock) on its stream, or for its timer */
+    _Atomic bool cancelled; /* set under the lock */
+    uint64_t left;          /* entries that may still be visited */
+    int status;             /* of the last fill */
     pawl_error error;
     size_t count;
     struct filled entries[FILL_ENTRIES_MAX];
@@ -84,6 +84,11 @@ static void finish(struct follower *f, int status)
     pawl_error *error = read ? read->error : follow->error;
     if (status != PAWL_OK && error)
         *error = f->error;
+    if (follow) {
+        pthread_mutex_lock(&j->lock);
+        follow->impl[0] = NULL;
+        pthread_mutex_unlock(&j->lock);
+    }
     follower_free(f);
     atomic_fetch_sub(&j->outstanding, 1);
     if (read) {
@@ -122,12 +127,13 @@ static void fill(pawl_work *work)
         f->status = cursor_place(c, f->at, &f->error);
         f->placed = f->status == PAWL_OK;
     }
-    while (f->status == PAWL_OK && f->count < FILL_ENTRIES_MAX && f->count < f->left
-           && (f->count == 0 || cursor_ready(c))) {
+    while (f->status == PAWL_OK && f->count < FILL_ENTRIES_MAX && f->count < f->left) {
         struct filled *slot = &f->entries[f->count];
-        f->status = cursor_next(c, &slot->entry, &slot->place, &f->error);
+        f->status = cursor_next(c, f->count > 0, &slot->entry, &slot->place, &f->error);
         f->count += f->status == PAWL_OK;
     }
+    if (f->status == PAWL_EBUSY)
+        f->status = PAWL_OK; /* the window is used up: these first */
     if (f->status == PAWL_ENOTFOUND) {
         f->ended = true;
         f->status = PAWL_OK;
@@ -264,8 +270,12 @@ int journal_follow(pawl_log *log, pawl_follow *follow)
 int journal_unfollow(pawl_log *log, pawl_follow *follow)
 {
     struct journal *j = (struct journal *)log;
-    struct follower *f = follow->impl[0];
     pthread_mutex_lock(&j->lock);
+    struct follower *f = follow->impl[0];
+    if (!f) {
+        pthread_mutex_unlock(&j->lock);
+        return PAWL_EMISUSE;
+    }
     bool waiting = f->waiting;
     f->cancelled = true;
     f->waiting = false;

@@ -24,6 +24,7 @@ static int show_tail(struct journal *j, struct segment_list *fresh)
         j->segments = *fresh;
         *fresh = old;
         j->durable_lsn = j->tail.lsn;
+        j->durable_at = j->tail.at;
     }
     pthread_mutex_unlock(&j->lock);
     return status;

@@ -185,6 +185,7 @@ int journal_publish(struct journal *j, struct draft *draft, struct segment_heade
     pthread_mutex_lock(&j->lock);
     j->segments.items[j->segments.count++] = ref;
     index_clear(&j->index);
+    j->durable_at = size + records.size;
     j->stats.segments_made++;
     pthread_mutex_unlock(&j->lock);
     j->active =

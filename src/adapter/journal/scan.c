@@ -9,8 +9,13 @@ int scan_init(struct scan *s, const struct disk *disk, int file, uint64_t seed, 
     uint8_t *window = mem_new(alloc, 1, SCAN_WINDOW);
     if (!window)
         return PAWL_ENOMEM;
-    *s = (struct scan){
-        .disk = disk, .alloc = alloc, .file = file, .seed = seed, .window = window, .room = SCAN_WINDOW};
+    *s = (struct scan){.disk = disk,
+                       .alloc = alloc,
+                       .file = file,
+                       .seed = seed,
+                       .window = window,
+                       .room = SCAN_WINDOW,
+                       .end = UINT64_MAX};
     return PAWL_OK;
 }
 
@@ -51,7 +56,10 @@ static int fill(struct scan *s, size_t need, pawl_bytes *ret_bytes)
     memmove(s->window, s->window + skip, keep);
     s->window_at = s->at;
     s->window_size = keep;
-    int64_t n = disk_read_all(s->disk, s->file, s->window + keep, s->room - keep, s->at + keep);
+    uint64_t from = s->at + keep;
+    uint64_t below_end = s->end > from ? s->end - from : 0;
+    size_t most = s->room - keep < below_end ? s->room - keep : (size_t)below_end;
+    int64_t n = disk_read_all(s->disk, s->file, s->window + keep, most, from);
     if (n < 0)
         return error_from_errno((int)-n);
     s->window_size += (size_t)n;

@@ -21,6 +21,7 @@ struct scan {
     uint64_t lsn;   /* which it must have */
     uint64_t chain; /* which it must have, if chained */
     bool chained;
+    uint64_t end; /* nothing is read from this byte on: it may be written meanwhile */
 
     uint8_t *window;
     size_t room;

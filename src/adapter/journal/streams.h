@@ -18,6 +18,7 @@ struct stream {
     bool claimed;     /* since the journal was opened or reopened */
     bool touched;     /* in the writer's list of streams with entries that are not visible yet */
     struct stream *touched_next;
+    uint64_t refused;           /* number of the append that had an entry of it refused last */
     struct follower *followers; /* waiting for visible to grow */
 };
 

@@ -105,13 +105,13 @@ static void enqueue(struct journal *j, struct op *op)
 {
     op_list_push(&j->queue, op);
     j->queue_count++;
-    j->queue_bytes += op->bytes;
+    j->queue_bytes += op->bytes == OP_TOO_BIG ? 0 : op->bytes;
     atomic_fetch_add(&j->outstanding, 1);
     if (!j->busy)
         pthread_cond_signal(&j->wake);
 }
 
-/* What the entries will take, or why they cannot be taken at all. */
+/* What the entries will take; OP_TOO_BIG if that is more than may be. */
 static int measure(pawl_append *append, size_t *ret_bytes)
 {
     size_t total = 0;
@@ -122,16 +122,12 @@ static int measure(pawl_append *append, size_t *ret_bytes)
         if (!pawl_stream_valid(e->stream) || e->offset == 0 || (e->body.size && !e->body.data))
             return error_set(append->error, PAWL_EINVAL,
                              "entry %zu of the append has no valid stream, offset or body", i);
-        if (e->body.size > PAWL_ENTRY_BYTES_MAX)
-            return error_set(append->error, PAWL_ETOOBIG,
-                             "entry %zu of the append has %zu bytes; the limit is %zu", i, e->body.size,
-                             PAWL_ENTRY_BYTES_MAX);
-        total += record_size(e->body.size);
-        if (total > APPEND_BYTES_MAX)
-            return error_set(append->error, PAWL_ETOOBIG, "the append has more than %zu bytes",
-                             APPEND_BYTES_MAX);
+        if (e->body.size > PAWL_ENTRY_BYTES_MAX || total > APPEND_BYTES_MAX)
+            total = OP_TOO_BIG;
+        else
+            total += record_size(e->body.size);
     }
-    *ret_bytes = total;
+    *ret_bytes = total > APPEND_BYTES_MAX ? OP_TOO_BIG : total;
     return PAWL_OK;
 }
 
@@ -174,7 +170,8 @@ int journal_append(pawl_log *log, pawl_append *append)
         append_here(j, op);
         return PAWL_APPEND_DONE;
     }
-    if (j->queue_count >= QUEUE_COUNT_MAX || (j->queue_count > 0 && j->queue_bytes + bytes > QUEUE_BYTES_MAX))
+    if (j->queue_count >= QUEUE_COUNT_MAX
+        || (j->queue_count > 0 && bytes != OP_TOO_BIG && j->queue_bytes + bytes > QUEUE_BYTES_MAX))
         status = error_set(append->error, PAWL_EBUSY, "the journal's queue is full");
     else
         enqueue(j, op);
