@@ -6,7 +6,7 @@ import subprocess
 from shell import STREAM, append, main, pawl, read, start
 
 KILLS = 20
-OUTPUT_MAX = 300_000  # how many bytes of offsets are read before the kill, at most
+OUTPUT_MAX = 200_000  # how many bytes of offsets are read before the kill, at most
 
 
 def kill_while_writing(folder, next_offset, chance):
