@@ -107,7 +107,7 @@ enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record
     }
     if (hash_checksum(seed, (pawl_bytes){at + AT_CHAIN, padded - AT_CHAIN}) != r.checksum)
         return get_u64(at + AT_GUARD) == guard_of(at, seed) ? RECORD_BAD_SUM : RECORD_BAD_HEAD;
-    if (!head_is_known(&r, length, at[AT_ZERO]))
+    if (!head_is_known(&r, length, at[AT_ZERO]) || !bytes_all_zero(at + length, padded - length))
         return RECORD_BAD_HEAD;
     *ret_need = padded;
     *ret_record = r;
