@@ -1,0 +1,97 @@
+/* The journal after a failure, in the same process or the next: what readers see meanwhile, what its outcomes
+ * say, and what a second accident may take. */
+#include <errno.h>
+
+#include "adapter/mem/env.h"
+#include "test/lib/bed.h"
+#include "test/lib/test.h"
+
+static void fail_call(struct bed *bed, uint64_t from_now, int number)
+{
+    ramdisk_fail_at(bed->disk, ramdisk_calls(bed->disk) + from_now, number);
+}
+
+static void open_and_claim(struct bed *bed)
+{
+    bed_init(bed, ramdisk_new(), 1);
+    assert_ok(bed_open(bed));
+    assert_ok(bed_claim(bed, 0));
+}
+
+/* ---- followers ---- */
+
+struct watcher {
+    pawl_follow follow;
+    struct bed *bed;
+    uint64_t seen;
+    bool done;
+    bool on_a_shard;
+    pawl_error error;
+};
+
+static bool watch(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
+{
+    struct watcher *w = follow->arg;
+    w->seen = entry->offset;
+    w->on_a_shard |= pawl_env_self(mem_env_port(w->bed->env)) != PAWL_NO_SHARD;
+    return true;
+}
+
+static void watched(pawl_follow *follow)
+{
+    ((struct watcher *)follow->arg)->done = true;
+}
+
+static void run(struct bed *bed)
+{
+    assert_true(mem_world_run(bed->world, 100000));
+}
+
+static void watch_stream(struct watcher *w, struct bed *bed)
+{
+    *w = (struct watcher){.bed = bed,
+                          .follow = {.stream = bed->model.streams[0].id,
+                                     .from = 1,
+                                     .visit = watch,
+                                     .done = watched,
+                                     .arg = w,
+                                     .error = &w->error}};
+    assert_ok(pawl_log_follow(bed->log, &w->follow));
+    run(bed);
+}
+
+static void stop_watching(struct watcher *w)
+{
+    if (w->done)
+        fail_msg("the follow ended: %s", w->error.text);
+    assert_ok(pawl_log_unfollow(w->bed->log, &w->follow));
+    run(w->bed);
+    assert_true(w->done);
+}
+
+/* The entry is durable, and the file does not say so: recovery copies it, and the follower has passed it. */
+TEST(a_follower_that_is_ahead_of_the_witnesses_goes_on_behind_a_failure)
+{
+    struct bed bed;
+    struct watcher w;
+    open_and_claim(&bed);
+    watch_stream(&w, &bed);
+    fail_call(&bed, 3, EIO); /* write, sync, watermark */
+    assert_ok(bed_append(&bed, 0, 1, 50));
+    run(&bed);
+    assert_int_equal(w.seen, 1);
+    assert_ok(bed_claim(&bed, 0));
+    assert_ok(bed_append(&bed, 0, 1, 50));
+    run(&bed);
+    stop_watching(&w);
+    assert_int_equal(w.seen, 2);
+    bed_release(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(a_follower_that_is_ahead_of_the_witnesses_goes_on_behind_a_failure),
+    };
+    return TEST_MAIN(tests);
+}
