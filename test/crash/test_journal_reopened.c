@@ -88,10 +88,26 @@ TEST(a_follower_that_is_ahead_of_the_witnesses_goes_on_behind_a_failure)
     bed_release(&bed);
 }
 
+TEST(a_follower_sees_what_a_claim_has_found_and_made_durable)
+{
+    struct bed bed;
+    struct watcher w;
+    open_and_claim(&bed);
+    watch_stream(&w, &bed);
+    fail_call(&bed, 2, EIO);
+    assert_status(bed_append(&bed, 0, 1, 50), PAWL_EUNKNOWN);
+    assert_ok(bed_claim(&bed, 1)); /* of another stream, and nothing is ever written to this one again */
+    run(&bed);
+    assert_int_equal(w.seen, 1);
+    stop_watching(&w);
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_follower_that_is_ahead_of_the_witnesses_goes_on_behind_a_failure),
+        RUN(a_follower_sees_what_a_claim_has_found_and_made_durable),
     };
     return TEST_MAIN(tests);
 }

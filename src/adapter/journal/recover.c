@@ -136,6 +136,18 @@ static int make_first(struct journal *j, pawl_error *error)
     return status;
 }
 
+/* What was found and made durable is new to those who follow. */
+static void wake_followers(struct journal *j)
+{
+    struct op_list wake;
+    op_list_init(&wake);
+    pthread_mutex_lock(&j->lock);
+    for (size_t i = 0; i < j->streams.count; i++)
+        followers_wake(j->streams.items[i], &wake);
+    pthread_mutex_unlock(&j->lock);
+    journal_deliver(j, wake.first);
+}
+
 int journal_recover(struct journal *j, uint64_t witness, pawl_error *error)
 {
     if (j->active.file >= 0)
@@ -184,5 +196,7 @@ int journal_recover(struct journal *j, uint64_t witness, pawl_error *error)
         pthread_mutex_unlock(&j->lock);
     }
     tail_close(&t);
+    if (status == PAWL_OK)
+        wake_followers(j);
     return status;
 }
