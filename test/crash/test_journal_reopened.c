@@ -103,11 +103,36 @@ TEST(a_follower_sees_what_a_claim_has_found_and_made_durable)
     bed_release(&bed);
 }
 
+static void append_alone(pawl_task *task)
+{
+    struct bed *bed = *(struct bed **)(task + 1);
+    assert_ok(bed_append(bed, 0, 1, 50));
+}
+
+TEST(a_follower_that_no_shard_started_is_visited_on_no_shard)
+{
+    struct bed bed;
+    struct watcher w;
+    struct {
+        pawl_task task;
+        struct bed *bed;
+    } posted = {.task.fn = append_alone, .bed = &bed};
+    open_and_claim(&bed);
+    watch_stream(&w, &bed);
+    assert_ok(pawl_env_post(mem_env_port(bed.env), 0, &posted.task));
+    run(&bed);
+    assert_int_equal(w.seen, 1);
+    assert_false(w.on_a_shard);
+    stop_watching(&w);
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_follower_that_is_ahead_of_the_witnesses_goes_on_behind_a_failure),
         RUN(a_follower_sees_what_a_claim_has_found_and_made_durable),
+        RUN(a_follower_that_no_shard_started_is_visited_on_no_shard),
     };
     return TEST_MAIN(tests);
 }
