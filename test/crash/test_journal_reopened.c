@@ -127,12 +127,37 @@ TEST(a_follower_that_no_shard_started_is_visited_on_no_shard)
     bed_release(&bed);
 }
 
+static int no_work(pawl_env *env, pawl_work *work)
+{
+    return PAWL_ECLOSED;
+}
+
+TEST(a_follow_that_could_not_start_cannot_be_unfollowed)
+{
+    struct bed bed;
+    open_and_claim(&bed);
+    pawl_env *env = mem_env_port(bed.env);
+    const struct pawl_env_ops *ops = env->ops;
+    struct pawl_env_ops closed = *ops;
+    closed.work = no_work;
+    struct watcher w = {
+        .bed = &bed,
+        .follow = {.stream = bed.model.streams[0].id, .from = 1, .visit = watch, .done = watched, .arg = &w}};
+    env->ops = &closed;
+    assert_status(pawl_log_follow(bed.log, &w.follow), PAWL_ECLOSED);
+    assert_status(pawl_log_unfollow(bed.log, &w.follow), PAWL_EMISUSE);
+    env->ops = ops;
+    assert_false(w.done);
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_follower_that_is_ahead_of_the_witnesses_goes_on_behind_a_failure),
         RUN(a_follower_sees_what_a_claim_has_found_and_made_durable),
         RUN(a_follower_that_no_shard_started_is_visited_on_no_shard),
+        RUN(a_follow_that_could_not_start_cannot_be_unfollowed),
     };
     return TEST_MAIN(tests);
 }

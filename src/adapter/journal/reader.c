@@ -275,7 +275,10 @@ int journal_follow(pawl_log *log, pawl_follow *follow)
     f->left = UINT64_MAX;
     f->timer.fn = poll_again;
     follow->impl[0] = f;
-    return start(j, f, OP_FOLLOW, follow);
+    int status = start(j, f, OP_FOLLOW, follow);
+    if (status != PAWL_OK)
+        follow->impl[0] = NULL;
+    return status;
 }
 
 /* If it waits, it is sent round once more, and ends there; if it is under way, it ends by itself. */
