@@ -151,6 +151,21 @@ TEST(a_follow_that_could_not_start_cannot_be_unfollowed)
     bed_release(&bed);
 }
 
+/* ---- outcomes ---- */
+
+TEST(reads_go_on_when_a_claim_cannot_even_list_the_directory)
+{
+    struct bed bed;
+    open_and_claim(&bed);
+    assert_ok(bed_append(&bed, 0, 3, 50));
+    fail_call(&bed, 2, EIO);
+    assert_status(bed_append(&bed, 0, 1, 50), PAWL_EUNKNOWN);
+    fail_call(&bed, 1, EIO);
+    assert_status(bed_claim(&bed, 0), PAWL_EIO);
+    bed_check(&bed);
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +173,7 @@ int main(void)
         RUN(a_follower_sees_what_a_claim_has_found_and_made_durable),
         RUN(a_follower_that_no_shard_started_is_visited_on_no_shard),
         RUN(a_follow_that_could_not_start_cannot_be_unfollowed),
+        RUN(reads_go_on_when_a_claim_cannot_even_list_the_directory),
     };
     return TEST_MAIN(tests);
 }

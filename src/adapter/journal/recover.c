@@ -136,6 +136,22 @@ static int make_first(struct journal *j, pawl_error *error)
     return status;
 }
 
+/* See which segments there are. Until they are known, readers go on with those that were. */
+static int list_segments(struct journal *j, pawl_error *error)
+{
+    struct segment_list fresh = {.alloc = j->alloc};
+    int status = segment_list_load(&fresh, j->disk, j->home.dir, error);
+    if (status == PAWL_OK) {
+        pthread_mutex_lock(&j->lock);
+        struct segment_list old = j->segments;
+        j->segments = fresh;
+        fresh = old;
+        pthread_mutex_unlock(&j->lock);
+    }
+    segment_list_release(&fresh);
+    return status;
+}
+
 /* What was found and made durable is new to those who follow. */
 static void wake_followers(struct journal *j)
 {
@@ -155,9 +171,7 @@ int journal_recover(struct journal *j, uint64_t witness, pawl_error *error)
     j->active.file = -1;
     j->buffer_size = 0;
     j->next_size = JOURNAL_SEGMENT_FIRST < j->segment_bytes ? JOURNAL_SEGMENT_FIRST : j->segment_bytes;
-    pthread_mutex_lock(&j->lock);
-    int status = segment_list_load(&j->segments, j->disk, j->home.dir, error);
-    pthread_mutex_unlock(&j->lock);
+    int status = list_segments(j, error);
     if (status != PAWL_OK)
         return status;
     if (j->home.is_new)
