@@ -166,6 +166,31 @@ TEST(reads_go_on_when_a_claim_cannot_even_list_the_directory)
     bed_release(&bed);
 }
 
+static void never(pawl_append *append)
+{
+    fail();
+}
+
+TEST(an_appends_status_is_that_of_its_first_entry_that_is_not_ok)
+{
+    struct bed bed;
+    open_and_claim(&bed);
+    const struct bed_stream *s = &bed.model.streams[0];
+    pawl_append_entry entries[2] = {
+        {.entry = {.stream = s->id, .epoch = s->epoch, .offset = 1, .body = {"x", 1}}},
+        {.entry = {.stream = s->id, .epoch = s->epoch, .offset = 9, .body = {"x", 1}}},
+    };
+    pawl_error error = {0};
+    pawl_append append = {.entries = entries, .count = 2, .alone = true, .done = never, .error = &error};
+    fail_call(&bed, 2, EIO);
+    assert_int_equal(pawl_log_append(bed.log, &append), PAWL_APPEND_DONE);
+    assert_status(entries[0].status, PAWL_EUNKNOWN);
+    assert_status(entries[1].status, PAWL_EFENCED);
+    assert_status(append.status, PAWL_EUNKNOWN);
+    assert_contains(error.text, "cannot sync");
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +199,7 @@ int main(void)
         RUN(a_follower_that_no_shard_started_is_visited_on_no_shard),
         RUN(a_follow_that_could_not_start_cannot_be_unfollowed),
         RUN(reads_go_on_when_a_claim_cannot_even_list_the_directory),
+        RUN(an_appends_status_is_that_of_its_first_entry_that_is_not_ok),
     };
     return TEST_MAIN(tests);
 }
