@@ -6,6 +6,11 @@
 #include "test/lib/bed.h"
 #include "test/lib/test.h"
 
+static bool keep_everything(void *arg, size_t i)
+{
+    return true;
+}
+
 static void fail_call(struct bed *bed, uint64_t from_now, int number)
 {
     ramdisk_fail_at(bed->disk, ramdisk_calls(bed->disk) + from_now, number);
@@ -191,6 +196,42 @@ TEST(an_appends_status_is_that_of_its_first_entry_that_is_not_ok)
     bed_release(&bed);
 }
 
+/* ---- accidents in a row ---- */
+
+static int (*true_rename)(void *ctx, int dir, const char *from, const char *to);
+
+static int rename_and_deny(void *ctx, int dir, const char *from, const char *to)
+{
+    int rc = true_rename(ctx, dir, from, to);
+    return rc < 0 ? rc : -EIO;
+}
+
+TEST(a_rename_that_failed_may_have_happened)
+{
+    struct bed bed;
+    open_and_claim(&bed);
+    struct disk *disk = (struct disk *)ramdisk_disk(bed.disk);
+    true_rename = disk->rename;
+    int status = PAWL_OK;
+    while (status == PAWL_OK) {
+        size_t segments = 0;
+        while (ramdisk_name(bed.disk, ".seg", segments))
+            segments++;
+        disk->rename = segments == 1 ? rename_and_deny : true_rename;
+        status = bed_append(&bed, 0, 1, 2000);
+    }
+    disk->rename = true_rename;
+    if (bed_append(&bed, 0, 1, 8) != PAWL_OK) { /* there is room for it where the large one had none */
+        assert_ok(bed_claim(&bed, 0));
+        bed_check(&bed);
+        assert_ok(bed_append(&bed, 0, 1, 8));
+    }
+    bed_abandon(&bed);
+    ramdisk_crash(bed.disk, keep_everything, NULL, true);
+    bed_recover(&bed);
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +241,7 @@ int main(void)
         RUN(a_follow_that_could_not_start_cannot_be_unfollowed),
         RUN(reads_go_on_when_a_claim_cannot_even_list_the_directory),
         RUN(an_appends_status_is_that_of_its_first_entry_that_is_not_ok),
+        RUN(a_rename_that_failed_may_have_happened),
     };
     return TEST_MAIN(tests);
 }
