@@ -6,6 +6,11 @@
 #include "test/lib/bed.h"
 #include "test/lib/test.h"
 
+static bool keep_nothing(void *arg, size_t i)
+{
+    return false;
+}
+
 static bool keep_everything(void *arg, size_t i)
 {
     return true;
@@ -232,6 +237,42 @@ TEST(a_rename_that_failed_may_have_happened)
     bed_release(&bed);
 }
 
+struct killing {
+    struct ramdisk *disk;
+    uint64_t left;
+};
+
+static void kill_at(void *arg, const struct ramdisk_write *write)
+{
+    struct killing *k = arg;
+    if (k->left && --k->left == 0)
+        ramdisk_off(k->disk);
+}
+
+/* A process is killed while it makes the journal; the next one finishes that, and then the power fails. */
+TEST(what_is_acknowledged_in_a_journal_that_another_process_began_survives)
+{
+    bool reached = true;
+    for (uint64_t k = 1; reached; k++) {
+        struct bed bed;
+        bed_init(&bed, ramdisk_new(), k);
+        ramdisk_remove_dir(bed.disk);
+        struct killing killing = {.disk = bed.disk, .left = k};
+        ramdisk_on_call(bed.disk, kill_at, &killing);
+        if (bed_open(&bed) == PAWL_OK)
+            bed_abandon(&bed);
+        reached = killing.left == 0;
+        killing.left = 0;
+        ramdisk_kill(bed.disk);
+        bed_recover(&bed);
+        bed_abandon(&bed);
+        ramdisk_crash(bed.disk, keep_nothing, NULL, false);
+        bed_recover(&bed);
+        bed_release(&bed);
+        assert_true(k < 1000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +283,7 @@ int main(void)
         RUN(reads_go_on_when_a_claim_cannot_even_list_the_directory),
         RUN(an_appends_status_is_that_of_its_first_entry_that_is_not_ok),
         RUN(a_rename_that_failed_may_have_happened),
+        RUN(what_is_acknowledged_in_a_journal_that_another_process_began_survives),
     };
     return TEST_MAIN(tests);
 }
