@@ -2,6 +2,8 @@
  * say, and what a second accident may take. */
 #include <errno.h>
 
+#include "adapter/journal/record.h"
+#include "adapter/journal/segment.h"
 #include "adapter/mem/env.h"
 #include "test/lib/bed.h"
 #include "test/lib/test.h"
@@ -273,6 +275,47 @@ TEST(what_is_acknowledged_in_a_journal_that_another_process_began_survives)
     }
 }
 
+/* The bytes of the newest segment, and where its last entry begins. */
+static uint8_t *last_entry(struct bed *bed, size_t *ret_at)
+{
+    size_t size, last = 0;
+    while (ramdisk_name(bed->disk, ".seg", last + 1))
+        last++;
+    uint8_t *bytes = ramdisk_bytes(bed->disk, ramdisk_name(bed->disk, ".seg", last), &size);
+    struct segment_header header;
+    struct record r;
+    uint64_t fault;
+    assert_ok(segment_header_decode((pawl_bytes){bytes, size}, &header, NULL, &fault, NULL));
+    *ret_at = 0;
+    for (size_t at = header.size, need; at < size; at += need) {
+        if (record_decode((pawl_bytes){bytes + at, size - at}, journal_seed(header.journal), &r, &need)
+            != RECORD_VALID)
+            break;
+        if (r.type == RECORD_ENTRY)
+            *ret_at = at;
+    }
+    assert_true(*ret_at != 0);
+    return bytes;
+}
+
+TEST(damage_to_what_a_recovery_has_copied_is_corruption_although_nothing_was_written_since)
+{
+    struct bed bed;
+    size_t at;
+    open_and_claim(&bed);
+    assert_ok(bed_append(&bed, 0, 1, 100));
+    bed_abandon(&bed);
+    ramdisk_crash(bed.disk, keep_nothing, NULL, false); /* with it the watermark */
+    assert_ok(bed_open(&bed));
+    bed_check(&bed);
+    assert_int_equal(bed.model.streams[0].truth, 1);
+    bed_abandon(&bed);
+    ramdisk_crash(bed.disk, keep_everything, NULL, true);
+    last_entry(&bed, &at)[at + 70] ^= 1;
+    assert_status(bed_open(&bed), PAWL_ECORRUPT);
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +327,7 @@ int main(void)
         RUN(an_appends_status_is_that_of_its_first_entry_that_is_not_ok),
         RUN(a_rename_that_failed_may_have_happened),
         RUN(what_is_acknowledged_in_a_journal_that_another_process_began_survives),
+        RUN(damage_to_what_a_recovery_has_copied_is_corruption_although_nothing_was_written_since),
     };
     return TEST_MAIN(tests);
 }

@@ -79,7 +79,7 @@ static int continue_behind(struct journal *j, struct tail *t, const struct tail_
     };
     struct draft draft;
     size_t head = journal_header_size(j, &t->streams);
-    int status = journal_take_draft(j, head + copied + WATERMARK_BYTES, &draft, error);
+    int status = journal_take_draft(j, head + copied + 2 * WATERMARK_BYTES, &draft, error);
     if (status == PAWL_OK)
         status = journal_publish(j, &draft, &header, &t->streams, (pawl_bytes){records, copied}, error);
     mem_free(j->alloc, records, copied);
