@@ -316,6 +316,23 @@ TEST(damage_to_what_a_recovery_has_copied_is_corruption_although_nothing_was_wri
     bed_release(&bed);
 }
 
+TEST(a_journal_that_has_lost_its_id_is_not_begun_anew_over_a_damaged_record)
+{
+    struct bed bed;
+    size_t at;
+    open_and_claim(&bed);
+    assert_ok(bed_append(&bed, 0, 2, 100));
+    bed_abandon(&bed);
+    ramdisk_crash(bed.disk, keep_everything, NULL, true);
+    uint8_t *bytes = last_entry(&bed, &at);
+    bytes[segment_header_size(0) + 20] ^= 1; /* its first record */
+    ramdisk_unlink(bed.disk, "id");
+    uint64_t sum = ramdisk_sum(bed.disk);
+    assert_status(bed_open(&bed), PAWL_ECORRUPT);
+    assert_int_equal(ramdisk_sum(bed.disk), sum);
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +345,7 @@ int main(void)
         RUN(a_rename_that_failed_may_have_happened),
         RUN(what_is_acknowledged_in_a_journal_that_another_process_began_survives),
         RUN(damage_to_what_a_recovery_has_copied_is_corruption_although_nothing_was_written_since),
+        RUN(a_journal_that_has_lost_its_id_is_not_begun_anew_over_a_damaged_record),
     };
     return TEST_MAIN(tests);
 }

@@ -101,7 +101,8 @@ static int remove_unfinished(struct journal *j, pawl_error *error)
     struct tail_end end;
     bool empty = false;
     if (j->segments.count == 1 && tail_open(&t, j->disk, j->home.dir, ref, NULL, j->alloc, NULL) == PAWL_OK) {
-        empty = tail_probe(&t, &end, NULL) == PAWL_OK && end.whole == 0 && end.scraps == 0;
+        empty = tail_probe(&t, &end, NULL) == PAWL_OK && tail_judge(&t, &end, 0, false, NULL) == PAWL_OK
+                && end.whole == 0 && end.scraps == 0;
         tail_close(&t);
     }
     if (!empty)
