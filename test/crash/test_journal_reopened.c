@@ -1,6 +1,7 @@
 /* The journal after a failure, in the same process or the next: what readers see meanwhile, what its outcomes
  * say, and what a second accident may take. */
 #include <errno.h>
+#include <time.h>
 
 #include "adapter/journal/record.h"
 #include "adapter/journal/segment.h"
@@ -333,6 +334,33 @@ TEST(a_journal_that_has_lost_its_id_is_not_begun_anew_over_a_damaged_record)
     bed_release(&bed);
 }
 
+/* Small numbers in a body look like lengths of records. Searching it must not sum what they claim. */
+TEST(a_torn_entry_of_small_numbers_is_searched_in_linear_time)
+{
+    struct bed bed;
+    open_and_claim(&bed);
+    const struct bed_stream *s = &bed.model.streams[0];
+    size_t size = (size_t)8 << 20, at;
+    uint32_t *body = malloc(size);
+    assert_non_null(body);
+    for (size_t i = 0; i < size / sizeof *body; i++)
+        body[i] = 500000;
+    pawl_append_entry entry = {
+        .entry = {.stream = s->id, .epoch = s->epoch, .offset = 1, .body = {body, size}}};
+    pawl_append append = {.entries = &entry, .count = 1, .alone = true, .done = never};
+
+    assert_int_equal(pawl_log_append(bed.log, &append), PAWL_APPEND_DONE);
+    assert_ok(append.status);
+    bed_abandon(&bed);
+    ramdisk_crash(bed.disk, keep_nothing, NULL, false);
+    last_entry(&bed, &at)[at + 70] ^= 1;
+    clock_t before = clock();
+    assert_ok(bed_open(&bed));
+    assert_true((clock() - before) / CLOCKS_PER_SEC < 5);
+    free(body);
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +374,7 @@ int main(void)
         RUN(what_is_acknowledged_in_a_journal_that_another_process_began_survives),
         RUN(damage_to_what_a_recovery_has_copied_is_corruption_although_nothing_was_written_since),
         RUN(a_journal_that_has_lost_its_id_is_not_begun_anew_over_a_damaged_record),
+        RUN(a_torn_entry_of_small_numbers_is_searched_in_linear_time),
     };
     return TEST_MAIN(tests);
 }
