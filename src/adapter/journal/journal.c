@@ -107,7 +107,9 @@ static int begin_writing(struct journal *j, uint64_t witness, pawl_error *error)
     }
     if (status == PAWL_OK)
         return PAWL_OK;
+    pthread_mutex_lock(&j->lock);
     j->stopping = true;
+    pthread_mutex_unlock(&j->lock);
     maker_stop(j);
     return status;
 }

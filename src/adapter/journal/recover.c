@@ -41,17 +41,22 @@ static int adopt_streams(struct journal *j, const struct streams *found)
 }
 
 struct indexing {
-    struct index *index;
+    struct journal *journal;
     uint64_t old_at;
     uint64_t new_at;
 };
 
+/* Readers see the segment, and so its index, from the moment it was published. */
 static void index_copied(void *arg, const struct record *r, uint64_t at)
 {
     struct indexing *x = arg;
+    struct journal *j = x->journal;
     uint64_t moved = at - x->old_at + x->new_at;
-    if (r->type == RECORD_ENTRY && index_wants(x->index, r->stream, moved))
-        index_add(x->index, r->stream, r->offset, r->lsn, moved);
+    if (r->type != RECORD_ENTRY || !index_wants(&j->index, r->stream, moved))
+        return;
+    pthread_mutex_lock(&j->lock);
+    index_add(&j->index, r->stream, r->offset, r->lsn, moved);
+    pthread_mutex_unlock(&j->lock);
 }
 
 /* Begin a segment behind the tail's present record, with a copy of those up to end->useful. */
@@ -83,7 +88,7 @@ static int continue_behind(struct journal *j, struct tail *t, const struct tail_
     if (status == PAWL_OK)
         status = journal_publish(j, &draft, &header, &t->streams, (pawl_bytes){records, copied}, error);
     mem_free(j->alloc, records, copied);
-    struct indexing x = {.index = &j->index, .old_at = t->at, .new_at = head};
+    struct indexing x = {.journal = j, .old_at = t->at, .new_at = head};
     if (status == PAWL_OK)
         status = tail_advance(t, end->useful, index_copied, &x, error);
     return status;
