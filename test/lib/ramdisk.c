@@ -37,6 +37,7 @@ struct names {
 struct handle {
     int file; /* -1: free, DIR_HANDLE: a directory */
     bool outer;
+    bool above; /* the directory that the outer one lies in */
     bool locked;
 };
 
@@ -48,8 +49,8 @@ struct ramdisk {
     size_t file_count;
     struct names now;
     struct names durable;
-    bool outer_exists;
-    bool inner_exists;
+    bool outer_exists, outer_durable;
+    bool inner_exists, inner_durable;
     struct handle handles[HANDLES_MAX];
     uint64_t calls;     /* that change something */
     uint64_t all_calls; /* and all others */
@@ -142,7 +143,9 @@ static int ram_open_dir(void *ctx, const char *path)
     bool inner = is_inner(path);
     if (inner ? !r->inner_exists : !r->outer_exists)
         return -ENOENT;
-    return new_handle(r, DIR_HANDLE, !inner);
+    int handle = new_handle(r, DIR_HANDLE, !inner);
+    r->handles[handle].above = strstr(path, "/..") != NULL;
+    return handle;
 }
 
 static int ram_make_dir(void *ctx, const char *path)
@@ -161,7 +164,11 @@ static int ram_sync_dir(void *ctx, int dir)
     int rc = count(r, true, NULL);
     if (rc < 0)
         return rc;
-    if (!r->handles[dir].outer)
+    if (r->handles[dir].above)
+        r->outer_durable = r->outer_exists;
+    else if (r->handles[dir].outer)
+        r->inner_durable = r->inner_exists;
+    else
         r->durable = r->now;
     return 0;
 }
@@ -422,7 +429,7 @@ struct ramdisk *ramdisk_new(void)
     assert(r);
     r->disk = ram_calls;
     r->disk.ctx = r;
-    r->outer_exists = true;
+    r->outer_exists = r->outer_durable = true;
     for (size_t i = 0; i < FILES_MAX; i++)
         r->now.items[i].file = r->durable.items[i].file = -1;
     close_all(r);
@@ -507,6 +514,19 @@ size_t ramdisk_unsynced(const struct ramdisk *r)
     return total;
 }
 
+void ramdisk_kill(struct ramdisk *r)
+{
+    close_all(r);
+    r->off = false;
+    r->fail_at = 0;
+    r->calls = r->all_calls = 0;
+}
+
+void ramdisk_remove_dir(struct ramdisk *r)
+{
+    r->outer_exists = r->outer_durable = false;
+}
+
 void ramdisk_crash(struct ramdisk *r, bool (*keep)(void *arg, size_t i), void *arg, bool keep_names)
 {
     size_t number = 0;
@@ -522,14 +542,18 @@ void ramdisk_crash(struct ramdisk *r, bool (*keep)(void *arg, size_t i), void *a
         file->lost = NULL;
         file->lost_size = 0;
     }
-    if (keep_names)
+    if (keep_names) {
         r->durable = r->now;
-    else
-        r->now = r->durable;
-    close_all(r);
-    r->off = false;
-    r->fail_at = 0;
-    r->calls = r->all_calls = 0;
+        r->outer_durable = r->outer_exists;
+        r->inner_durable = r->inner_exists;
+    }
+    /* What lies in a directory that is gone is gone with it. */
+    r->outer_exists = r->outer_durable;
+    r->inner_exists = r->inner_durable = r->inner_durable && r->outer_durable;
+    for (size_t i = 0; i < FILES_MAX && !r->inner_exists; i++)
+        r->durable.items[i].file = -1;
+    r->now = r->durable;
+    ramdisk_kill(r);
 }
 
 uint8_t *ramdisk_bytes(struct ramdisk *r, const char *text, size_t *ret_size)

@@ -47,6 +47,12 @@ size_t ramdisk_unsynced(const struct ramdisk *r);
 /* The power fails now: every call fails until ramdisk_crash. */
 void ramdisk_off(struct ramdisk *r);
 
+/* The process was killed, and the kernel goes on: everything is closed, and nothing is lost. */
+void ramdisk_kill(struct ramdisk *r);
+
+/* Before first use: not even the data directory is there. */
+void ramdisk_remove_dir(struct ramdisk *r);
+
 /* Power is back. Of the unsynced sectors, in the order of files and places, number i survives if keep(arg, i).
  * keep_names: so do the directory's unsynced changes, and unsynced changes of files' sizes. Everything is
  * closed, and all that is there is durable. */

@@ -199,11 +199,9 @@ static void unknown(struct op *ops, const struct op *end, const pawl_error *erro
         for (size_t i = 0; i < append->count; i++)
             if (append->entries[i].status == PAWL_OK)
                 append->entries[i].status = PAWL_EUNKNOWN;
-        if (append->status == PAWL_OK) {
-            append->status = PAWL_EUNKNOWN;
-            if (append->error)
-                *append->error = *error;
-        }
+        append->status = append->entries[0].status; /* none is PAWL_OK now, so the first is the first */
+        if (append->status == PAWL_EUNKNOWN && append->error)
+            *append->error = *error;
     }
 }
 

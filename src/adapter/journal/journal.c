@@ -97,6 +97,9 @@ static int begin_writing(struct journal *j, uint64_t witness, pawl_error *error)
         return error_set(error, status, "cannot start the journal's threads");
     home_sweep(&j->home);
     status = journal_recover(j, witness, error);
+    /* What was copied is durable: say so, or the next damage to it passes for a torn tail. */
+    if (status == PAWL_OK && j->report.records_recovered)
+        group_rest(j);
     if (status == PAWL_OK) {
         status = writer_start(j);
         if (status != PAWL_OK)
@@ -104,7 +107,9 @@ static int begin_writing(struct journal *j, uint64_t witness, pawl_error *error)
     }
     if (status == PAWL_OK)
         return PAWL_OK;
+    pthread_mutex_lock(&j->lock);
     j->stopping = true;
+    pthread_mutex_unlock(&j->lock);
     maker_stop(j);
     return status;
 }

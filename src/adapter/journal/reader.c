@@ -245,9 +245,21 @@ void followers_wake(struct stream *stream, struct op_list *ops)
     }
 }
 
+static void fill_and_visit(pawl_work *work)
+{
+    fill(work);
+    visit(work);
+}
+
+/* What no shard asked for is visited on the pool, whoever sends it there: a shard that writes alone wakes it.
+ */
 static int start(struct journal *j, struct follower *f, enum op_kind kind, void *request)
 {
     op_init(j, &f->op, kind, request, resume);
+    if (f->op.shard == PAWL_NO_SHARD) {
+        f->work.fn = fill_and_visit;
+        f->work.done = NULL;
+    }
     atomic_fetch_add(&j->outstanding, 1);
     int status = pawl_env_work(j->env, &f->work);
     if (status != PAWL_OK) {
@@ -289,7 +301,10 @@ int journal_follow(pawl_log *log, pawl_follow *follow)
     f->left = UINT64_MAX;
     f->timer.fn = poll_again;
     follow->impl[0] = f;
-    return start(j, f, OP_FOLLOW, follow);
+    int status = start(j, f, OP_FOLLOW, follow);
+    if (status != PAWL_OK)
+        follow->impl[0] = NULL;
+    return status;
 }
 
 /* If it waits, it is sent round once more, and ends there; if it is under way, it ends by itself. */

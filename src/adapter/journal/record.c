@@ -56,6 +56,11 @@ uint64_t record_encode(struct record *r, uint64_t seed, uint8_t *at)
     return r->checksum;
 }
 
+bool record_guarded(const uint8_t *at, uint64_t seed)
+{
+    return get_u64(at + AT_GUARD) == guard_of(at, seed);
+}
+
 static bool head_is_known(const struct record *r, size_t length, uint8_t zero)
 {
     if (length < RECORD_HEADER || length > RECORD_BYTES_MAX || zero != 0 || r->lsn == 0 || r->durable >= r->lsn)
@@ -100,13 +105,13 @@ enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record
     size_t padded = (length + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1);
     /* The checksum covers the guard, so the guard is looked at only where the checksum cannot speak yet. */
     if (length < RECORD_HEADER || padded > bytes.size) {
-        if (get_u64(at + AT_GUARD) != guard_of(at, seed) || !head_is_known(&r, length, at[AT_ZERO]))
+        if (!record_guarded(at, seed) || !head_is_known(&r, length, at[AT_ZERO]))
             return RECORD_BAD_HEAD;
         *ret_need = padded;
         return RECORD_SHORT;
     }
     if (hash_checksum(seed, (pawl_bytes){at + AT_CHAIN, padded - AT_CHAIN}) != r.checksum)
-        return get_u64(at + AT_GUARD) == guard_of(at, seed) ? RECORD_BAD_SUM : RECORD_BAD_HEAD;
+        return record_guarded(at, seed) ? RECORD_BAD_SUM : RECORD_BAD_HEAD;
     if (!head_is_known(&r, length, at[AT_ZERO]) || !bytes_all_zero(at + length, padded - length))
         return RECORD_BAD_HEAD;
     *ret_need = padded;

@@ -72,6 +72,9 @@ const char *record_verdict_text(enum record_verdict verdict);
  * record_size(PAWL_ENTRY_BYTES_MAX). */
 enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record *ret_record, size_t *ret_need);
 
+/* Whether the RECORD_HEADER bytes at at match their guard: a look that costs the same whatever they claim. */
+bool record_guarded(const uint8_t *at, uint64_t seed);
+
 /* How many bytes the record at the beginning of bytes takes by its own word, which may be false; 0 if they do
  * not tell. */
 size_t record_claimed_size(pawl_bytes bytes);

@@ -137,8 +137,7 @@ size_t journal_header_size(struct journal *j, const struct streams *streams)
 }
 
 /* Everything but the zeros of a new segment: header, the records it begins with, name. Takes the draft, also on
- * failure. PAWL_EUNKNOWN: it has its name, but whether the disk knows is not known. Any other error: it is
- * gone. */
+ * failure. PAWL_EUNKNOWN: it may have its name, in memory or on the disk. Any other error: it is gone. */
 int journal_publish(struct journal *j, struct draft *draft, struct segment_header *header,
                     const struct streams *streams, pawl_bytes records, pawl_error *error)
 {
@@ -167,10 +166,17 @@ int journal_publish(struct journal *j, struct draft *draft, struct segment_heade
         rc = disk_write_all(disk, draft->file, records.data, records.size, size);
     if (rc == 0)
         rc = disk_sync(disk, draft->file);
-    if (rc == 0)
-        rc = disk->rename(disk->ctx, j->home.dir, draft->name, name);
     if (rc < 0) {
         status = error_errno(error, -rc, "cannot begin segment %s", name);
+        goto not_named;
+    }
+    rc = disk->rename(disk->ctx, j->home.dir, draft->name, name);
+    if (rc < 0) {
+        /* Without room it was not done. Of any other failure that is not sure, and a segment that has its name
+         * ends the one before it: look at the directory again before writing on there. */
+        status = error_errno(error, -rc, "cannot name segment %s", name);
+        if (status != PAWL_EFULL)
+            status = error_wrap(error, PAWL_EUNKNOWN, "the journal has failed");
         goto not_named;
     }
     rc = disk_sync_dir(disk, j->home.dir);

@@ -143,6 +143,11 @@ enum scan_result scan_search(struct scan *s, uint64_t at, struct record *ret_rec
         s->at += step;
         if (step > 0)
             continue;
+        /* The guard first: bytes that only look like a length must not be summed over. */
+        if (!record_guarded(p, s->seed)) {
+            s->at += RECORD_ALIGN;
+            continue;
+        }
         size_t size;
         enum record_verdict verdict = look(s, ret_record, &size, ret_status);
         if (*ret_status != PAWL_OK)

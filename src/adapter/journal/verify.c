@@ -405,7 +405,8 @@ static int look_for_orphans(struct verifying *v, pawl_error *error)
     struct tail_end end;
     bool empty = v->list.count == 0;
     if (v->list.count == 1 && tail_open(&t, v->disk, dir, v->list.items[0], NULL, v->alloc, NULL) == PAWL_OK) {
-        empty = tail_probe(&t, &end, NULL) == PAWL_OK && end.whole == 0;
+        empty = tail_probe(&t, &end, NULL) == PAWL_OK && tail_judge(&t, &end, 0, true, NULL) == PAWL_OK
+                && end.whole == 0 && end.scraps == 0;
         tail_close(&t);
     }
     if (!empty)
