@@ -175,6 +175,8 @@ TEST(what_a_recovery_has_cut_is_not_taken_for_what_was_written)
         last++;
     const uint8_t *bytes = picture_find(&before, records[last].file)->bytes + records[last].at;
     flip(scene.journal, records[last].file, records[last].at + 20, 1);
+    flip(scene.journal, records[last].file, records[last].at + records[last].size + 20,
+         1); /* dead, but a hint */
     assert_lost(&scene, 0, bytes[36] == 1 ? get_u64(bytes + 48) : 0);
     picture_release(&before);
     scene_release(&scene);
