@@ -39,7 +39,9 @@ extern "C" {
     X(EVERSION, -16, "made by a newer version of Pawl")                                                        \
     X(ELOCKED, -17, "another process has it open for writing")                                                 \
     X(EACCES, -18, "permission denied")                                                                        \
-    X(EREADONLY, -19, "read-only")
+    X(EREADONLY, -19, "read-only")                                                                             \
+    X(EUNKNOWN_SEQ, -20, "the workspace's kind has no such sequence")                                          \
+    X(EEXHAUSTED, -21, "the sequence has given its last number")
 
 enum pawl_status {
     PAWL_OK = 0,

@@ -137,13 +137,20 @@ struct pawl_append {
 /* read: visit a stream's entries from an offset on, at most limit of them, in order, up to what is durable
  * now. visit() runs where done() runs; the entry is borrowed for the call; return false to stop.
  * On done, next is the offset after the last entry visited (from, if none was). Reading past the end, or a
- * stream that was never written, visits nothing and is PAWL_OK. at: {0, 0}, or the place of entry from. */
+ * stream that was never written, visits nothing and is PAWL_OK. at: {0, 0}, or the place of entry from.
+ *
+ * alone says: this caller may block. Then everything is done on the calling thread, and the call returns
+ * PAWL_READ_DONE: the outcome is in the request, and done() is not called. Not from a shard that has anything
+ * else to do. */
+#define PAWL_READ_DONE 1
+
 typedef struct pawl_read pawl_read;
 struct pawl_read {
     pawl_stream stream;
     uint64_t from; /* at least 1 */
     uint64_t limit;
     pawl_place at;
+    bool alone;
     bool (*visit)(pawl_read *read, const pawl_entry *entry, pawl_place place);
     void (*done)(pawl_read *read);
     void *arg;

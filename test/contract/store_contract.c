@@ -182,8 +182,8 @@ static bool stop_at_third(void *arg, pawl_bytes key, pawl_bytes value)
 
 static void a_scan_stops_when_it_is_told_to(struct store_rig *rig)
 {
-    for (char c = 'a'; c < 'k'; c++)
-        rig_put(rig->store, 0, (char[]){c, 0}, "v");
+    for (int c = 'a'; c < 'k'; c++)
+        rig_put(rig->store, 0, (char[]){(char)c, 0}, "v");
     for (int reverse = 0; reverse < 2; reverse++) {
         int seen = 0;
         assert_ok(
@@ -264,10 +264,10 @@ static size_t put_keys_around_the_limits(pawl_store *store)
 {
     static const size_t sizes[] = {1, 493, 494, 495, 510, 511, 512, 513, KEY_LONG};
     size_t n = 0;
-    for (uint8_t fill = 'a'; fill < 'd'; fill++) {
+    for (int fill = 'a'; fill < 'd'; fill++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             for (uint8_t last = 0; last < 2; last++) {
-                pawl_bytes key = long_key(rooms[n++], sizes[i], fill, last ? fill : 0xff);
+                pawl_bytes key = long_key(rooms[n++], sizes[i], (uint8_t)fill, last ? (uint8_t)fill : 0xff);
                 assert_ok(pawl_store_put(store, 0, key, key));
             }
         }

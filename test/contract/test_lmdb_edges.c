@@ -270,7 +270,14 @@ TEST(a_copy_that_fails_leaves_nothing)
 /* Limits. */
 
 /* A sanitizer's own shadow needs more. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
 static int little_address_space(void)
 {
     struct lmdb_opened opened;
@@ -449,7 +456,7 @@ int main(void)
         EDGE(reading_only_makes_nothing),
         EDGE(a_directory_that_cannot_be_made_is_named),
         EDGE(a_copy_that_fails_leaves_nothing),
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SANITIZED
         EDGE(little_address_space_makes_the_map_smaller_unless_its_size_was_asked_for),
 #endif
         EDGE(where_no_file_may_grow_writes_are_refused_and_resume),

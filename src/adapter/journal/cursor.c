@@ -106,7 +106,7 @@ static void approach(struct cursor *c)
 {
     struct journal *j = c->journal;
     struct index loaded;
-    struct index_entry near;
+    struct index_entry near = {0};
     struct scan start = c->scan;
     index_init(&loaded, j->alloc);
     bool found = false;

@@ -163,33 +163,57 @@ static void wait_for_more(struct follower *f)
     }
 }
 
-static void visit(pawl_work *work)
+enum step { STEP_FILL, STEP_WAIT, STEP_END };
+
+/* Show what was filled in, and say what comes next; at the end .status is the outcome. */
+static enum step show_filled(struct follower *f)
 {
-    struct follower *f = of_work(work);
     uint64_t unvisited = f->cursor.next - f->count;
-    for (size_t i = 0; i < f->count && !f->cancelled; i++) {
+    bool more = true;
+    for (size_t i = 0; i < f->count && more && !f->cancelled; i++) {
         const struct filled *slot = &f->entries[i];
         unvisited++;
-        bool more = f->read ? f->read->visit(f->read, &slot->entry, slot->place)
-                            : f->follow->visit(f->follow, &slot->entry, slot->place);
-        if (!more) {
-            f->cursor.next = unvisited;
-            finish(f, PAWL_OK);
-            return;
-        }
+        more = f->read ? f->read->visit(f->read, &slot->entry, slot->place)
+                       : f->follow->visit(f->follow, &slot->entry, slot->place);
     }
     f->cursor.next = unvisited;
     f->left -= f->count;
-    if (f->cancelled) {
-        error_set(&f->error, PAWL_ECLOSED, "it was unfollowed");
-        finish(f, PAWL_ECLOSED);
-    } else if (f->status != PAWL_OK || (f->read && (f->ended || f->left == 0))) {
-        finish(f, f->status);
-    } else if (f->follow && f->ended) {
-        wait_for_more(f);
-    } else {
-        go_on(f);
+    if (!more) {
+        f->status = PAWL_OK;
+        return STEP_END;
     }
+    if (f->cancelled) {
+        f->status = error_set(&f->error, PAWL_ECLOSED, "it was unfollowed");
+        return STEP_END;
+    }
+    if (f->status != PAWL_OK || (f->read && (f->ended || f->left == 0)))
+        return STEP_END;
+    return f->follow && f->ended ? STEP_WAIT : STEP_FILL;
+}
+
+static void visit(pawl_work *work)
+{
+    struct follower *f = of_work(work);
+    switch (show_filled(f)) {
+    case STEP_FILL: go_on(f); break;
+    case STEP_WAIT: wait_for_more(f); break;
+    case STEP_END: finish(f, f->status); break;
+    }
+}
+
+/* The whole of it, in this thread. */
+static int read_here(struct follower *f)
+{
+    pawl_read *read = f->read;
+    do {
+        fill(&f->work);
+    } while (show_filled(f) != STEP_END);
+    read->status = f->status;
+    read->next = f->cursor.next;
+    if (f->status != PAWL_OK && read->error)
+        *read->error = f->error;
+    follower_free(f);
+    return PAWL_READ_DONE;
 }
 
 static void resume(struct op *op)
@@ -244,6 +268,8 @@ int journal_read(pawl_log *log, pawl_read *read)
         return error_set(read->error, PAWL_ENOMEM, "no memory to read");
     f->read = read;
     f->left = read->limit;
+    if (read->alone)
+        return read_here(f);
     return start(j, f, OP_READ, read);
 }
 

@@ -1,5 +1,6 @@
 #include "adapter/journal/salvage.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ static int add_offset(struct salvaging *s, struct journal_salvage_stream *stream
         stream->intact = ranges;
         stream->room = room;
     }
+    assert(stream->intact);
     stream->intact[stream->count++] = (struct journal_range){offset, offset};
     return PAWL_OK;
 }
