@@ -80,7 +80,8 @@ static int say_unknown(int argc, char **argv)
     const char *near = NULL;
     size_t apart = 4;
     for (size_t i = 0; i < COMMANDS; i++) {
-        const char *name = commands[i]->name;
+        const char *name =
+            commands[i]->name; // NOLINT(clang-analyzer-core.NullDereference): a table of constants
         const char *last_word = strrchr(name, ' ') ? strrchr(name, ' ') + 1 : name;
         size_t to_all = letters_apart(said, name), to_first = letters_apart(argv[0], last_word);
         size_t distance = to_all < to_first ? to_all : to_first;

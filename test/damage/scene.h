@@ -52,8 +52,8 @@ extern const pawl_stream scene_streams[2];
 void scene_init(struct scene *scene);
 void scene_release(struct scene *scene);
 
-int scene_open(struct scene *scene); /* for writing; the error is in scene->error */
-void scene_close(struct scene *scene);
+int scene_open(struct scene *scene);   /* for writing; the error is in scene->error */
+void scene_close(struct scene *scene); /* if it is open */
 
 /* One append of count entries of that many bytes; entry n of stream s is filled with scene_body. */
 void scene_append(struct scene *scene, size_t stream, size_t count, size_t bytes);
@@ -62,17 +62,17 @@ uint8_t scene_body(size_t stream, uint64_t offset);
 /* A journal of four segments with two streams: one closed cleanly, one rolled, the newest as asked for. */
 void scene_write(struct scene *scene, bool killed);
 
-void picture_take(struct picture *picture, const char *dir);
-void picture_put(const struct picture *picture, const char *dir);
+void picture_take(struct picture *picture, const char *path);
+void picture_put(const struct picture *picture, const char *path);
 void picture_release(struct picture *picture);
 
 /* Fails the test if the directory is not as in the picture. The lock file, which says who looked, is left out.
  */
-void picture_assert(const struct picture *picture, const char *dir);
+void picture_assert(const struct picture *picture, const char *path);
 
 const struct picture_file *picture_newest(const struct picture *picture);
 const struct picture_file *picture_find(const struct picture *picture, const char *name);
-const struct picture_file *picture_segment(const struct picture *picture, uint32_t number);
+const struct picture_file *picture_segment(const struct picture *picture, uint32_t wanted);
 
 /* Every record that a reader may still need, from the files themselves. */
 size_t scene_records(struct scene *scene, const struct picture *picture, struct live_record *ret_records);

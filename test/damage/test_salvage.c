@@ -144,6 +144,44 @@ TEST(a_damaged_or_missing_id_and_exchanged_names_lose_nothing)
     scene_release(&scene);
 }
 
+/* A crash tears the beginning of a group; what stands behind the tear is cut, and its numbers are given again.
+ * Then the last record before the cut is damaged, and the search for the next one comes by what was cut. */
+TEST(what_a_recovery_has_cut_is_not_taken_for_what_was_written)
+{
+    struct scene scene;
+    struct picture before;
+    static struct live_record records[LIVE_RECORDS_MAX];
+    scene_init(&scene);
+    assert_ok(scene_open(&scene));
+    scene_append(&scene, 1, 1, 50);
+    scene_append(&scene, 0, 2, 50);
+    scene_append(&scene, 0, 4, 50);
+    picture_take(&before, scene.journal);
+    scene_close(&scene);
+    picture_put(&before, scene.journal);
+    size_t count = scene_records(&scene, &before, records);
+    flip(scene.journal, records[count - 1].file, records[count - 1].at + 20, 1); /* the watermark */
+    flip(scene.journal, records[count - 5].file, records[count - 5].at + 70, 1); /* the first of the four */
+    picture_release(&before);
+    assert_ok(scene_open(&scene));
+    assert_int_equal(scene.nexts[0], 3);
+    scene_append(&scene, 0, 4, 60);
+    scene_close(&scene);
+
+    picture_take(&before, scene.journal);
+    count = scene_records(&scene, &before, records);
+    size_t last = 0;
+    while (strcmp(records[last + 1].file, records[0].file) == 0)
+        last++;
+    const uint8_t *bytes = picture_find(&before, records[last].file)->bytes + records[last].at;
+    flip(scene.journal, records[last].file, records[last].at + 20, 1);
+    flip(scene.journal, records[last].file, records[last].at + records[last].size + 20,
+         1); /* dead, but a hint */
+    assert_lost(&scene, 0, bytes[36] == 1 ? get_u64(bytes + 48) : 0);
+    picture_release(&before);
+    scene_release(&scene);
+}
+
 /* The offsets of both streams in a segment's live records. */
 static void entries_of(const struct picture *picture, const struct live_record *records, size_t count,
                        const char *file, uint64_t lost[2])
@@ -376,6 +414,7 @@ int main(void)
         RUN(one_damaged_record_loses_one_entry_and_no_other),
         RUN(a_damaged_header_loses_nothing),
         RUN(a_damaged_or_missing_id_and_exchanged_names_lose_nothing),
+        RUN(what_a_recovery_has_cut_is_not_taken_for_what_was_written),
         RUN(a_missing_segment_loses_its_own_entries_and_says_how_many),
         RUN(a_newest_segment_cut_short_is_damage_and_keeps_what_is_before_the_cut),
         RUN(what_is_saved_is_a_journal_and_what_lies_behind_a_hole_is_beside_it),

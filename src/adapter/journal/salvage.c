@@ -81,12 +81,11 @@ static int speak_of(struct salvaging *s, pawl_stream id, uint64_t next)
 /* Entries come in the order of the log, so an offset is new only if it is above all there were. */
 static int add_offset(struct salvaging *s, struct journal_salvage_stream *stream, uint64_t offset)
 {
-    struct journal_range *last = stream->count ? &stream->intact[stream->count - 1] : NULL;
     stream->entries++;
     if (stream->dense + 1 == offset)
         stream->dense = offset;
-    if (last && last->last + 1 == offset) {
-        last->last = offset;
+    if (stream->count && stream->intact[stream->count - 1].last + 1 == offset) {
+        stream->intact[stream->count - 1].last = offset;
         return PAWL_OK;
     }
     if (stream->count == stream->room) {

@@ -218,7 +218,7 @@ int segment_read(const struct disk *disk, int file, struct segment_ref ref, cons
 {
     uint8_t *bytes = NULL;
     size_t size = 0;
-    struct segment_header h;
+    struct segment_header h = {0};
     *ret_fault = 0;
     int status = read_header(disk, file, alloc, &bytes, &size, error);
     if (status == PAWL_OK)
