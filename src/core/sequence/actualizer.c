@@ -1,0 +1,379 @@
+/* core/sequence/actualizer.c: what the log has that the view has not.
+ *
+ *      flusher's write over ──► [pool: read last offset ─► scan the log ─► write] ──► READY
+ *                                     ▲                              │
+ *                                     └──── delay, doubling ─────────┘ failed; but corrupt is final
+ *
+ * The scan fills the table itself: the workspaces of the tail are the ones that will be asked for next. When
+ * recovery_batch values have gathered they are written with the offset of the last whole event, and their
+ * workspaces may be evicted, so that a tail of any length needs no more memory than the cache.
+ *
+ * While recovering, a record's given is the greatest number that the log has shown, 0 if none; durable is the
+ * greatest of that and what the view had. A view may be ahead of its own offset, because values are written
+ * before it. It must not be ahead of the log: at the scan's end no durable is above a given that was shown.
+ * Until then such a record is suspect and stays in memory.
+ *
+ * Numbers of the log whose kind or sequence is not known (any more) are strangers: they have no place in a
+ * record, but the view must have them before its offset passes their event; else they would be given again
+ * when the kind comes back. */
+#include "core/sequence/sequencer.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/heap.h"
+
+struct stranger_key {
+    uint64_t wsid;
+    uint64_t seq;
+};
+
+struct stranger {
+    uint64_t given; /* as in a record */
+    uint64_t durable;
+    bool dirty;
+};
+
+static const struct pawl_sequence_storage *storage_of(const pawl_sequencer *s)
+{
+    return &s->options.storage;
+}
+
+static int view_ahead(pawl_sequencer *s, uint64_t wsid, uint64_t seq, uint64_t view, uint64_t log)
+{
+    return error_set(&s->actualizer.error, PAWL_ECORRUPT,
+                     "workspace %llu, sequence %llu: the view has %llu, ahead of the log, which has %llu",
+                     (unsigned long long)wsid, (unsigned long long)seq, (unsigned long long)view,
+                     (unsigned long long)log);
+}
+
+/* The place of the first value of which the view has more than the log has shown; NO_PLACE: none. */
+static uint16_t find_suspect(struct record *record, const struct kind *kind)
+{
+    const uint64_t *given = record_given(record);
+    const uint64_t *durable = record_durable(record, kind);
+    for (uint16_t i = 0; i < kind->count; i++)
+        if (given[i] && durable[i] > given[i])
+            return i;
+    return NO_PLACE;
+}
+
+/* Suspects among those about to be unpinned get a pin of their own, and lose it when they no longer are. */
+static void judge_written(pawl_sequencer *s)
+{
+    for (uint32_t i = 0; i < s->flusher.writing_count; i++) {
+        uint32_t slot = s->flusher.writing[i];
+        struct record *record = table_at(&s->table, slot);
+        if (find_suspect(record, &s->kinds.list[record->kind]) != NO_PLACE)
+            table_pin(&s->table, slot, RECORD_SUSPECT);
+        else if (record->state & RECORD_SUSPECT)
+            table_unpin(&s->table, slot, RECORD_SUSPECT);
+    }
+}
+
+static void add_stranger_rows(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    size_t cursor = 0;
+    const void *key;
+    void *value;
+    while (map_next(&s->actualizer.strangers, &cursor, &key, &value)) {
+        const struct stranger_key *who = key;
+        struct stranger *stranger = value;
+        if (stranger->dirty)
+            f->rows[f->row_count++] = (pawl_sequence_row){who->wsid, stranger->durable, (uint16_t)who->seq};
+        stranger->dirty = false;
+    }
+}
+
+/* One that the view is ahead of keeps them all: there is at most one torn write of them. */
+static void forget_strangers(pawl_sequencer *s)
+{
+    size_t cursor = 0;
+    const void *key;
+    void *value;
+    while (map_next(&s->actualizer.strangers, &cursor, &key, &value)) {
+        const struct stranger *stranger = value;
+        if (stranger->durable > stranger->given)
+            return;
+    }
+    map_clear(&s->actualizer.strangers);
+}
+
+/* Write what has gathered, with the offset of the last whole event. */
+static int write_out(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    pawl_error *error = &s->actualizer.error;
+    flusher_collect(s, s->actualizer.last);
+    add_stranger_rows(s);
+    pawl_instant began = pawl_env_now(s->env);
+    int status =
+        storage_of(s)->write_values_and_offset(storage_of(s)->ctx, f->rows, f->row_count, f->upto, error);
+    if (status) {
+        figure_add(&s->metrics.flush_failures, 1);
+        return error_wrap(error, status, "cannot write %zu values", f->row_count);
+    }
+    flusher_count_time(s, began);
+    judge_written(s);
+    flusher_written(s);
+    forget_strangers(s);
+    return PAWL_OK;
+}
+
+/* There is room for one row more. */
+static int make_room(pawl_sequencer *s)
+{
+    return figure_get(&s->metrics.unflushed) < s->flusher.list_room ? PAWL_OK : write_out(s);
+}
+
+static int take_stranger(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_number *number)
+{
+    struct stranger_key key = {wsid, number->seq};
+    uint64_t hash = hash_mix(wsid ^ hash_mix(number->seq));
+    void *value = map_get(&s->actualizer.strangers, hash, &key);
+    int status = make_room(s);
+    if (status)
+        return status;
+    if (!value) {
+        bool fresh;
+        uint64_t view = 0;
+        status =
+            storage_of(s)->read_numbers(storage_of(s)->ctx, wsid, &number->seq, 1, &view, &s->actualizer.error);
+        if (status)
+            return error_wrap(&s->actualizer.error, status, "cannot read the numbers of workspace %llu",
+                              (unsigned long long)wsid);
+        if (map_put(&s->actualizer.strangers, hash, &key, &value, &fresh))
+            return error_set(&s->actualizer.error, PAWL_ENOMEM, "no memory for unknown sequences");
+        *(struct stranger *)value = (struct stranger){.durable = view};
+    }
+    struct stranger *stranger = value;
+    stranger->given = number->number > stranger->given ? number->number : stranger->given;
+    stranger->durable = stranger->given > stranger->durable ? stranger->given : stranger->durable;
+    if (!stranger->dirty)
+        figure_add(&s->metrics.unflushed, 1);
+    stranger->dirty = true;
+    return PAWL_OK;
+}
+
+static int take_number(pawl_sequencer *s, uint32_t slot, struct record *record, const struct kind *kind,
+                       const pawl_sequence_number *number)
+{
+    uint16_t place = places_find(&kind->places, number->seq);
+    if (place == NO_PLACE)
+        return take_stranger(s, record->wsid, number);
+    int status = make_room(s);
+    if (status)
+        return status;
+    uint64_t *given = &record_given(record)[place];
+    uint64_t *durable = &record_durable(record, kind)[place];
+    *given = number->number > *given ? number->number : *given;
+    *durable = *given > *durable ? *given : *durable;
+    flusher_mark(s, slot, record, place / 64, UINT64_C(1) << (place & 63));
+    return PAWL_OK;
+}
+
+/* The record is pinned as open meanwhile: writing out in the middle must not evict it. */
+static int take_known(pawl_sequencer *s, const pawl_sequence_event *event, const struct kind *kind)
+{
+    uint32_t slot = table_find(&s->table, event->wsid);
+    int status = PAWL_OK;
+    if (slot == NO_SLOT)
+        status = sequencer_load(s, event->wsid, kind, RECORD_OPEN, &slot, &s->actualizer.error);
+    else
+        table_pin(&s->table, slot, RECORD_OPEN);
+    if (status)
+        return status;
+    struct record *record = table_at(&s->table, slot);
+    if (&s->kinds.list[record->kind] != kind)
+        return error_set(&s->actualizer.error, PAWL_ECORRUPT,
+                         "the log has workspace %llu with kind %u at offset %llu, and with kind %u before",
+                         (unsigned long long)event->wsid, event->kind, (unsigned long long)event->offset,
+                         s->kinds.list[record->kind].name);
+    for (size_t i = 0; i < event->count && status == PAWL_OK; i++)
+        status = take_number(s, slot, record, kind, &event->numbers[i]);
+    table_unpin(&s->table, slot, RECORD_OPEN);
+    return status;
+}
+
+static int take_event(pawl_sequencer *s, const pawl_sequence_event *event)
+{
+    struct actualizer *a = &s->actualizer;
+    int status = PAWL_OK;
+    if (event->offset <= a->last)
+        return error_set(&a->error, PAWL_ECORRUPT, "the log has offset %llu after %llu",
+                         (unsigned long long)event->offset, (unsigned long long)a->last);
+    if (event->wsid && event->count) {
+        const struct kind *kind = kinds_find(&s->kinds, event->kind);
+        if (kind)
+            status = take_known(s, event, kind);
+        for (size_t i = 0; !kind && i < event->count && status == PAWL_OK; i++)
+            status = take_stranger(s, event->wsid, &event->numbers[i]);
+    }
+    if (status)
+        return status;
+    a->last = event->offset;
+    figure_add(&s->metrics.events_replayed, 1);
+    return figure_get(&s->metrics.unflushed) < s->options.recovery_batch ? PAWL_OK : write_out(s);
+}
+
+static int take(pawl_sequence_batcher *batcher, const pawl_sequence_event *events, size_t count)
+{
+    pawl_sequencer *s = heap_entry(batcher, pawl_sequencer, actualizer.batcher);
+    for (size_t i = 0; i < count; i++) {
+        if (atomic_load_explicit(&s->closing, memory_order_relaxed))
+            return PAWL_ECLOSED;
+        int status = take_event(s, &events[i]);
+        if (status)
+            return status;
+    }
+    return PAWL_OK;
+}
+
+/* The table's next record, from *cursor on; NULL: there is none. */
+static struct record *next_record(const pawl_sequencer *s, uint64_t *cursor)
+{
+    while (*cursor <= s->table.mask) {
+        uint64_t entry = s->table.index[(*cursor)++];
+        if (entry)
+            return table_at(&s->table, (uint32_t)entry - 1);
+    }
+    return NULL;
+}
+
+/* Whether the view is nowhere ahead of the log, now that all of it was shown. */
+static int judge_all(pawl_sequencer *s)
+{
+    struct record *record;
+    uint64_t at = 0;
+    while ((record = next_record(s, &at))) {
+        const struct kind *kind = &s->kinds.list[record->kind];
+        uint16_t place = find_suspect(record, kind);
+        if (place != NO_PLACE)
+            return view_ahead(s, record->wsid, kind->seqs[place], record_durable(record, kind)[place],
+                              record_given(record)[place]);
+    }
+    size_t cursor = 0;
+    const void *key;
+    void *value;
+    while (map_next(&s->actualizer.strangers, &cursor, &key, &value)) {
+        const struct stranger_key *who = key;
+        const struct stranger *stranger = value;
+        if (stranger->durable > stranger->given)
+            return view_ahead(s, who->wsid, who->seq, stranger->durable, stranger->given);
+    }
+    return PAWL_OK;
+}
+
+static void settle_all(pawl_sequencer *s)
+{
+    struct record *record;
+    uint64_t at = 0;
+    while ((record = next_record(s, &at)))
+        record_settle(record, &s->kinds.list[record->kind]);
+}
+
+static int recover(pawl_sequencer *s)
+{
+    struct actualizer *a = &s->actualizer;
+    uint64_t stored = 0;
+    uint64_t last = 0;
+    table_clear(&s->table);
+    map_clear(&a->strangers);
+    figure_set(&s->metrics.unflushed, 0);
+    figure_set(&s->metrics.workspaces, 0);
+    int status = storage_of(s)->read_last_offset(storage_of(s)->ctx, &stored, &a->error);
+    if (status)
+        return error_wrap(&a->error, status, "cannot read the last offset");
+    a->last = stored;
+    figure_set(&s->metrics.offset_stored, stored);
+    status = storage_of(s)->scan_log(storage_of(s)->ctx, stored, &a->batcher, &last, &a->error);
+    if (status)
+        return error_wrap(&a->error, status, "cannot read the log after offset %llu",
+                          (unsigned long long)stored);
+    if (last < stored)
+        return error_set(&a->error, PAWL_ECORRUPT,
+                         "the view has offset %llu, ahead of the log, whose last is %llu",
+                         (unsigned long long)stored, (unsigned long long)last);
+    a->last = last > a->last ? last : a->last;
+    status = judge_all(s);
+    if (status == PAWL_OK && a->last > figure_get(&s->metrics.offset_stored))
+        status = write_out(s);
+    if (status == PAWL_OK)
+        settle_all(s);
+    return status;
+}
+
+/* In the pool. */
+static void run_recover(pawl_work *work)
+{
+    pawl_sequencer *s = heap_entry(work, pawl_sequencer, actualizer.work);
+    error_clear(&s->actualizer.error);
+    s->actualizer.status = recover(s);
+}
+
+static void recovered(pawl_sequencer *s)
+{
+    struct actualizer *a = &s->actualizer;
+    figure_set(&s->metrics.offset_given, a->last);
+    figure_set(&s->metrics.offset_flushed, a->last);
+    figure_add(&s->metrics.recoveries, 1);
+    figure_set(&s->metrics.recovery_ns_last, pawl_env_now(s->env).ns - a->began.ns);
+    map_clear(&a->strangers);
+    sequencer_move(s, PAWL_SEQUENCER_READY);
+    sequencer_tell(s, PAWL_OK);
+}
+
+static void recovery_failed(pawl_sequencer *s)
+{
+    struct actualizer *a = &s->actualizer;
+    s->error = a->error;
+    s->error.code = a->status;
+    flusher_drop(s);
+    if (a->status == PAWL_ECORRUPT) {
+        s->refused = a->status;
+        sequencer_move(s, PAWL_SEQUENCER_FINISHED);
+        sequencer_tell(s, a->status);
+        return;
+    }
+    figure_add(&s->metrics.recovery_retries, 1);
+    a->delay = delay_doubled(a->delay, &s->options);
+    pawl_env_after(s->env, &a->timer, a->delay);
+}
+
+static void recover_done(pawl_work *work)
+{
+    pawl_sequencer *s = heap_entry(work, pawl_sequencer, actualizer.work);
+    s->actualizer.busy = false;
+    if (s->closed)
+        sequencer_close_step(s);
+    else if (s->actualizer.status == PAWL_OK)
+        recovered(s);
+    else
+        recovery_failed(s);
+}
+
+static void timer_fired(pawl_timer *timer)
+{
+    actualizer_run(heap_entry(timer, pawl_sequencer, actualizer.timer));
+}
+
+void actualizer_init(pawl_sequencer *s)
+{
+    struct actualizer *a = &s->actualizer;
+    a->batcher.take = take;
+    a->timer.fn = timer_fired;
+    a->work.fn = run_recover;
+    a->work.done = recover_done;
+    map_init(&a->strangers, &s->counting, sizeof(struct stranger_key), sizeof(struct stranger), UINT32_MAX);
+}
+
+void actualizer_run(pawl_sequencer *s)
+{
+    struct actualizer *a = &s->actualizer;
+    assert(!a->busy);
+    if (s->flusher.busy)
+        return;
+    a->busy = pawl_env_work(s->env, &a->work) == PAWL_OK; /* else the env is closing */
+}

@@ -1,0 +1,235 @@
+/* core/sequence/flusher.c: changed values to the view, in the background.
+ *
+ *                 flush_events, the interval,              write
+ *      gathering ──── or nearly too many ────► rows ── work in the pool ──► written: unpinned, gathering again
+ *                                               ▲                    │
+ *                                               └─ delay, doubling ──┘ failed
+ *
+ * Collecting turns every dirty bit into a row and clears it; a value that changes during the write gets its bit
+ * again, and so a row in the next one. Rows that failed are tried again as they are: they are old, not wrong,
+ * and the offset that goes with them is as old. */
+#include "core/sequence/sequencer.h"
+
+#include <assert.h>
+
+#include "base/error.h"
+#include "base/heap.h"
+
+#define AHEAD 8 /* records that are on their way from memory while one is looked at */
+
+void flusher_mark(pawl_sequencer *s, uint32_t slot, struct record *record, uint32_t word, uint64_t bits)
+{
+    uint64_t *dirty = &record_dirty(record, &s->kinds.list[record->kind])[word];
+    uint64_t fresh = bits & ~*dirty;
+    if (!fresh)
+        return;
+    *dirty |= fresh;
+    figure_add(&s->metrics.unflushed, (uint64_t)__builtin_popcountll(fresh));
+    if (record->state & RECORD_DIRTY)
+        return;
+    table_pin(&s->table, slot, RECORD_DIRTY);
+    assert(s->flusher.dirty_count < s->flusher.list_room);
+    s->flusher.dirty[s->flusher.dirty_count++] = slot;
+}
+
+static size_t add_rows(pawl_sequencer *s, struct record *record, size_t n)
+{
+    const struct kind *kind = &s->kinds.list[record->kind];
+    uint64_t *dirty = record_dirty(record, kind);
+    const uint64_t *durable = record_durable(record, kind);
+    for (uint32_t w = 0; w < kind->words; w++) {
+        for (uint64_t bits = dirty[w]; bits; bits &= bits - 1) {
+            uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
+            s->flusher.rows[n++] = (pawl_sequence_row){record->wsid, durable[place], kind->seqs[place]};
+        }
+        dirty[w] = 0;
+    }
+    return n;
+}
+
+static inline void look_ahead(const pawl_sequencer *s, const uint32_t *slots, uint32_t i, uint32_t count)
+{
+    if (i + AHEAD < count)
+        __builtin_prefetch(table_at(&s->table, slots[i + AHEAD]), 1);
+}
+
+void flusher_collect(pawl_sequencer *s, uint64_t upto)
+{
+    struct flusher *f = &s->flusher;
+    assert(!f->loaded && f->writing_count == 0);
+    size_t n = 0;
+    for (uint32_t i = 0; i < f->dirty_count; i++) {
+        look_ahead(s, f->dirty, i, f->dirty_count);
+        struct record *record = table_at(&s->table, f->dirty[i]);
+        n = add_rows(s, record, n);
+        record->state = (uint16_t)((record->state & ~RECORD_DIRTY) | RECORD_WRITING);
+    }
+    uint32_t *writing = f->writing;
+    f->writing = f->dirty;
+    f->writing_count = f->dirty_count;
+    f->dirty = writing;
+    f->dirty_count = 0;
+    f->row_count = n;
+    f->upto = upto;
+    f->loaded = true;
+    f->events = 0;
+}
+
+void flusher_written(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    for (uint32_t i = 0; i < f->writing_count; i++) {
+        look_ahead(s, f->writing, i, f->writing_count);
+        table_unpin(&s->table, f->writing[i], RECORD_WRITING);
+    }
+    figure_set(&s->metrics.unflushed, figure_get(&s->metrics.unflushed) - f->row_count);
+    figure_add(&s->metrics.rows_written, f->row_count);
+    figure_add(&s->metrics.flushes, 1);
+    figure_set(&s->metrics.offset_stored, f->upto);
+    f->writing_count = 0;
+    f->row_count = 0;
+    f->loaded = false;
+    table_trim(&s->table);
+    figure_set(&s->metrics.workspaces, s->table.count);
+    figure_set(&s->metrics.evictions, s->table.evictions);
+}
+
+bool flusher_has_work(const pawl_sequencer *s)
+{
+    return s->flusher.loaded || s->flusher.events > 0;
+}
+
+/* In the pool. */
+static void run_write(pawl_work *work)
+{
+    pawl_sequencer *s = heap_entry(work, pawl_sequencer, flusher.work);
+    struct flusher *f = &s->flusher;
+    error_clear(&f->error);
+    f->status = s->options.storage.write_values_and_offset(s->options.storage.ctx, f->rows, f->row_count,
+                                                           f->upto, &f->error);
+}
+
+void flusher_count_time(pawl_sequencer *s, pawl_instant began)
+{
+    uint64_t took = pawl_env_now(s->env).ns - began.ns;
+    figure_add(&s->metrics.flush_ns_total, took);
+    figure_set(&s->metrics.flush_ns_last, took);
+    if (took > figure_get(&s->metrics.flush_ns_max))
+        figure_set(&s->metrics.flush_ns_max, took);
+}
+
+static void write_failed(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    figure_add(&s->metrics.flush_failures, 1);
+    s->error = f->error;
+    error_wrap(&s->error, f->status, "cannot write %zu values", f->row_count);
+    f->retrying = true;
+    f->delay = delay_doubled(f->delay, &s->options);
+    pawl_env_after(s->env, &f->timer, f->delay);
+}
+
+static bool is_time(const pawl_sequencer *s)
+{
+    return s->flusher.events >= s->options.flush_events
+           || figure_get(&s->metrics.unflushed) >= s->unflushed_near;
+}
+
+static void write_succeeded(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    flusher_count_time(s, f->began);
+    f->delay = 0;
+    flusher_written(s);
+    if (is_time(s))
+        flusher_kick(s);
+    else if (f->events)
+        pawl_env_after(s->env, &f->timer, s->options.flush_interval);
+}
+
+static void write_done(pawl_work *work)
+{
+    pawl_sequencer *s = heap_entry(work, pawl_sequencer, flusher.work);
+    s->flusher.busy = false;
+    if (sequencer_state(s) == PAWL_SEQUENCER_RECOVERING) {
+        flusher_drop(s);
+        actualizer_run(s);
+        return;
+    }
+    if (s->closed && !s->last_flush) {
+        sequencer_close_step(s);
+        return;
+    }
+    if (s->flusher.status)
+        write_failed(s);
+    else
+        write_succeeded(s);
+    if (s->closed)
+        sequencer_close_step(s);
+}
+
+static void timer_fired(pawl_timer *timer)
+{
+    pawl_sequencer *s = heap_entry(timer, pawl_sequencer, flusher.timer);
+    s->flusher.retrying = false;
+    flusher_kick(s);
+}
+
+void flusher_init(pawl_sequencer *s)
+{
+    s->flusher.timer.fn = timer_fired;
+    s->flusher.work.fn = run_write;
+    s->flusher.work.done = write_done;
+}
+
+static void submit(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    pawl_env_cancel(s->env, &f->timer);
+    f->began = pawl_env_now(s->env);
+    f->busy = true;
+    if (pawl_env_work(s->env, &f->work)) { /* the env is closing: no write will be made any more */
+        f->busy = false;
+        f->retrying = true;
+        s->late = true;
+    }
+}
+
+void flusher_kick(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    if (f->busy || f->retrying)
+        return;
+    if (!flusher_has_work(s))
+        return;
+    if (!f->loaded)
+        flusher_collect(s, figure_get(&s->metrics.offset_flushed));
+    submit(s);
+}
+
+void flusher_gather(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    f->events++;
+    if (f->busy || f->retrying)
+        return;
+    if (is_time(s))
+        flusher_kick(s);
+    else if (f->events == 1)
+        pawl_env_after(s->env, &f->timer, s->options.flush_interval);
+}
+
+void flusher_drop(pawl_sequencer *s)
+{
+    struct flusher *f = &s->flusher;
+    pawl_env_cancel(s->env, &f->timer);
+    f->dirty_count = 0;
+    f->events = 0;
+    f->retrying = false;
+    f->delay = 0;
+    f->writing_count = 0;
+    if (f->busy)
+        return;
+    f->row_count = 0;
+    f->loaded = false;
+}

@@ -1,0 +1,248 @@
+/* core/sequence/lifetime.c: how a sequencer begins, who is told that it is ready, and how it ends.
+ *
+ * It ends when nothing is under way that would come back to it: not the task that begins it, not a write, not a
+ * scan. A timer is cancelled; a storage call cannot be, and is waited for. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "core/sequence/sequencer.h"
+
+#define LIMIT_MAX ((uint32_t)1 << 28)
+
+static void *counting_resize(void *ctx, void *memory, size_t old_size, size_t new_size)
+{
+    pawl_sequencer *s = ctx;
+    void *moved = mem_resize(s->options.allocator, memory, old_size, new_size);
+    if (moved || new_size == 0)
+        figure_add(&s->metrics.memory_bytes, new_size - old_size);
+    return moved;
+}
+
+static void fill_u32(uint32_t *option, uint32_t fallback)
+{
+    *option = *option ? *option : fallback;
+}
+
+static void fill_duration(pawl_duration *option, pawl_duration fallback)
+{
+    *option = *option ? *option : fallback;
+}
+
+static int check_options(pawl_sequencer_options *o, pawl_error *error)
+{
+    fill_u32(&o->flush_events, 100);
+    fill_duration(&o->flush_interval, 500 * PAWL_MILLISECOND);
+    fill_u32(&o->unflushed_max, 65536);
+    fill_u32(&o->staged_max, 4096);
+    fill_u32(&o->workspaces_max, 100000);
+    fill_u32(&o->recovery_batch, 65536);
+    fill_duration(&o->retry_min, 10 * PAWL_MILLISECOND);
+    fill_duration(&o->retry_max, PAWL_SECOND);
+    fill_duration(&o->close_timeout, 5 * PAWL_SECOND);
+    if (!o->env || o->shard >= pawl_env_shards(o->env))
+        return error_set(error, PAWL_EINVAL, "there is no shard %u", o->shard);
+    const pawl_sequence_storage *storage = &o->storage;
+    if (!storage->read_numbers || !storage->read_last_offset || !storage->write_values_and_offset
+        || !storage->scan_log)
+        return error_set(error, PAWL_EINVAL, "the storage lacks a function");
+    if (o->unflushed_max > LIMIT_MAX || o->staged_max > LIMIT_MAX || o->workspaces_max > LIMIT_MAX
+        || o->recovery_batch > LIMIT_MAX)
+        return error_set(error, PAWL_EINVAL, "a limit is above %u", LIMIT_MAX);
+    if (o->staged_max & (o->staged_max - 1))
+        return error_set(error, PAWL_EINVAL, "staged_max is %u, not a power of two", o->staged_max);
+    if (o->retry_min > o->retry_max)
+        return error_set(error, PAWL_EINVAL, "retry_min is above retry_max");
+    return PAWL_OK;
+}
+
+/* The changes of as many events as may be staged with a few numbers each, and at least of two with many. */
+static size_t changes_room(const pawl_sequencer *s)
+{
+    size_t room = (size_t)s->options.staged_max * 4;
+    while (room < (size_t)s->kinds.sequences_max * 2)
+        room *= 2;
+    return room;
+}
+
+static size_t touched_words(const pawl_sequencer *s)
+{
+    return ((size_t)s->kinds.sequences_max + 63) / 64;
+}
+
+static int allocate(pawl_sequencer *s)
+{
+    const pawl_allocator *alloc = &s->counting;
+    struct flusher *f = &s->flusher;
+    const pawl_sequencer_options *o = &s->options;
+    uint32_t values = o->unflushed_max > o->recovery_batch ? o->unflushed_max : o->recovery_batch;
+    f->list_room = values + s->kinds.sequences_max;
+    f->dirty = mem_new(alloc, f->list_room, sizeof f->dirty[0]);
+    f->writing = mem_new(alloc, f->list_room, sizeof f->writing[0]);
+    f->rows = mem_new(alloc, f->list_room, sizeof f->rows[0]);
+    s->open.touched = mem_new(alloc, touched_words(s), sizeof s->open.touched[0]);
+    s->open.before = mem_new(alloc, s->kinds.sequences_max, sizeof s->open.before[0]);
+    s->actualizer.numbers = mem_new(alloc, s->kinds.sequences_max, sizeof s->actualizer.numbers[0]);
+    if (!f->dirty || !f->writing || !f->rows || !s->open.touched || !s->open.before || !s->actualizer.numbers
+        || table_init(&s->table, alloc, &s->kinds, o->workspaces_max)
+        || ring_init(&s->staged, alloc, o->staged_max, sizeof(struct staged_event))
+        || ring_init(&s->changes, alloc, changes_room(s), sizeof(struct change)))
+        return PAWL_ENOMEM;
+    return PAWL_OK;
+}
+
+void sequencer_release(pawl_sequencer *s)
+{
+    const pawl_allocator *alloc = &s->counting;
+    struct flusher *f = &s->flusher;
+    map_release(&s->actualizer.strangers);
+    ring_release(&s->changes);
+    ring_release(&s->staged);
+    table_release(&s->table);
+    mem_free(alloc, s->actualizer.numbers, s->kinds.sequences_max * sizeof s->actualizer.numbers[0]);
+    mem_free(alloc, s->open.before, s->kinds.sequences_max * sizeof s->open.before[0]);
+    mem_free(alloc, s->open.touched, touched_words(s) * sizeof s->open.touched[0]);
+    mem_free(alloc, f->rows, f->list_room * sizeof f->rows[0]);
+    mem_free(alloc, f->writing, f->list_room * sizeof f->writing[0]);
+    mem_free(alloc, f->dirty, f->list_room * sizeof f->dirty[0]);
+    kinds_release(&s->kinds);
+    mem_free(s->options.allocator, s, sizeof *s);
+}
+
+static void begin(pawl_task *task)
+{
+    pawl_sequencer *s = heap_entry(task, pawl_sequencer, begin);
+    s->begun = true;
+    if (s->closed) {
+        sequencer_close_step(s);
+        return;
+    }
+    sequencer_move(s, PAWL_SEQUENCER_RECOVERING);
+    s->actualizer.began = pawl_env_now(s->env);
+    actualizer_run(s);
+}
+
+static void close_late(pawl_timer *timer)
+{
+    pawl_sequencer *s = heap_entry(timer, pawl_sequencer, close_timer);
+    s->late = true;
+    sequencer_close_step(s);
+}
+
+int pawl_sequencer_new(const pawl_sequencer_options *options, pawl_sequencer **ret_sequencer, pawl_error *error)
+{
+    pawl_sequencer_options filled = *options;
+    int status = check_options(&filled, error);
+    if (status)
+        return status;
+    pawl_sequencer *s = mem_new(filled.allocator, 1, sizeof *s);
+    if (!s)
+        return error_set(error, PAWL_ENOMEM, "no memory for a sequencer");
+    s->options = filled;
+    s->env = filled.env;
+    s->counting = (pawl_allocator){.resize = counting_resize, .ctx = s};
+    s->unflushed_near = filled.unflushed_max - filled.unflushed_max / 4;
+    s->begin.fn = begin;
+    s->close_timer.fn = close_late;
+    flusher_init(s);
+    actualizer_init(s);
+    figure_set(&s->metrics.memory_bytes, sizeof *s);
+    status = kinds_init(&s->kinds, &s->counting, filled.kinds, filled.kind_count, error);
+    if (status == PAWL_OK && allocate(s))
+        status = error_set(error, PAWL_ENOMEM, "no memory for a sequencer");
+    s->options.kinds = NULL;
+    if (status == PAWL_OK && pawl_env_post(s->env, filled.shard, &s->begin))
+        status = error_set(error, PAWL_ECLOSED, "the env is closed");
+    if (status) {
+        sequencer_release(s);
+        return status;
+    }
+    *ret_sequencer = s;
+    return PAWL_OK;
+}
+
+pawl_sequencer_state pawl_sequencer_status(const pawl_sequencer *s)
+{
+    return (pawl_sequencer_state)atomic_load_explicit(&s->status, memory_order_acquire);
+}
+
+void pawl_sequencer_metrics(const pawl_sequencer *s, pawl_sequencer_figures *ret_figures)
+{
+    ret_figures->status = pawl_sequencer_status(s);
+#define X(name) ret_figures->name = figure_get(&s->metrics.name);
+    SEQUENCER_FIGURES(X)
+#undef X
+}
+
+const pawl_error *pawl_sequencer_error(const pawl_sequencer *s)
+{
+    return &s->error;
+}
+
+void sequencer_tell(pawl_sequencer *s, int status)
+{
+    while (s->waiters) {
+        struct sequencer_waiter *waiter = s->waiters;
+        s->waiters = waiter->next;
+        waiter->fn(waiter, status);
+    }
+}
+
+void sequencer_wait(pawl_sequencer *s, struct sequencer_waiter *waiter)
+{
+    waiter->next = s->waiters;
+    s->waiters = waiter;
+    if (s->closed)
+        sequencer_tell(s, PAWL_ECLOSED);
+    else if (s->refused)
+        sequencer_tell(s, s->refused);
+    else if (sequencer_state(s) == PAWL_SEQUENCER_READY || sequencer_state(s) == PAWL_SEQUENCER_EVENTING)
+        sequencer_tell(s, PAWL_OK);
+}
+
+void sequencer_unwait(pawl_sequencer *s, struct sequencer_waiter *waiter)
+{
+    for (struct sequencer_waiter **at = &s->waiters; *at; at = &(*at)->next)
+        if (*at == waiter) {
+            *at = waiter->next;
+            return;
+        }
+}
+
+void sequencer_close(pawl_sequencer *s, void (*closed)(pawl_sequencer *s, void *arg, int status), void *arg)
+{
+    assert(!s->closed);
+    s->closed = closed;
+    s->closed_arg = arg;
+    atomic_store_explicit(&s->closing, true, memory_order_relaxed);
+    s->last_flush = sequencer_state(s) == PAWL_SEQUENCER_READY || sequencer_state(s) == PAWL_SEQUENCER_EVENTING;
+    sequencer_forget_events(s);
+    if (sequencer_state(s) != PAWL_SEQUENCER_FINISHED)
+        sequencer_move(s, PAWL_SEQUENCER_FINISHED);
+    sequencer_tell(s, PAWL_ECLOSED);
+    if (s->begun)
+        pawl_env_cancel(s->env, &s->actualizer.timer);
+    if (s->last_flush) {
+        s->flusher.retrying = false; /* the time is short: try at once */
+        pawl_env_after(s->env, &s->close_timer, s->options.close_timeout);
+        flusher_kick(s);
+    }
+    sequencer_close_step(s);
+}
+
+void sequencer_close_step(pawl_sequencer *s)
+{
+    if (!s->closed || !s->begun || s->flusher.busy || s->actualizer.busy)
+        return;
+    bool left = s->last_flush && flusher_has_work(s);
+    if (left && !s->late) {
+        flusher_kick(s);
+        if (!s->late)
+            return;
+    }
+    pawl_env_cancel(s->env, &s->close_timer);
+    pawl_env_cancel(s->env, &s->flusher.timer);
+    s->closed(s, s->closed_arg, left ? PAWL_ETIMEOUT : PAWL_OK);
+}

@@ -1,0 +1,59 @@
+/* core/sequence/metrics.h: figures that one thread counts and any thread reads.
+ *
+ * At any time one thread writes (the shard's, or the pool's while it recovers), so adding is a load and a
+ * store, and no instruction is locked. A reader sees each figure whole; no order between figures is promised.
+ */
+#ifndef CORE_SEQUENCE_METRICS_H
+#define CORE_SEQUENCE_METRICS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Names as in pawl_sequencer_figures. */
+#define SEQUENCER_FIGURES(X)                                                                                   \
+    X(offset_given)                                                                                            \
+    X(offset_flushed)                                                                                          \
+    X(offset_stored)                                                                                           \
+    X(staged)                                                                                                  \
+    X(unflushed)                                                                                               \
+    X(workspaces)                                                                                              \
+    X(memory_bytes)                                                                                            \
+    X(cache_hits)                                                                                              \
+    X(cache_misses)                                                                                            \
+    X(evictions)                                                                                               \
+    X(busy)                                                                                                    \
+    X(flushes)                                                                                                 \
+    X(flush_failures)                                                                                          \
+    X(rows_written)                                                                                            \
+    X(flush_ns_total)                                                                                          \
+    X(flush_ns_last)                                                                                           \
+    X(flush_ns_max)                                                                                            \
+    X(recoveries)                                                                                              \
+    X(recovery_retries)                                                                                        \
+    X(recovery_ns_last)                                                                                        \
+    X(events_replayed)
+
+typedef _Atomic uint64_t figure;
+
+struct sequencer_metrics {
+#define X(name) figure name;
+    SEQUENCER_FIGURES(X)
+#undef X
+};
+
+static inline uint64_t figure_get(const figure *f)
+{
+    return atomic_load_explicit(f, memory_order_relaxed);
+}
+
+static inline void figure_set(figure *f, uint64_t value)
+{
+    atomic_store_explicit(f, value, memory_order_relaxed);
+}
+
+static inline void figure_add(figure *f, uint64_t more)
+{
+    figure_set(f, figure_get(f) + more);
+}
+
+#endif

@@ -1,0 +1,333 @@
+/* core/sequence/sequencer.c: the calls, and the state machine that says which of them is allowed when.
+ *
+ *                                  ┌──────────── start ─────────────┐
+ *      NONE ──► RECOVERING ──► READY                                ▼
+ *                   ▲              ▲ ◄── stage, flush, cancel ── EVENTING
+ *                   └─ actualize ──┴────────────────────────────────┘          FINISHED: from all of them
+ *
+ * A cycle finds its workspace's record once, in start. next is then an increment in place; the first of a
+ * sequence keeps what was there before, so that cancel can give it back. flush copies what was given to what is
+ * durable, for the touched places only, 64 of them a word.
+ *
+ * Refusals check first what the caller did wrong, then what the world is not ready for: misuse must not hide
+ * behind busy. */
+#include "core/sequence/sequencer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define SUCCESSOR(status) (1u << PAWL_SEQUENCER_##status)
+
+static const struct {
+    const char *name;
+    uint32_t successors;
+} states[] = {
+    [PAWL_SEQUENCER_NONE] = {"none", SUCCESSOR(RECOVERING) | SUCCESSOR(FINISHED)},
+    [PAWL_SEQUENCER_RECOVERING] = {"recovering", SUCCESSOR(READY) | SUCCESSOR(FINISHED)},
+    [PAWL_SEQUENCER_READY] = {"ready", SUCCESSOR(EVENTING) | SUCCESSOR(RECOVERING) | SUCCESSOR(FINISHED)},
+    [PAWL_SEQUENCER_EVENTING] = {"eventing", SUCCESSOR(READY) | SUCCESSOR(RECOVERING) | SUCCESSOR(FINISHED)},
+    [PAWL_SEQUENCER_FINISHED] = {"finished", 0},
+};
+
+void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to)
+{
+    assert(states[sequencer_state(s)].successors & 1u << to);
+    assert(figure_get(&s->metrics.offset_given) /* S1 */
+           == figure_get(&s->metrics.offset_flushed) + s->staged.count + (to == PAWL_SEQUENCER_EVENTING));
+    atomic_store_explicit(&s->status, to, memory_order_release);
+}
+
+__attribute__((cold)) static int misuse(pawl_sequencer *s, const char *call, const char *why)
+{
+    return error_set(&s->error, PAWL_EMISUSE, "%s while %s: %s", call, states[sequencer_state(s)].name, why);
+}
+
+__attribute__((cold)) static int busy(pawl_sequencer *s, const char *why)
+{
+    figure_add(&s->metrics.busy, 1);
+    flusher_kick(s);
+    return error_set(&s->error, PAWL_EBUSY, "%s", why);
+}
+
+__attribute__((cold)) static int refuse_start(pawl_sequencer *s)
+{
+    if (sequencer_state(s) == PAWL_SEQUENCER_EVENTING)
+        return misuse(s, "start", "the last event is still open");
+    if (s->refused && !s->closed)
+        return s->refused;
+    if (sequencer_state(s) == PAWL_SEQUENCER_FINISHED)
+        return misuse(s, "start", "it was freed");
+    figure_add(&s->metrics.busy, 1);
+    return error_set(&s->error, PAWL_EBUSY, "the log is being read");
+}
+
+/* Whether another event may start; its kind is NULL for workspace 0. */
+static inline int check_room(pawl_sequencer *s, const struct kind *kind)
+{
+    if (figure_get(&s->metrics.unflushed) + s->changes.count >= s->options.unflushed_max)
+        return busy(s, "too many values are unflushed");
+    if (s->staged.count == s->staged.capacity || (kind && s->changes.capacity - s->changes.count < kind->count))
+        return busy(s, "too many events are staged");
+    if (figure_get(&s->metrics.offset_given) == UINT64_MAX)
+        return error_set(&s->error, PAWL_EEXHAUSTED, "the log has had its last offset");
+    return PAWL_OK;
+}
+
+int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uint64_t *ret_offset)
+{
+    const struct kind *kind = NULL;
+    struct record *record = NULL;
+    uint32_t slot = NO_SLOT;
+    if (wsid != 0) {
+        kind = kinds_find(&s->kinds, ws_kind);
+        if (!kind)
+            return misuse(s, "start", "there is no such workspace kind");
+    }
+    if (sequencer_state(s) != PAWL_SEQUENCER_READY)
+        return refuse_start(s);
+    int status = check_room(s, kind);
+    if (status)
+        return status;
+    if (kind)
+        slot = table_find(&s->table, wsid);
+    if (slot != NO_SLOT) {
+        record = table_at(&s->table, slot);
+        if (&s->kinds.list[record->kind] != kind)
+            return misuse(s, "start", "the workspace is of another kind");
+        table_pin(&s->table, slot, RECORD_OPEN);
+        figure_add(&s->metrics.cache_hits, 1);
+    }
+    s->open.slot = slot;
+    s->open.record = record;
+    s->open.kind = kind;
+    s->open.wsid = wsid;
+    uint64_t offset = figure_get(&s->metrics.offset_given) + 1;
+    figure_set(&s->metrics.offset_given, offset);
+    sequencer_move(s, PAWL_SEQUENCER_EVENTING);
+    *ret_offset = offset;
+    return PAWL_OK;
+}
+
+int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, enum record_state why,
+                   uint32_t *ret_slot, pawl_error *error)
+{
+    uint64_t *numbers = s->actualizer.numbers;
+    uint32_t slot;
+    if (kind->count) {
+        memset(numbers, 0, kind->count * sizeof *numbers);
+        int status = s->options.storage.read_numbers(s->options.storage.ctx, wsid, kind->seqs, kind->count,
+                                                     numbers, error);
+        if (status)
+            return error_wrap(error, status, "cannot read the numbers of workspace %llu",
+                              (unsigned long long)wsid);
+    }
+    if (table_insert(&s->table, wsid, (uint16_t)(kind - s->kinds.list), &slot))
+        return error_set(error, PAWL_ENOMEM, "no memory for a workspace");
+    struct record *record = table_at(&s->table, slot);
+    record->state = (uint16_t)why;
+    if (kind->count)
+        memcpy(record_durable(record, kind), numbers, kind->count * sizeof *numbers);
+    figure_set(&s->metrics.workspaces, s->table.count);
+    figure_set(&s->metrics.evictions, s->table.evictions);
+    *ret_slot = slot;
+    return PAWL_OK;
+}
+
+void record_settle(struct record *record, const struct kind *kind)
+{
+    uint64_t *given = record_given(record);
+    uint64_t *durable = record_durable(record, kind);
+    for (uint16_t i = 0; i < kind->count; i++) {
+        uint64_t before_first = kind->limits[i].first - 1;
+        given[i] = durable[i] = durable[i] > before_first ? durable[i] : before_first;
+    }
+}
+
+/* next found no record: either there is nothing to find, or it has to be read. */
+__attribute__((cold)) static int load_open(pawl_sequencer *s)
+{
+    if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING)
+        return misuse(s, "next", "no event is open");
+    if (!s->open.kind)
+        return misuse(s, "next", "an event of workspace 0 takes its offset only");
+    int status = sequencer_load(s, s->open.wsid, s->open.kind, RECORD_OPEN, &s->open.slot, &s->error);
+    if (status)
+        return status;
+    figure_add(&s->metrics.cache_misses, 1);
+    s->open.record = table_at(&s->table, s->open.slot);
+    record_settle(s->open.record, s->open.kind);
+    return PAWL_OK;
+}
+
+__attribute__((cold)) static int refuse_next(pawl_sequencer *s, uint16_t seq, int status)
+{
+    return error_set(&s->error, status, "workspace %llu of kind %u, sequence %u: %s",
+                     (unsigned long long)s->open.wsid, s->open.kind->name, seq, pawl_status_text(status));
+}
+
+int pawl_sequencer_next(pawl_sequencer *s, uint16_t seq, uint64_t *ret_number)
+{
+    struct open_event *open = &s->open;
+    if (!open->record) {
+        int status = load_open(s);
+        if (status)
+            return status;
+    }
+    uint16_t place = places_find(&open->kind->places, seq);
+    if (place == NO_PLACE)
+        return refuse_next(s, seq, PAWL_EUNKNOWN_SEQ);
+    uint64_t *given = &record_given(open->record)[place];
+    if (*given >= open->kind->limits[place].end)
+        return refuse_next(s, seq, PAWL_EEXHAUSTED);
+    uint64_t bit = UINT64_C(1) << (place & 63);
+    if (!(open->touched[place >> 6] & bit)) {
+        open->touched[place >> 6] |= bit;
+        open->before[place] = *given;
+    }
+    *ret_number = ++*given;
+    return PAWL_OK;
+}
+
+/* The open event is over. Its record stays pinned by whatever came of it. */
+static inline void close_event(pawl_sequencer *s)
+{
+    struct open_event *open = &s->open;
+    if (open->record)
+        table_unpin(&s->table, open->slot, RECORD_OPEN);
+    open->record = NULL;
+    open->kind = NULL;
+}
+
+int pawl_sequencer_stage(pawl_sequencer *s)
+{
+    struct open_event *open = &s->open;
+    if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING)
+        return misuse(s, "stage", "no event is open");
+    struct staged_event *event = ring_push(&s->staged);
+    assert(event); /* start left room for it and its changes */
+    *event = (struct staged_event){.slot = NO_SLOT};
+    for (uint32_t w = 0; open->record && w < open->kind->words; w++) {
+        for (uint64_t bits = open->touched[w]; bits; bits &= bits - 1) {
+            uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
+            struct change *change = ring_push(&s->changes);
+            *change = (struct change){record_given(open->record)[place], place};
+            event->changes++;
+        }
+        open->touched[w] = 0;
+    }
+    if (event->changes) {
+        event->slot = open->slot;
+        open->record->staged++;
+    }
+    figure_set(&s->metrics.staged, s->staged.count);
+    close_event(s);
+    sequencer_move(s, PAWL_SEQUENCER_READY);
+    return PAWL_OK;
+}
+
+/* The simple cycle: the open event is durable, and nothing was staged before it. */
+static void finish_open(pawl_sequencer *s)
+{
+    struct open_event *open = &s->open;
+    for (uint32_t w = 0; open->record && w < open->kind->words; w++) {
+        uint64_t touched = open->touched[w];
+        if (!touched)
+            continue;
+        const uint64_t *given = record_given(open->record) + (size_t)w * 64;
+        uint64_t *durable = record_durable(open->record, open->kind) + (size_t)w * 64;
+        for (uint64_t bits = touched; bits; bits &= bits - 1) {
+            unsigned i = (unsigned)__builtin_ctzll(bits);
+            durable[i] = given[i];
+        }
+        flusher_mark(s, open->slot, open->record, w, touched);
+        open->touched[w] = 0;
+    }
+    close_event(s);
+    figure_set(&s->metrics.offset_flushed, figure_get(&s->metrics.offset_given));
+    sequencer_move(s, PAWL_SEQUENCER_READY);
+    flusher_gather(s);
+}
+
+/* The first staged event is durable. */
+static void finish_staged(pawl_sequencer *s)
+{
+    const struct staged_event *event = ring_at(&s->staged, 0);
+    if (event->slot != NO_SLOT) {
+        struct record *record = table_at(&s->table, event->slot);
+        uint64_t *durable = record_durable(record, &s->kinds.list[record->kind]);
+        for (uint32_t i = 0; i < event->changes; i++) {
+            const struct change *change = ring_at(&s->changes, i);
+            durable[change->place] = change->number;
+            flusher_mark(s, event->slot, record, change->place / 64, UINT64_C(1) << (change->place & 63));
+        }
+        record->staged--;
+        ring_pop(&s->changes, event->changes);
+    }
+    ring_pop(&s->staged, 1);
+    figure_add(&s->metrics.offset_flushed, 1);
+    flusher_gather(s);
+}
+
+int pawl_sequencer_flush(pawl_sequencer *s, uint64_t upto)
+{
+    uint64_t flushed = figure_get(&s->metrics.offset_flushed);
+    bool open = sequencer_state(s) == PAWL_SEQUENCER_EVENTING;
+    if (!open && s->staged.count == 0)
+        return misuse(s, "flush", "nothing is open or staged");
+    if (open && s->staged.count == 0 && upto == flushed + 1) {
+        finish_open(s);
+        return PAWL_OK;
+    }
+    if (upto < flushed || upto - flushed > s->staged.count)
+        return misuse(s, "flush",
+                      upto < flushed ? "that offset is flushed already" : "that offset is not staged");
+    for (; flushed < upto; flushed++)
+        finish_staged(s);
+    figure_set(&s->metrics.staged, s->staged.count);
+    return PAWL_OK;
+}
+
+int pawl_sequencer_cancel(pawl_sequencer *s)
+{
+    struct open_event *open = &s->open;
+    if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING)
+        return misuse(s, "cancel", "no event is open");
+    for (uint32_t w = 0; open->record && w < open->kind->words; w++) {
+        for (uint64_t bits = open->touched[w]; bits; bits &= bits - 1) {
+            uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
+            record_given(open->record)[place] = open->before[place];
+        }
+        open->touched[w] = 0;
+    }
+    close_event(s);
+    figure_set(&s->metrics.offset_given, figure_get(&s->metrics.offset_given) - 1);
+    sequencer_move(s, PAWL_SEQUENCER_READY);
+    return PAWL_OK;
+}
+
+void sequencer_forget_events(pawl_sequencer *s)
+{
+    struct open_event *open = &s->open;
+    memset(open->touched, 0, ((size_t)s->kinds.sequences_max + 63) / 64 * sizeof open->touched[0]);
+    open->record = NULL;
+    open->kind = NULL;
+    ring_clear(&s->staged);
+    ring_clear(&s->changes);
+    figure_set(&s->metrics.staged, 0);
+    figure_set(&s->metrics.offset_given, figure_get(&s->metrics.offset_flushed));
+}
+
+int pawl_sequencer_actualize(pawl_sequencer *s)
+{
+    if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING && s->staged.count == 0)
+        return misuse(s, "actualize", "nothing is open or staged");
+    sequencer_forget_events(s);
+    flusher_drop(s);
+    sequencer_move(s, PAWL_SEQUENCER_RECOVERING);
+    s->actualizer.began = pawl_env_now(s->env);
+    s->actualizer.delay = 0;
+    actualizer_run(s);
+    return PAWL_OK;
+}
