@@ -50,11 +50,19 @@ struct op_list {
     struct op **last;
 };
 
+struct queue {
+    struct op_list ops;
+    size_t count;
+    size_t bytes;
+};
+
 /* Requests whose done is to be called on one shard. */
 struct outbox {
     pawl_task task;
     struct journal *journal;
     struct op_list ops; /* (lock) */
+    bool holding;       /* (lock) the shard runs dones: what they append waits in held */
+    struct queue held;  /* (lock) */
 };
 
 /* A file of zeros that will be the next segment. */
@@ -107,9 +115,7 @@ struct journal {
     pthread_mutex_t lock;
     pthread_cond_t wake; /* the writer */
     pthread_t writer;
-    struct op_list queue;         /* (lock) */
-    size_t queue_count;           /* (lock) */
-    size_t queue_bytes;           /* (lock) */
+    struct queue queue;           /* (lock) */
     bool busy;                    /* (lock) somebody has the writer's role */
     bool stopping;                /* (lock) */
     bool failed;                  /* (lock) set by the role */
@@ -150,6 +156,12 @@ static inline struct op *op_list_take(struct op_list *list)
     return first;
 }
 
+static inline void queue_init(struct queue *queue)
+{
+    *queue = (struct queue){0};
+    op_list_init(&queue->ops);
+}
+
 /* recover.c: read the end of the journal from the disk, settle what it holds, and start a new segment. Called
  * with the role, at opening and after a failure. witness: the highest LSN known durable. */
 int journal_recover(struct journal *j, uint64_t witness, pawl_error *error);
@@ -175,6 +187,7 @@ int group_seal(struct journal *j, pawl_error *error);
 
 /* writer.c */
 int writer_start(struct journal *j);
+void writer_release(struct journal *j, struct outbox *box); /* queue what it held, and hold no more */
 void writer_stop(struct journal *j);
 int journal_append(pawl_log *log, pawl_append *append);
 int journal_claim(pawl_log *log, pawl_claim *claim);

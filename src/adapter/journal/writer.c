@@ -13,15 +13,15 @@
 
 static struct op *take_queue(struct journal *j)
 {
-    j->queue_count = 0;
-    j->queue_bytes = 0;
-    return op_list_take(&j->queue);
+    struct op *ops = j->queue.ops.first;
+    queue_init(&j->queue);
+    return ops;
 }
 
 /* Go round until the queue is empty. With the lock, which is let go meanwhile, and with the role. */
 static void work_off(struct journal *j)
 {
-    while (j->queue.first) {
+    while (j->queue.ops.first) {
         struct op *ops = take_queue(j);
         pthread_mutex_unlock(&j->lock);
         struct op_list wake;
@@ -30,7 +30,7 @@ static void work_off(struct journal *j)
         journal_deliver(j, ops);
         journal_deliver(j, wake.first);
         pthread_mutex_lock(&j->lock);
-        if (!j->queue.first) {
+        if (!j->queue.ops.first) {
             pthread_mutex_unlock(&j->lock);
             group_rest(j);
             pthread_mutex_lock(&j->lock);
@@ -43,9 +43,9 @@ static void *writer_main(void *arg)
     struct journal *j = arg;
     pthread_mutex_lock(&j->lock);
     for (;;) {
-        while (!j->stopping && (j->busy || !j->queue.first))
+        while (!j->stopping && (j->busy || !j->queue.ops.first))
             pthread_cond_wait(&j->wake, &j->lock);
-        if (!j->queue.first && j->stopping)
+        if (!j->queue.ops.first && j->stopping)
             break;
         j->busy = true;
         work_off(j);
@@ -100,15 +100,37 @@ static void claim_done(struct op *op)
     claim->done(claim);
 }
 
+/* Where a request goes: a shard that is running dones has its appends held back (deliver.c). With the lock. */
+static struct queue *queue_of(struct journal *j, const struct op *op)
+{
+    struct outbox *box = op->shard == PAWL_NO_SHARD ? NULL : &j->outboxes[op->shard];
+    return box && box->holding ? &box->held : &j->queue;
+}
+
 /* With the lock. */
 static void enqueue(struct journal *j, struct op *op)
 {
-    op_list_push(&j->queue, op);
-    j->queue_count++;
-    j->queue_bytes += op->bytes;
+    struct queue *queue = queue_of(j, op);
+    op_list_push(&queue->ops, op);
+    queue->count++;
+    queue->bytes += op->bytes;
     atomic_fetch_add(&j->outstanding, 1);
+    if (queue == &j->queue && !j->busy)
+        pthread_cond_signal(&j->wake);
+}
+
+void writer_release(struct journal *j, struct outbox *box)
+{
+    pthread_mutex_lock(&j->lock);
+    *j->queue.ops.last = box->held.ops.first;
+    j->queue.ops.last = box->held.ops.last;
+    j->queue.count += box->held.count;
+    j->queue.bytes += box->held.bytes;
+    queue_init(&box->held);
+    box->holding = false;
     if (!j->busy)
         pthread_cond_signal(&j->wake);
+    pthread_mutex_unlock(&j->lock);
 }
 
 /* What the entries will take, or why they cannot be taken at all. */
@@ -143,13 +165,13 @@ static void append_here(struct journal *j, struct op *op)
     op->next = NULL;
     group_run(j, op, &wake);
     pthread_mutex_lock(&j->lock);
-    bool idle = !j->queue.first;
+    bool idle = !j->queue.ops.first;
     pthread_mutex_unlock(&j->lock);
     if (idle)
         group_rest(j);
     pthread_mutex_lock(&j->lock);
     j->busy = false;
-    if (j->queue.first)
+    if (j->queue.ops.first)
         pthread_cond_signal(&j->wake);
     pthread_mutex_unlock(&j->lock);
     journal_deliver(j, wake.first);
@@ -168,18 +190,20 @@ int journal_append(pawl_log *log, pawl_append *append)
     op_init(j, op, OP_APPEND, append, append_done);
     op->bytes = bytes;
     pthread_mutex_lock(&j->lock);
-    if (append->alone && !j->busy && !j->queue.first) {
+    const struct queue *queue = queue_of(j, op);
+    if (append->alone && !j->busy && !j->queue.ops.first && !queue->ops.first) {
         j->busy = true;
         pthread_mutex_unlock(&j->lock);
         append_here(j, op);
         return PAWL_APPEND_DONE;
     }
-    if (j->queue_count >= QUEUE_COUNT_MAX || (j->queue_count > 0 && j->queue_bytes + bytes > QUEUE_BYTES_MAX))
-        status = error_set(append->error, PAWL_EBUSY, "the journal's queue is full");
-    else
-        enqueue(j, op);
+    if (queue->count >= QUEUE_COUNT_MAX || (queue->count > 0 && queue->bytes + bytes > QUEUE_BYTES_MAX)) {
+        pthread_mutex_unlock(&j->lock);
+        return error_set(append->error, PAWL_EBUSY, "the journal's queue is full");
+    }
+    enqueue(j, op);
     pthread_mutex_unlock(&j->lock);
-    return status;
+    return PAWL_OK;
 }
 
 int journal_claim(pawl_log *log, pawl_claim *claim)
