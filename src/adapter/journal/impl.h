@@ -56,6 +56,12 @@ struct queue {
     size_t bytes;
 };
 
+/* Where callers sleep that wait for a group. */
+struct turnstile {
+    _Atomic uint32_t group; /* the last that was let through */
+    _Atomic uint32_t waiters;
+};
+
 /* Requests whose done is to be called on one shard. */
 struct outbox {
     pawl_task task;
@@ -115,15 +121,17 @@ struct journal {
     pthread_mutex_t lock;
     pthread_cond_t wake; /* the writer */
     pthread_t writer;
-    struct queue queue;           /* (lock) */
-    bool busy;                    /* (lock) somebody has the writer's role */
-    bool stopping;                /* (lock) */
-    bool failed;                  /* (lock) set by the role */
-    pawl_error failure;           /* (lock) why */
-    uint64_t durable_lsn;         /* (lock) set by the role */
-    struct streams streams;       /* (lock), but see above */
-    struct segment_list segments; /* (lock), but see above */
-    struct index index;           /* (lock) of the active segment */
+    struct queue queue;             /* (lock) */
+    uint32_t groups;                /* (lock) taken from the queue so far */
+    struct turnstile turnstiles[2]; /* of even and of odd groups */
+    bool busy;                      /* (lock) somebody has the writer's role */
+    bool stopping;                  /* (lock) */
+    bool failed;                    /* (lock) set by the role */
+    pawl_error failure;             /* (lock) why */
+    uint64_t durable_lsn;           /* (lock) set by the role */
+    struct streams streams;         /* (lock), but see above */
+    struct segment_list segments;   /* (lock), but see above */
+    struct index index;             /* (lock) of the active segment */
     struct journal_report report;
     struct journal_stats stats; /* (lock) */
     _Atomic size_t outstanding; /* requests whose done has not been called */

@@ -7,7 +7,13 @@
  *                     └──────────── queue not empty ◄─────────┘
  *
  * One thread at a time goes round this: it has the writer's role. A caller that finds the journal idle, and has
- * nothing else to do, goes round once by itself, which spares two changes of thread. */
+ * nothing else to do, goes round once by itself, which spares two changes of thread. One that does not find it
+ * idle waits for its group. */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "adapter/journal/impl.h"
 #include "base/error.h"
 
@@ -15,7 +21,29 @@ static struct op *take_queue(struct journal *j)
 {
     struct op *ops = j->queue.ops.first;
     queue_init(&j->queue);
+    j->groups++;
     return ops;
+}
+
+/* Callers that wait for a group sleep in its turnstile, and one call lets all of them through: waking each by
+ * itself, one processor after the other out of its sleep, takes longer than a sync. There are two turnstiles,
+ * because while one group is written the next gathers. */
+static void turnstile_open(struct turnstile *t, uint32_t group)
+{
+    uint32_t waiters = atomic_exchange_explicit(&t->waiters, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->group, group, memory_order_release);
+    if (waiters)
+        syscall(SYS_futex, &t->group, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* The group's number may have wrapped, but is never more than two ahead of its turnstile's. */
+static void turnstile_pass(struct turnstile *t, uint32_t group)
+{
+    uint32_t last = atomic_load_explicit(&t->group, memory_order_acquire);
+    while ((int32_t)(last - group) < 0) {
+        syscall(SYS_futex, &t->group, FUTEX_WAIT_PRIVATE, last, NULL, NULL, 0);
+        last = atomic_load_explicit(&t->group, memory_order_acquire);
+    }
 }
 
 /* Go round until the queue is empty. With the lock, which is let go meanwhile, and with the role. */
@@ -23,11 +51,14 @@ static void work_off(struct journal *j)
 {
     while (j->queue.ops.first) {
         struct op *ops = take_queue(j);
+        uint32_t group = j->groups;
         pthread_mutex_unlock(&j->lock);
         struct op_list wake;
         op_list_init(&wake);
         group_run(j, ops, &wake);
         journal_deliver(j, ops);
+        /* Those who waited take their ops with them: nothing touches the list behind this. */
+        turnstile_open(&j->turnstiles[group % 2], group);
         journal_deliver(j, wake.first);
         pthread_mutex_lock(&j->lock);
         if (!j->queue.ops.first) {
@@ -84,6 +115,11 @@ void journal_pump(pawl_log *log)
     work_off(j);
     j->busy = false;
     pthread_mutex_unlock(&j->lock);
+}
+
+/* Its caller is in the turnstile. */
+static void append_waited(struct op *op)
+{
 }
 
 static void append_done(struct op *op)
@@ -177,6 +213,25 @@ static void append_here(struct journal *j, struct op *op)
     journal_deliver(j, wake.first);
 }
 
+/* A shard has others to serve, and the writer would wait for itself. */
+static bool may_wait(const struct journal *j, const pawl_append *append, const struct op *op)
+{
+    return append->alone && j->threads && op->shard == PAWL_NO_SHARD
+           && !pthread_equal(pthread_self(), j->writer);
+}
+
+/* It is queued: wait until its group is through. With the lock, which is let go. */
+static void append_waiting(struct journal *j, struct op *op)
+{
+    uint32_t group = j->groups + 1;
+    struct turnstile *turnstile = &j->turnstiles[group % 2];
+    op->run = append_waited;
+    atomic_fetch_add_explicit(&turnstile->waiters, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&j->lock);
+    turnstile_pass(turnstile, group);
+    atomic_fetch_sub(&j->outstanding, 1);
+}
+
 int journal_append(pawl_log *log, pawl_append *append)
 {
     struct journal *j = (struct journal *)log;
@@ -202,6 +257,10 @@ int journal_append(pawl_log *log, pawl_append *append)
         return error_set(append->error, PAWL_EBUSY, "the journal's queue is full");
     }
     enqueue(j, op);
+    if (may_wait(j, append, op)) {
+        append_waiting(j, op);
+        return PAWL_APPEND_DONE;
+    }
     pthread_mutex_unlock(&j->lock);
     return PAWL_OK;
 }
