@@ -109,7 +109,8 @@ struct pawl_claim {
  * The entries and their bodies are borrowed until done().
  *
  * alone says: this caller has nothing else to do meanwhile. A log may then do the work on the calling thread,
- * and return PAWL_APPEND_DONE: the outcome is in the request, and done() is not called.
+ * or keep a thread that is no shard waiting for it, and return PAWL_APPEND_DONE: the outcome is in the request,
+ * and done() is not called.
  *
  * The call itself returns PAWL_EBUSY when too much is queued, PAWL_EINVAL for a malformed request. */
 #define PAWL_APPEND_DONE 1

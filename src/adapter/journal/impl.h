@@ -51,11 +51,25 @@ struct op_list {
     struct op **last;
 };
 
+struct queue {
+    struct op_list ops;
+    size_t count;
+    size_t bytes;
+};
+
+/* Where callers sleep that wait for a group. */
+struct turnstile {
+    _Atomic uint32_t group; /* the last that was let through */
+    _Atomic uint32_t waiters;
+};
+
 /* Requests whose done is to be called on one shard. */
 struct outbox {
     pawl_task task;
     struct journal *journal;
     struct op_list ops; /* (lock) */
+    bool holding;       /* (lock) the shard runs dones: what they append waits in held */
+    struct queue held;  /* (lock) */
 };
 
 /* A file of zeros that will be the next segment. */
@@ -110,18 +124,18 @@ struct journal {
     pthread_mutex_t lock;
     pthread_cond_t wake; /* the writer */
     pthread_t writer;
-    struct op_list queue;         /* (lock) */
-    size_t queue_count;           /* (lock) */
-    size_t queue_bytes;           /* (lock) */
-    bool busy;                    /* (lock) somebody has the writer's role */
-    bool stopping;                /* (lock) */
-    bool failed;                  /* (lock) set by the role */
-    pawl_error failure;           /* (lock) why */
-    uint64_t durable_lsn;         /* (lock) set by the role */
-    uint64_t durable_at;          /* (lock) set by the role: the byte behind it, in the last segment */
-    struct streams streams;       /* (lock), but see above */
-    struct segment_list segments; /* (lock), but see above */
-    struct index index;           /* (lock) of the active segment */
+    struct queue queue;             /* (lock) */
+    uint32_t groups;                /* (lock) taken from the queue so far */
+    struct turnstile turnstiles[2]; /* of even and of odd groups */
+    bool busy;                      /* (lock) somebody has the writer's role */
+    bool stopping;                  /* (lock) */
+    bool failed;                    /* (lock) set by the role */
+    pawl_error failure;             /* (lock) why */
+    uint64_t durable_lsn;           /* (lock) set by the role */
+    uint64_t durable_at;            /* (lock) set by the role: the byte behind it, in the last segment */
+    struct streams streams;         /* (lock), but see above */
+    struct segment_list segments;   /* (lock), but see above */
+    struct index index;             /* (lock) of the active segment */
     struct journal_report report;
     struct journal_stats stats; /* (lock) */
     _Atomic size_t outstanding; /* requests whose done has not been called */
@@ -154,6 +168,12 @@ static inline struct op *op_list_take(struct op_list *list)
     return first;
 }
 
+static inline void queue_init(struct queue *queue)
+{
+    *queue = (struct queue){0};
+    op_list_init(&queue->ops);
+}
+
 /* recover.c: read the end of the journal from the disk, settle what it holds, and start a new segment. Called
  * with the role, at opening and after a failure. witness: the highest LSN known durable. */
 int journal_recover(struct journal *j, uint64_t witness, pawl_error *error);
@@ -179,6 +199,7 @@ int group_seal(struct journal *j, pawl_error *error);
 
 /* writer.c */
 int writer_start(struct journal *j);
+void writer_release(struct journal *j, struct outbox *box); /* queue what it held, and hold no more */
 void writer_stop(struct journal *j);
 int journal_append(pawl_log *log, pawl_append *append);
 int journal_claim(pawl_log *log, pawl_claim *claim);

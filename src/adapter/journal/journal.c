@@ -36,7 +36,7 @@ static int set_up(struct journal *j, const struct journal_options *o, pawl_error
     j->home = (struct home){.disk = j->disk, .dir = -1, .lock = -1};
     pthread_mutex_init(&j->lock, NULL);
     pthread_mutex_init(&j->refresh, NULL);
-    op_list_init(&j->queue);
+    queue_init(&j->queue);
     streams_init(&j->streams, o->alloc);
     index_init(&j->index, o->alloc);
     j->path = mem_new(o->alloc, 1, j->path_size);
@@ -49,6 +49,7 @@ static int set_up(struct journal *j, const struct journal_options *o, pawl_error
     for (uint32_t i = 0; i < j->shards; i++) {
         j->outboxes[i] = (struct outbox){.task.fn = outbox_run, .journal = j};
         op_list_init(&j->outboxes[i].ops);
+        queue_init(&j->outboxes[i].held);
     }
     return PAWL_OK;
 }

@@ -25,6 +25,16 @@ void scan_release(struct scan *s)
     s->window = NULL;
 }
 
+void scan_resize(struct scan *s, size_t room)
+{
+    uint8_t *window = mem_resize(s->alloc, s->window, s->room, room);
+    if (!window)
+        return;
+    s->window = window;
+    s->room = room;
+    s->window_size = 0;
+}
+
 void scan_seek(struct scan *s, int file, uint64_t at, uint64_t lsn, uint64_t chain, bool chained)
 {
     s->file = file;
