@@ -84,7 +84,7 @@ enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record
         *ret_need = RECORD_HEADER;
         return RECORD_SHORT;
     }
-    if (bytes_all_zero(at, RECORD_HEADER))
+    if (get_u64(at + AT_CHECKSUM) == 0 && bytes_all_zero(at, RECORD_HEADER))
         return RECORD_NONE;
 
     size_t length = get_u32(at + AT_LENGTH);
