@@ -339,6 +339,8 @@ static int ram_sync(void *ctx, int handle)
     int rc = count(r, true, NULL);
     if (rc == -EINTR || r->off)
         return rc < 0 ? rc : -EIO;
+    if (rc == 0 && file->durable.size < file->now.size)
+        image_resize(&file->durable, file->now.size);
     for (size_t s = 0; s < sectors(file); s++) {
         if (rc < 0 && sector_differs(file, s))
             mark_lost(file, s, true);
