@@ -30,7 +30,8 @@
 #define QUEUE_BYTES_MAX  ((size_t)64 << 20)
 #define APPEND_BYTES_MAX ((size_t)1 << 30)
 #define OP_TOO_BIG       SIZE_MAX
-#define BUFFER_BYTES     ((size_t)1 << 20)
+#define BUFFER_BYTES     ((size_t)64 << 10)
+#define BUFFER_KEEP      ((size_t)1 << 20) /* grown beyond it, it shrinks again */
 
 /* A request, as it waits in a queue: lives in the request's impl. */
 enum op_kind { OP_APPEND, OP_CLAIM, OP_READ, OP_FOLLOW, OP_TAIL };
@@ -84,6 +85,8 @@ struct maker {
     pthread_cond_t wake;
     pthread_cond_t made;
     uint64_t wanted; /* (lock) size of the draft to make; 0: none */
+    uint64_t due;    /* (lock) how far it should be by now */
+    bool urgent;     /* (lock) somebody waits for it */
     bool ready;      /* (lock) */
     int status;      /* (lock) of the last attempt */
     pawl_error error;
@@ -180,6 +183,7 @@ int journal_recover(struct journal *j, uint64_t witness, pawl_error *error);
 
 /* roll.c: drafts, and the step from one segment to the next. */
 int maker_start(struct journal *j);
+void maker_pace(struct journal *j); /* the active segment has grown; with the lock */
 void maker_stop(struct journal *j);
 int journal_publish(struct journal *j, struct draft *draft, struct segment_header *header,
                     const struct streams *streams, pawl_bytes records, pawl_error *error);

@@ -6,7 +6,7 @@
 
 int scan_init(struct scan *s, const struct disk *disk, int file, uint64_t seed, const pawl_allocator *alloc)
 {
-    uint8_t *window = mem_new(alloc, 1, SCAN_WINDOW);
+    uint8_t *window = mem_resize(alloc, NULL, 0, SCAN_WINDOW);
     if (!window)
         return PAWL_ENOMEM;
     *s = (struct scan){.disk = disk,
