@@ -161,7 +161,7 @@ double open_short(const struct bench_round *round)
     return open_journal(round, &to_open_short, 6);
 }
 
-/* A read of everything, from a shard. */
+/* A read of everything: on the thread that asks, or from a shard. */
 struct reading {
     pawl_task task; /* first */
     pawl_read read;
@@ -200,7 +200,7 @@ static bool have_to_read(const struct bench_round *round)
     return x->rig.log || rig_open(&x->rig, x->dir, NULL);
 }
 
-double read_journal(const struct bench_round *round)
+static double read_all(const struct bench_round *round, bool alone)
 {
     if (!have_to_read(round))
         return 0;
@@ -208,16 +208,31 @@ double read_journal(const struct bench_round *round)
     r.read = (pawl_read){.stream = rig_stream(0),
                          .from = 1,
                          .limit = UINT64_MAX,
+                         .alone = alone,
                          .visit = count_entry,
                          .done = read_over,
                          .arg = &r,
                          .error = &r.error};
     latch_init(&r.over);
     uint64_t began = bench_now();
-    pawl_env_post(uv_env_port(to_read.rig.env), 0, &r.task);
-    latch_wait(&r.over);
+    if (alone) {
+        pawl_log_read(r.log, &r.read);
+    } else {
+        pawl_env_post(uv_env_port(to_read.rig.env), 0, &r.task);
+        latch_wait(&r.over);
+    }
     double rate = bench_per_second(r.bytes, began) / 1e6;
     return r.read.status == PAWL_OK ? rate : failed("read", &r.error);
+}
+
+double read_alone(const struct bench_round *round)
+{
+    return read_all(round, true);
+}
+
+double read_from_shard(const struct bench_round *round)
+{
+    return read_all(round, false);
 }
 
 double read_raw(const struct bench_round *round)

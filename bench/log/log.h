@@ -30,7 +30,8 @@ pawl_bytes rig_body(void);
 double failed(const char *what, const pawl_error *error);
 
 /* large.c: measurements on journals that are too large to be made anew in every round. */
-double read_journal(const struct bench_round *round);
+double read_alone(const struct bench_round *round);
+double read_from_shard(const struct bench_round *round);
 double read_raw(const struct bench_round *round);
 double open_long(const struct bench_round *round);
 double open_short(const struct bench_round *round);
