@@ -2,8 +2,9 @@
  *
  * The peer of writing is the plainest program that is as durable: a loop of pwrite and fdatasync over a file
  * of zeros, which writes as many bytes a record as the journal does, and nothing else. Nothing that syncs can
- * be faster on this file system. The peer of reading is pread and XXH3 over the same files. Opening is compared
- * with itself, a hundred times shorter. Every peer has its zeros, and its files, before the clock starts. */
+ * be faster on this file system. The peer of reading is pread, and XXH3 of every record's bytes. Opening is
+ * compared with itself, a hundred times shorter. Every peer has its zeros, and its files, before the clock
+ * starts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -99,18 +99,17 @@ static enum record_verdict look(struct scan *s, struct record *ret_record, size_
 
 enum scan_result scan_next(struct scan *s, struct record *ret_record, int *ret_status)
 {
-    struct record r;
     size_t size;
-    enum record_verdict verdict = look(s, &r, &size, ret_status);
+    enum record_verdict verdict = look(s, ret_record, &size, ret_status);
     if (*ret_status != PAWL_OK)
         return SCAN_ERROR;
     if (verdict == RECORD_NONE)
         return SCAN_END;
     if (verdict != RECORD_VALID)
         s->why = record_verdict_text(verdict);
-    else if (r.lsn != s->lsn)
+    else if (ret_record->lsn != s->lsn)
         s->why = "its LSN is not the next";
-    else if (s->chained && r.chain != s->chain)
+    else if (s->chained && ret_record->chain != s->chain)
         s->why = "it does not continue the record before it";
     else
         goto valid;
@@ -118,10 +117,9 @@ enum scan_result scan_next(struct scan *s, struct record *ret_record, int *ret_s
 
 valid:
     s->at += size;
-    s->lsn = r.lsn + 1;
-    s->chain = r.checksum;
+    s->lsn++;
+    s->chain = ret_record->checksum;
     s->chained = true;
-    *ret_record = r;
     return SCAN_RECORD;
 }
 
