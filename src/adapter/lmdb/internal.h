@@ -5,6 +5,7 @@
 
 #include <lmdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "adapter/lmdb/mark.h"
 #include "adapter/lmdb/reserve.h"
@@ -40,6 +41,8 @@ struct lmdb_store {
     struct reserve reserve;    /* on: LMDB writes through its map */
     struct lmdb_reader writer; /* its txn is the view of the last commit, while write is NULL */
     bool viewing;              /* that view is live */
+
+    atomic_uint_least64_t commits; /* begun; any thread reads it */
 
     /* Any thread, under lock. */
     pthread_mutex_t lock;

@@ -89,9 +89,22 @@ static int full_or_broken(struct lmdb_store *s, int rc)
 
 /* Snapshots and reads. */
 
+/* LMDB 0.9 reads the number of the last commit, and then the meta page of that number, which the commit after
+ * the next overwrites. A reader that is held up in between would see that one before it is done, and later ones
+ * not. So take it again if a commit began meanwhile, or, from another process, if one has got so far. */
 static int begin_or_renew(struct lmdb_store *s, struct lmdb_reader *r)
 {
-    return r->txn ? mdb_txn_renew(r->txn) : mdb_txn_begin(s->env, NULL, MDB_RDONLY, &r->txn);
+    for (;;) {
+        MDB_envinfo info;
+        uint64_t commits = atomic_load(&s->commits);
+        int rc = r->txn ? mdb_txn_renew(r->txn) : mdb_txn_begin(s->env, NULL, MDB_RDONLY, &r->txn);
+        if (rc == MDB_SUCCESS)
+            rc = mdb_env_info(s->env, &info);
+        if (rc != MDB_SUCCESS
+            || (commits == atomic_load(&s->commits) && info.me_last_txnid <= mdb_txn_id(r->txn) + 1))
+            return rc;
+        mdb_txn_reset(r->txn);
+    }
 }
 
 static void give_back(struct lmdb_store *s, struct lmdb_reader *r)
@@ -483,6 +496,7 @@ static int store_commit(pawl_store *store)
         lmdb_store_abort(store);
         return status;
     }
+    atomic_fetch_add(&s->commits, 1);
     int rc = mdb_txn_commit(s->write);
     s->write = NULL;
     return rc ? lmdb_fail(s, &store->error, full_or_broken(s, rc), "cannot commit") : PAWL_OK;
