@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "adapter/lmdb/internal.h"
 #include "base/bytes.h"
+#include "test/lib/child.h"
 
 #define VALUE_MAX ((size_t)3 << 20)
 #define KEYS_MAX  60000
@@ -300,28 +300,6 @@ TEST(holes_in_the_file_are_filled_before_the_first_change)
     assert_ok(pawl_store_close(&p->s->store));
     memset(value, 0, sizeof value);
 }
-
-/* What is not to disturb this process. */
-
-static int in_child(int (*fn)(void))
-{
-    int how = 0;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0)
-        _exit(fn());
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_true(WIFEXITED(how));
-    return WEXITSTATUS(how);
-}
-
-#define CHECK(condition)                                                                                       \
-    do {                                                                                                       \
-        if (!(condition)) {                                                                                    \
-            fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
-            return 1;                                                                                          \
-        }                                                                                                      \
-    } while (0)
 
 static int die_with_a_long_file(void)
 {

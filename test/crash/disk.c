@@ -572,10 +572,10 @@ STAND_IN(int, msync, void *at, size_t size, int flags)
 {
     if (disk.inside)
         return 0;
-    if (disk.map) {
-        effect();
-        disk.counts.syncs++;
-        node_sync(disk.map);
-    }
+    if (!disk.map)
+        return (int)syscall(SYS_msync, at, size, flags);
+    effect();
+    disk.counts.syncs++;
+    node_sync(disk.map);
     return 0;
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adapter/lmdb/torn.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -239,6 +240,25 @@ static int use(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *ope
     return status == PAWL_OK ? open_spaces(s, error) : status;
 }
 
+/* What a process left that died with the mark DIRTY. *ret_torn: it died in the midst of a commit's last step,
+ * and nothing is open. */
+static int use_left(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, bool *ret_torn,
+                    pawl_error *error)
+{
+    int status = open_env(s, map_bytes, opened, error);
+    if (status != PAWL_OK)
+        return status;
+    int rc = torn_check(s->env, ret_torn);
+    if (rc != MDB_SUCCESS)
+        return lmdb_fail(s, error, rc, "cannot read the last commit");
+    if (!*ret_torn)
+        return open_spaces(s, error);
+    mdb_env_close(s->env);
+    s->env = NULL;
+    reserve_close(&s->reserve);
+    return PAWL_OK;
+}
+
 static int open_read_only(struct lmdb_store *s, enum mark_verdict verdict, const char *why, uint64_t map_bytes,
                           struct lmdb_opened *opened, pawl_error *error)
 {
@@ -269,10 +289,15 @@ static int open_judged(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_ope
         status = error_set(error, PAWL_ECORRUPT, "%s", why);
     } else if (verdict == MARK_MAKE || verdict == MARK_DISCARD) {
         status = make(s, map_bytes, &opened, error);
-    } else {
+    } else if (mark.state == MARK_CLEAN) {
         status = use(s, map_bytes, &opened, error);
-        s->dirty = mark.state == MARK_DIRTY;
-        if (status == PAWL_OK && verdict == MARK_SYNC)
+    } else {
+        s->dirty = true;
+        status = use_left(s, map_bytes, &opened, &opened.discarded, error);
+        why = "its last commit was cut short";
+        if (status == PAWL_OK && opened.discarded)
+            status = make(s, map_bytes, &opened, error);
+        else if (status == PAWL_OK && verdict == MARK_SYNC)
             status = sync_and_mark_clean(s, error);
     }
     snprintf(opened.why, sizeof opened.why, "%s", opened.discarded ? why : "");

@@ -25,20 +25,22 @@
  *   B2. A put copies its path, D. It splits at most one page a level, and then grows a root: D + 1 new ones. It
  *       removes no page of the tree, so the tree's growth afterwards says how many there were.
  *   B3. A removal copies its path and at most one neighbour a level: 2 D. It merges at most one page a level
- * and drops at most one root, and ends with moving at most one node, for which at most three separators are
- *       replaced; each may split as in B2, in a tree that the one before made deeper: 3 D + 9. So afterwards
- *       there were at most D more new ones than the tree has grown.
+ *       and drops at most one root, and ends with moving at most one node, for which at most three
+ *       separators are replaced; each may split as in B2, in a tree that the one before made deeper: 3 D + 9.
+ *       So afterwards there were at most D more new ones than the tree has grown.
  *   B4. A value that does not fit into half a page gets pages of its own, whether or not there was one before.
  *
  * and what the commit takes then, when the file has N pages:
  *
  *   B5. The main tree holds a record for each space, of a size that never changes: it is copied, and never
- * split. B6. The tree of the free list is copied at most once. No separator in it ever grows. B7. No page is
- * listed twice, so all lists are at most N numbers of 8 bytes, in records that fill whole pages but for two: W
- * = N / 504 + 2 pages, and as many new ones in the tree. B8. A record is written again when the list grows
- * while it is written. This comes only from reading older records, and from then on a record that is given up
- * goes to the list that is taken from first; of two given up in a row the space is enough for the next.
- * Charged: three more times for the transaction's own list, three for what was read. Together 8 W. */
+ *       split.
+ *   B6. The tree of the free list is copied at most once. No separator in it ever grows.
+ *   B7. No page is listed twice, so all lists are at most N numbers of 8 bytes, in records that fill whole
+ *       pages but for two: W = N / 504 + 2 pages, and at most as many new ones in the tree.
+ *   B8. A record is written again when the list grows while it is written. This comes only from reading older
+ *       records, and from then on a record that is given up goes to the list that is taken from first; of two
+ *       given up in a row the space is enough for the next. Charged: three more times for the transaction's
+ *       own list, three for what was read. Together 8 W. */
 #ifndef ADAPTER_LMDB_RESERVE_H
 #define ADAPTER_LMDB_RESERVE_H
 
