@@ -148,7 +148,10 @@ static void node_apply(struct node *n, const struct change *c)
         return;
     }
     node_fill(n, c->at + c->size);
-    memcpy(n->bytes + c->at, c->bytes, c->size);
+    if (c->size && !n->bytes)
+        broken("out of memory");
+    if (c->size)
+        memcpy(n->bytes + c->at, c->bytes, c->size);
 }
 
 /* What is in the file by now, sector by sector, through whatever way it came there. */

@@ -183,7 +183,7 @@ static int txn_of(pawl_reader *reader, MDB_txn **ret_txn)
 
 static int store_get(pawl_reader *reader, uint8_t space, pawl_bytes key, pawl_bytes *ret_value)
 {
-    MDB_txn *txn;
+    MDB_txn *txn = NULL;
     int status = longkey_check_key(space, key);
     if (status == PAWL_OK)
         status = txn_of(reader, &txn);
@@ -260,7 +260,7 @@ static int scan_start(MDB_cursor *cursor, const struct scan *scan, MDB_val *k, M
 
 static int store_scan(pawl_reader *reader, pawl_range range, bool reverse, pawl_visit_row visit, void *arg)
 {
-    MDB_txn *txn;
+    MDB_txn *txn = NULL;
     MDB_cursor *cursor;
     MDB_val k, v;
     int status = longkey_check_range(range);
