@@ -11,11 +11,21 @@
 
 #include <pawl/status.h>
 
-/* Set code and text. error may be NULL. */
-__attribute__((format(printf, 3, 4))) int error_set(pawl_error *error, int status, const char *format, ...);
+static inline int error_same(int status)
+{
+    return status;
+}
+
+/* Set code and text. error may be NULL. (A macro, so that whoever reads the call, compilers and analyzers too,
+ * sees that what it returns is what it was given.) */
+#define error_set(error, status, ...) (error_set_text((error), (status), __VA_ARGS__), error_same(status))
+__attribute__((format(printf, 3, 4))) void error_set_text(pawl_error *error, int status, const char *format,
+                                                          ...);
 
 /* Put context in front of the text that is there; if there is none, in front of the status's meaning. */
-__attribute__((format(printf, 3, 4))) int error_wrap(pawl_error *error, int status, const char *format, ...);
+#define error_wrap(error, status, ...) (error_wrap_text((error), (status), __VA_ARGS__), error_same(status))
+__attribute__((format(printf, 3, 4))) void error_wrap_text(pawl_error *error, int status, const char *format,
+                                                           ...);
 
 /* An errno becomes a status, and its text follows the given one. */
 __attribute__((format(printf, 3, 4))) int error_errno(pawl_error *error, int number, const char *format, ...);

@@ -2,8 +2,6 @@
 #include <pawl/env.h>
 
 #include "adapter/uv/env.h"
-#include "base/heap.h"
-#include "base/latch.h"
 
 int pawl_env_open(const pawl_env_options *options, pawl_env **ret_env, pawl_error *error)
 {
@@ -27,29 +25,7 @@ int pawl_env_close(pawl_env *env)
     return uv_env_close((struct uv_env *)env);
 }
 
-struct run {
-    pawl_task task;
-    struct latch latch;
-    void (*fn)(void *arg);
-    void *arg;
-};
-
-static void run_task(pawl_task *task)
-{
-    struct run *run = heap_entry(task, struct run, task);
-    run->fn(run->arg);
-    latch_set(&run->latch);
-}
-
 int pawl_env_run(pawl_env *env, uint32_t shard, void (*fn)(void *arg), void *arg)
 {
-    if (pawl_env_self(env) != PAWL_NO_SHARD)
-        return PAWL_EMISUSE;
-    struct run run = {.task.fn = run_task, .fn = fn, .arg = arg};
-    latch_init(&run.latch);
-    int status = pawl_env_post(env, shard, &run.task);
-    if (status)
-        return status;
-    latch_wait(&run.latch);
-    return PAWL_OK;
+    return pawl_env_call(env, shard, fn, arg);
 }

@@ -64,6 +64,7 @@ struct pawl_env_ops {
     void (*cancel)(pawl_env *env, pawl_timer *timer);
     int (*post)(pawl_env *env, uint32_t shard, pawl_task *task);
     int (*work)(pawl_env *env, pawl_work *work);
+    int (*call)(pawl_env *env, uint32_t shard, void (*fn)(void *arg), void *arg);
 };
 
 /* An implementation puts this first into its own struct. */
@@ -118,6 +119,14 @@ static inline int pawl_env_post(pawl_env *env, uint32_t shard, pawl_task *task)
 static inline int pawl_env_work(pawl_env *env, pawl_work *work)
 {
     return env->ops->work(env, work);
+}
+
+/* Run fn(arg) on a shard, and return when it has returned: for works and foreign threads, which may block, to
+ * reach what a shard owns. PAWL_EMISUSE from a shard; PAWL_EINVAL: no such shard; PAWL_ECLOSED. fn was then not
+ * called. */
+static inline int pawl_env_call(pawl_env *env, uint32_t shard, void (*fn)(void *arg), void *arg)
+{
+    return env->ops->call(env, shard, fn, arg);
 }
 
 #ifdef __cplusplus

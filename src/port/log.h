@@ -16,8 +16,8 @@
  * exactly once, never from inside the call that started it, and
  *   - on the shard that made the call, if a shard of the log's env made it;
  *   - otherwise on a thread of the log's own, where it must not block.
- * From inside done() any call on the log may be made. When the call itself returns an error, nothing was
- * started and done() is not called.
+ * From inside done() any call on the log but close() may be made. When the call itself returns an error,
+ * nothing was started and done() is not called.
  *
  * Errors that any request may end with: PAWL_ECLOSED, PAWL_ENOMEM, PAWL_EIO, PAWL_ECORRUPT. A request's error,
  * if not NULL, receives the words.
@@ -108,8 +108,9 @@ struct pawl_claim {
  *
  * The entries and their bodies are borrowed until done().
  *
- * alone says: this caller has nothing else to do meanwhile. A log may then do the work on the calling thread,
- * and return PAWL_APPEND_DONE: the outcome is in the request, and done() is not called.
+ * alone says: this caller has nothing else to do meanwhile, and nothing else in flight. A log may then do the
+ * work on the calling thread, or keep a thread that is no shard waiting for it, and return PAWL_APPEND_DONE:
+ * the outcome is in the request, and done() is not called.
  *
  * The call itself returns PAWL_EBUSY when too much is queued, PAWL_EINVAL for a malformed request. */
 #define PAWL_APPEND_DONE 1
@@ -137,13 +138,20 @@ struct pawl_append {
 /* read: visit a stream's entries from an offset on, at most limit of them, in order, up to what is durable
  * now. visit() runs where done() runs; the entry is borrowed for the call; return false to stop.
  * On done, next is the offset after the last entry visited (from, if none was). Reading past the end, or a
- * stream that was never written, visits nothing and is PAWL_OK. at: {0, 0}, or the place of entry from. */
+ * stream that was never written, visits nothing and is PAWL_OK. at: {0, 0}, or the place of entry from.
+ *
+ * alone says: this caller may block. Then everything is done on the calling thread, and the call returns
+ * PAWL_READ_DONE: the outcome is in the request, and done() is not called. Not from a shard that has anything
+ * else to do. */
+#define PAWL_READ_DONE 1
+
 typedef struct pawl_read pawl_read;
 struct pawl_read {
     pawl_stream stream;
     uint64_t from; /* at least 1 */
     uint64_t limit;
     pawl_place at;
+    bool alone;
     bool (*visit)(pawl_read *read, const pawl_entry *entry, pawl_place place);
     void (*done)(pawl_read *read);
     void *arg;

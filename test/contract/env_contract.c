@@ -593,6 +593,47 @@ CONTRACT_TEST(a_work_asks_for_more_work)
 
 /* Shutdown. */
 
+static void record_self(void *arg)
+{
+    struct env_fixture *f = arg;
+    env_record(f, pawl_env_self(f->env));
+}
+
+static void call_from_work(pawl_work *work)
+{
+    struct probe *p = (struct probe *)((char *)work - offsetof(struct probe, work));
+    env_record(p->f, (uint64_t)pawl_env_call(p->f->env, 1, record_self, p->f));
+}
+
+CONTRACT_TEST(a_call_runs_on_the_shard_before_it_returns)
+{
+    struct env_fixture *f = open_for(test_state, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_ok(pawl_env_call(f->env, i, record_self, f));
+        assert_int_equal(env_recorded(f), i + 1);
+    }
+    struct probe p = {.f = f, .work.fn = call_from_work};
+    assert_ok(pawl_env_work(f->env, &p.work));
+    env_await(f, 5);
+    EXPECT(f, 0, 1, 2, 1, PAWL_OK);
+    env_fixture_free(f);
+}
+
+static void call_another(void *arg)
+{
+    struct env_fixture *f = arg;
+    env_record(f, pawl_env_call(f->env, 1, record_self, f) == PAWL_EMISUSE);
+}
+
+CONTRACT_TEST(a_call_from_a_shard_or_to_no_shard_is_refused)
+{
+    struct env_fixture *f = open_for(test_state, 2);
+    assert_status(pawl_env_call(f->env, 2, record_self, f), PAWL_EINVAL);
+    assert_ok(pawl_env_call(f->env, 0, call_another, f));
+    EXPECT(f, true);
+    env_fixture_free(f);
+}
+
 CONTRACT_TEST(what_was_queued_before_shutdown_is_run)
 {
     struct env_fixture *f = open_for(test_state, 3);

@@ -61,6 +61,8 @@ void env_await(struct env_fixture *f, size_t count); /* fails the test if they d
     X(a_work_that_no_shard_asked_for_is_done_in_the_pool)                                                      \
     X(a_work_without_a_done_may_free_itself)                                                                   \
     X(a_work_asks_for_more_work)                                                                               \
+    X(a_call_runs_on_the_shard_before_it_returns)                                                              \
+    X(a_call_from_a_shard_or_to_no_shard_is_refused)                                                           \
     X(what_was_queued_before_shutdown_is_run)                                                                  \
     X(in_shutdown_posts_and_works_are_refused_and_timers_do_not_fire)                                          \
     X(closing_from_inside_is_misuse)                                                                           \

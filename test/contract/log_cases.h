@@ -20,6 +20,7 @@
     X(the_same_append_may_be_made_again_from_inside_its_done)                                                  \
     X(any_call_may_be_made_from_inside_done_and_sees_what_was_acknowledged)                                    \
     X(a_read_keeps_to_from_and_limit_and_stops_when_told)                                                      \
+    X(a_read_alone_is_over_when_the_call_returns)                                                              \
     X(a_place_may_be_given_back_and_one_that_does_not_fit_does_no_harm)                                        \
     X(an_appends_place_is_the_one_that_a_read_shows)                                                           \
     X(a_stream_that_was_never_written_is_empty)                                                                \

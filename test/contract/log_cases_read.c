@@ -210,3 +210,37 @@ void an_idle_follow_can_be_ended(struct log_fixture *f)
     assert_int_equal(follow->follow.next, 1);
     job_free(follow);
 }
+
+static bool count_in_order(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    uint64_t *seen = read->arg;
+    return entry->offset == read->from + *seen && ++*seen < 50;
+}
+
+static void never_done(pawl_read *read)
+{
+    abort();
+}
+
+void a_read_alone_is_over_when_the_call_returns(struct log_fixture *f)
+{
+    uint64_t epoch, seen = 0;
+    log_claim_stream(f, raw(1), &epoch, NULL);
+    log_append_some(f, raw(1), epoch, 1, 90);
+    pawl_read read = {.stream = raw(1),
+                      .from = 11,
+                      .limit = 40,
+                      .alone = true,
+                      .visit = count_in_order,
+                      .done = never_done,
+                      .arg = &seen};
+    assert_int_equal(pawl_log_read(f->log, &read), PAWL_READ_DONE);
+    assert_ok(read.status);
+    assert_int_equal(seen, 40);
+    assert_int_equal(read.next, 51);
+    seen = 0;
+    read.limit = UINT64_MAX;
+    assert_int_equal(pawl_log_read(f->log, &read), PAWL_READ_DONE);
+    assert_int_equal(seen, 50); /* and stops when it is told to */
+    assert_int_equal(read.next, 61);
+}

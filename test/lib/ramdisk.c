@@ -37,6 +37,7 @@ struct names {
 struct handle {
     int file; /* -1: free, DIR_HANDLE: a directory */
     bool outer;
+    bool above; /* the directory that the outer one lies in */
     bool locked;
 };
 
@@ -48,10 +49,11 @@ struct ramdisk {
     size_t file_count;
     struct names now;
     struct names durable;
-    bool outer_exists;
-    bool inner_exists;
+    bool outer_exists, outer_durable;
+    bool inner_exists, inner_durable;
     struct handle handles[HANDLES_MAX];
-    uint64_t calls;
+    uint64_t calls;     /* that change something */
+    uint64_t all_calls; /* and all others */
     void (*on_call)(void *arg, const struct ramdisk_write *write);
     void *on_call_arg;
     bool off;
@@ -75,23 +77,30 @@ static void image_copy(struct image *to, const struct image *from)
     memcpy(to->bytes, from->bytes, from->size);
 }
 
-/* Count a call that is about to be done. 0: do it; otherwise what to return. write NULL: it is not a write;
- * else its size may be made smaller. */
-static int count(struct ramdisk *r, struct ramdisk_write *write)
+/* Whether this call is the one that is to fail. Signals interrupt only what can be interrupted. */
+static int fault(struct ramdisk *r, bool interruptible)
 {
-    static const struct ramdisk_write none = {.file = -1};
     if (r->off)
         return -EIO;
+    if (++r->all_calls != r->fail_at || r->fail_number == RAMDISK_SHORT)
+        return 0;
+    return r->fail_number == EINTR && !interruptible ? 0 : -r->fail_number;
+}
+
+/* A call that changes something is about to be done. 0: do it; otherwise what to return. write NULL: it is not
+ * a write; else its size may be made smaller. */
+static int count(struct ramdisk *r, bool interruptible, struct ramdisk_write *write)
+{
+    static const struct ramdisk_write none = {.file = -1};
+    int rc = fault(r, interruptible);
+    if (r->off)
+        return rc;
     r->calls++;
     if (r->on_call)
         r->on_call(r->on_call_arg, write ? write : &none);
-    if (r->calls != r->fail_at)
-        return 0;
-    if (r->fail_number != RAMDISK_SHORT)
-        return -r->fail_number;
-    if (write && write->size > 1)
+    if (write && r->all_calls == r->fail_at && r->fail_number == RAMDISK_SHORT && write->size > 1)
         write->size /= 2;
-    return 0;
+    return rc;
 }
 
 static struct name *find(struct names *names, const char *text)
@@ -128,18 +137,21 @@ static bool is_inner(const char *path)
 static int ram_open_dir(void *ctx, const char *path)
 {
     struct ramdisk *r = ctx;
-    if (r->off)
-        return -EIO;
+    int rc = fault(r, false);
+    if (rc < 0)
+        return rc;
     bool inner = is_inner(path);
     if (inner ? !r->inner_exists : !r->outer_exists)
         return -ENOENT;
-    return new_handle(r, DIR_HANDLE, !inner);
+    int handle = new_handle(r, DIR_HANDLE, !inner);
+    r->handles[handle].above = strstr(path, "/..") != NULL;
+    return handle;
 }
 
 static int ram_make_dir(void *ctx, const char *path)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
     *(is_inner(path) ? &r->inner_exists : &r->outer_exists) = true;
@@ -149,10 +161,14 @@ static int ram_make_dir(void *ctx, const char *path)
 static int ram_sync_dir(void *ctx, int dir)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, true, NULL);
     if (rc < 0)
         return rc;
-    if (!r->handles[dir].outer)
+    if (r->handles[dir].above)
+        r->outer_durable = r->outer_exists;
+    else if (r->handles[dir].outer)
+        r->inner_durable = r->inner_exists;
+    else
         r->durable = r->now;
     return 0;
 }
@@ -160,8 +176,9 @@ static int ram_sync_dir(void *ctx, int dir)
 static int ram_list(void *ctx, int dir, void (*visit)(void *arg, const char *name), void *arg)
 {
     struct ramdisk *r = ctx;
-    if (r->off)
-        return -EIO;
+    int rc = fault(r, false);
+    if (rc < 0)
+        return rc;
     if (r->handles[dir].outer) {
         if (r->inner_exists)
             visit(arg, "journal");
@@ -177,13 +194,9 @@ static int ram_list(void *ctx, int dir, void (*visit)(void *arg, const char *nam
 static int ram_open(void *ctx, int dir, const char *text, int flags)
 {
     struct ramdisk *r = ctx;
-    if (flags & O_CREAT) {
-        int rc = count(r, NULL);
-        if (rc < 0)
-            return rc;
-    } else if (r->off) {
-        return -EIO;
-    }
+    int rc = flags & O_CREAT ? count(r, false, NULL) : fault(r, false);
+    if (rc < 0)
+        return rc;
     struct name *name = find(&r->now, text);
     if (!name && !(flags & O_CREAT))
         return -ENOENT;
@@ -211,18 +224,22 @@ static struct file *file_of(struct ramdisk *r, int handle)
 static int64_t ram_size(void *ctx, int handle)
 {
     struct ramdisk *r = ctx;
-    return r->off ? -EIO : (int64_t)file_of(r, handle)->now.size;
+    int rc = fault(r, false);
+    return rc < 0 ? rc : (int64_t)file_of(r, handle)->now.size;
 }
 
 static int64_t ram_read(void *ctx, int handle, void *data, size_t size, uint64_t at)
 {
     struct ramdisk *r = ctx;
-    if (r->off)
-        return -EIO;
+    int rc = fault(r, true);
+    if (rc < 0)
+        return rc;
     const struct image *image = &file_of(r, handle)->now;
     if (at >= image->size)
         return 0;
     size_t n = size < image->size - at ? size : (size_t)(image->size - at);
+    if (r->all_calls == r->fail_at && r->fail_number == RAMDISK_SHORT && n > 1)
+        n /= 2;
     memcpy(data, image->bytes + at, n);
     return (int64_t)n;
 }
@@ -252,7 +269,7 @@ static int64_t ram_write(void *ctx, int handle, const void *data, size_t size, u
 {
     struct ramdisk *r = ctx;
     struct ramdisk_write write = {.file = r->handles[handle].file, .data = data, .size = size, .at = at};
-    int rc = count(r, &write);
+    int rc = count(r, true, &write);
     if (rc < 0)
         return rc;
     struct file *file = file_of(r, handle);
@@ -265,7 +282,7 @@ static int64_t ram_write(void *ctx, int handle, const void *data, size_t size, u
 static int ram_reserve(void *ctx, int handle, uint64_t size)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, true, NULL);
     if (rc < 0)
         return rc;
     return r->full && size > file_of(r, handle)->now.size ? -ENOSPC : 0;
@@ -274,7 +291,7 @@ static int ram_reserve(void *ctx, int handle, uint64_t size)
 static int ram_truncate(void *ctx, int handle, uint64_t size)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
     image_resize(&file_of(r, handle)->now, (size_t)size);
@@ -319,9 +336,11 @@ static int ram_sync(void *ctx, int handle)
 {
     struct ramdisk *r = ctx;
     struct file *file = file_of(r, handle);
-    int rc = count(r, NULL);
+    int rc = count(r, true, NULL);
     if (rc == -EINTR || r->off)
         return rc < 0 ? rc : -EIO;
+    if (rc == 0 && file->durable.size < file->now.size)
+        image_resize(&file->durable, file->now.size);
     for (size_t s = 0; s < sectors(file); s++) {
         if (rc < 0 && sector_differs(file, s))
             mark_lost(file, s, true);
@@ -336,6 +355,9 @@ static int ram_sync(void *ctx, int handle)
 static int ram_lock(void *ctx, int handle)
 {
     struct ramdisk *r = ctx;
+    int rc = fault(r, false);
+    if (rc < 0)
+        return rc;
     for (int i = 0; i < HANDLES_MAX; i++)
         if (r->handles[i].file == r->handles[handle].file && r->handles[i].locked)
             return -EWOULDBLOCK;
@@ -346,7 +368,7 @@ static int ram_lock(void *ctx, int handle)
 static int ram_rename(void *ctx, int dir, const char *from, const char *to)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
     struct name *old = find(&r->now, to);
@@ -362,7 +384,7 @@ static int ram_rename(void *ctx, int dir, const char *from, const char *to)
 static int ram_remove(void *ctx, int dir, const char *text)
 {
     struct ramdisk *r = ctx;
-    int rc = count(r, NULL);
+    int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
     struct name *name = find(&r->now, text);
@@ -409,7 +431,7 @@ struct ramdisk *ramdisk_new(void)
     assert(r);
     r->disk = ram_calls;
     r->disk.ctx = r;
-    r->outer_exists = true;
+    r->outer_exists = r->outer_durable = true;
     for (size_t i = 0; i < FILES_MAX; i++)
         r->now.items[i].file = r->durable.items[i].file = -1;
     close_all(r);
@@ -455,7 +477,7 @@ const struct disk *ramdisk_disk(struct ramdisk *r)
 
 uint64_t ramdisk_calls(const struct ramdisk *r)
 {
-    return r->calls;
+    return r->all_calls;
 }
 
 void ramdisk_on_call(struct ramdisk *r, void (*fn)(void *arg, const struct ramdisk_write *write), void *arg)
@@ -494,6 +516,19 @@ size_t ramdisk_unsynced(const struct ramdisk *r)
     return total;
 }
 
+void ramdisk_kill(struct ramdisk *r)
+{
+    close_all(r);
+    r->off = false;
+    r->fail_at = 0;
+    r->calls = r->all_calls = 0;
+}
+
+void ramdisk_remove_dir(struct ramdisk *r)
+{
+    r->outer_exists = r->outer_durable = false;
+}
+
 void ramdisk_crash(struct ramdisk *r, bool (*keep)(void *arg, size_t i), void *arg, bool keep_names)
 {
     size_t number = 0;
@@ -509,14 +544,18 @@ void ramdisk_crash(struct ramdisk *r, bool (*keep)(void *arg, size_t i), void *a
         file->lost = NULL;
         file->lost_size = 0;
     }
-    if (keep_names)
+    if (keep_names) {
         r->durable = r->now;
-    else
-        r->now = r->durable;
-    close_all(r);
-    r->off = false;
-    r->fail_at = 0;
-    r->calls = 0;
+        r->outer_durable = r->outer_exists;
+        r->inner_durable = r->inner_exists;
+    }
+    /* What lies in a directory that is gone is gone with it. */
+    r->outer_exists = r->outer_durable;
+    r->inner_exists = r->inner_durable = r->inner_durable && r->outer_durable;
+    for (size_t i = 0; i < FILES_MAX && !r->inner_exists; i++)
+        r->durable.items[i].file = -1;
+    r->now = r->durable;
+    ramdisk_kill(r);
 }
 
 uint8_t *ramdisk_bytes(struct ramdisk *r, const char *text, size_t *ret_size)

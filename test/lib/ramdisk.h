@@ -5,8 +5,7 @@
  * kept or lost, as the test says. Any call can be made to fail. After a failed sync the file's unsynced sectors
  * still read as written, but no later sync brings them to the disk, as kernels do.
  *
- * Counted calls are those that change something, or could: open with O_CREAT, write, reserve, truncate, sync,
- * sync_dir, rename, remove, make_dir. One thread. */
+ * One thread. */
 #ifndef TEST_LIB_RAMDISK_H
 #define TEST_LIB_RAMDISK_H
 
@@ -21,7 +20,7 @@ struct ramdisk *ramdisk_clone(const struct ramdisk *r); /* nothing is open in th
 void ramdisk_free(struct ramdisk *r);
 const struct disk *ramdisk_disk(struct ramdisk *r);
 
-/* How many counted calls there have been. */
+/* How many calls there have been. */
 uint64_t ramdisk_calls(const struct ramdisk *r);
 
 /* Called before each counted call is done, with the disk as it is before it. A write can be done in part on a
@@ -35,7 +34,7 @@ struct ramdisk_write {
 void ramdisk_on_call(struct ramdisk *r, void (*fn)(void *arg, const struct ramdisk_write *write), void *arg);
 void ramdisk_tear(struct ramdisk *clone, const struct ramdisk_write *write, size_t bytes);
 
-/* That call fails with an errno, once; RAMDISK_SHORT: a write does half of its bytes and says so. */
+/* That call fails with an errno, once; RAMDISK_SHORT: a read or write does half of its bytes and says so. */
 #define RAMDISK_SHORT (-1)
 void ramdisk_fail_at(struct ramdisk *r, uint64_t call, int number);
 
@@ -47,6 +46,12 @@ size_t ramdisk_unsynced(const struct ramdisk *r);
 
 /* The power fails now: every call fails until ramdisk_crash. */
 void ramdisk_off(struct ramdisk *r);
+
+/* The process was killed, and the kernel goes on: everything is closed, and nothing is lost. */
+void ramdisk_kill(struct ramdisk *r);
+
+/* Before first use: not even the data directory is there. */
+void ramdisk_remove_dir(struct ramdisk *r);
 
 /* Power is back. Of the unsynced sectors, in the order of files and places, number i survives if keep(arg, i).
  * keep_names: so do the directory's unsynced changes, and unsynced changes of files' sizes. Everything is

@@ -50,6 +50,9 @@ int cursor_refresh(struct cursor *c, pawl_error *error)
     if (c->file >= 0)
         look_up(c, c->ref.number);
     pthread_mutex_unlock(&j->lock);
+    /* A recovery has copied what was read here already into the segment that it began: go over there. */
+    if (c->file >= 0 && c->scan.lsn > c->segment_end)
+        return cursor_place(c, (pawl_place){0}, error);
     return PAWL_OK;
 }
 
@@ -106,7 +109,7 @@ static void approach(struct cursor *c)
 {
     struct journal *j = c->journal;
     struct index loaded;
-    struct index_entry near;
+    struct index_entry near = {0};
     struct scan start = c->scan;
     index_init(&loaded, j->alloc);
     bool found = false;

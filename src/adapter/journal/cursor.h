@@ -28,7 +28,7 @@ void cursor_release(struct cursor *c);
  * later. */
 int cursor_place(struct cursor *c, pawl_place place, pawl_error *error);
 
-/* Take in how far one may see by now. */
+/* Take in how far one may see by now. PAWL_ENOTFOUND: the entry .next is not visible yet. */
 int cursor_refresh(struct cursor *c, pawl_error *error);
 
 /* The next entry of the stream below the limit. PAWL_ENOTFOUND: there is none yet. PAWL_ECORRUPT. The body is

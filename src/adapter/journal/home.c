@@ -41,7 +41,7 @@ static int look_into(const struct disk *disk, const char *path, bool read_only, 
     int dir = disk->open_dir(disk->ctx, path);
     if (dir == -ENOENT && !read_only) {
         int rc = disk->make_dir(disk->ctx, path);
-        if (rc < 0)
+        if (rc < 0 && rc != -EEXIST)
             return error_errno(error, -rc, "cannot make directory %s", path);
         dir = disk->open_dir(disk->ctx, path);
     }
@@ -117,6 +117,26 @@ static int take_lock(struct home *home, const char *path, pawl_error *error)
     return PAWL_OK;
 }
 
+/* The names that lead to a journal must last before anything in it may. Whoever made them may have been killed
+ * before it could sync them, so as long as there is no id this is done again. */
+static int sync_way(const struct disk *disk, const char *path, pawl_error *error)
+{
+    static const char *const above[] = {"", "/.."};
+    char name[4096 + 4];
+    for (size_t i = 0; i < sizeof above / sizeof above[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", path, above[i]);
+        int dir = disk->open_dir(disk->ctx, name);
+        if (dir == -EACCES && i > 0)
+            continue; /* a data directory that was made for us, where we may not look */
+        int rc = dir < 0 ? dir : disk_sync_dir(disk, dir);
+        if (dir >= 0)
+            disk->close(disk->ctx, dir);
+        if (rc < 0)
+            return error_errno(error, -rc, "cannot sync directory %s", name);
+    }
+    return PAWL_OK;
+}
+
 int home_open(struct home *home, const struct disk *disk, const char *path, bool read_only, struct id128 new_id,
               pawl_error *error)
 {
@@ -130,14 +150,8 @@ int home_open(struct home *home, const struct disk *disk, const char *path, bool
         return error_set(error, PAWL_EINVAL, "the path is too long: %.100s...", path);
     if (!exists) {
         int rc = disk->make_dir(disk->ctx, inner);
-        if (rc < 0)
+        if (rc < 0 && rc != -EEXIST) /* another was faster: the lock will tell who may write */
             return error_errno(error, -rc, "cannot make directory %s", inner);
-        int outer = disk->open_dir(disk->ctx, path);
-        rc = outer < 0 ? outer : disk_sync_dir(disk, outer);
-        if (outer >= 0)
-            disk->close(disk->ctx, outer);
-        if (rc < 0)
-            return error_errno(error, -rc, "cannot sync directory %s", path);
     }
     home->dir = disk->open_dir(disk->ctx, inner);
     if (home->dir < 0)
@@ -150,6 +164,8 @@ int home_open(struct home *home, const struct disk *disk, const char *path, bool
         home->is_new = false;
         status = read_id(home, inner, error);
     }
+    if (status == PAWL_OK && !read_only && home->is_new)
+        status = sync_way(disk, path, error);
     if (status == PAWL_OK && read_only && home->is_new)
         status =
             error_set(error, PAWL_ENOTFOUND, "%s holds no journal: it was never finished being made", path);

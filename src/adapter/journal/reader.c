@@ -13,8 +13,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define FILL_ENTRIES_MAX 512
-#define POLL             (20 * PAWL_MILLISECOND)
+#define POLL (20 * PAWL_MILLISECOND)
+
+/* How much one fill takes. Each costs two changes of thread, so one that has far to go takes larger steps; one
+ * that only waits for news keeps little memory. */
+#define FILL_ENTRIES       ((size_t)256)
+#define FILL_ENTRIES_LARGE ((size_t)3072)
+#define WINDOW_LARGE       (4 * SCAN_WINDOW)
 
 struct filled {
     pawl_entry entry;
@@ -40,7 +45,8 @@ struct follower {
     int status;             /* of the last fill */
     pawl_error error;
     size_t count;
-    struct filled entries[FILL_ENTRIES_MAX];
+    size_t room; /* FILL_ENTRIES or FILL_ENTRIES_LARGE */
+    struct filled *entries;
 };
 
 static void fill(pawl_work *work);
@@ -56,7 +62,10 @@ static struct follower *follower_new(struct journal *j, pawl_stream stream, uint
     struct follower *f = mem_new(j->alloc, 1, sizeof *f);
     if (!f)
         return NULL;
-    if (cursor_init(&f->cursor, j, stream, from) != PAWL_OK) {
+    f->room = FILL_ENTRIES;
+    f->entries = mem_new(j->alloc, f->room, sizeof *f->entries);
+    if (!f->entries || cursor_init(&f->cursor, j, stream, from) != PAWL_OK) {
+        mem_free(j->alloc, f->entries, f->room * sizeof *f->entries);
         mem_free(j->alloc, f, sizeof *f);
         return NULL;
     }
@@ -71,6 +80,7 @@ static void follower_free(struct follower *f)
 {
     const pawl_allocator *alloc = f->journal->alloc;
     cursor_release(&f->cursor);
+    mem_free(alloc, f->entries, f->room * sizeof *f->entries);
     mem_free(alloc, f, sizeof *f);
 }
 
@@ -111,10 +121,25 @@ static void go_on(struct follower *f)
     finish(f, PAWL_ECLOSED);
 }
 
+/* Without memory it goes on in steps as before. */
+static void resize(struct follower *f, size_t room)
+{
+    struct filled *entries =
+        mem_resize(f->journal->alloc, f->entries, f->room * sizeof *entries, room * sizeof *entries);
+    if (!entries)
+        return;
+    f->entries = entries;
+    f->room = room;
+    scan_resize(&f->cursor.scan, room == FILL_ENTRIES ? SCAN_WINDOW : WINDOW_LARGE);
+}
+
 static void fill(pawl_work *work)
 {
     struct follower *f = of_work(work);
     struct cursor *c = &f->cursor;
+    size_t room = f->count > 0 && !f->ended ? FILL_ENTRIES_LARGE : FILL_ENTRIES;
+    if (room != f->room)
+        resize(f, room);
     f->count = 0;
     f->ended = false;
     f->status = PAWL_OK;
@@ -127,7 +152,7 @@ static void fill(pawl_work *work)
         f->status = cursor_place(c, f->at, &f->error);
         f->placed = f->status == PAWL_OK;
     }
-    while (f->status == PAWL_OK && f->count < FILL_ENTRIES_MAX && f->count < f->left) {
+    while (f->status == PAWL_OK && f->count < f->room && f->count < f->left) {
         struct filled *slot = &f->entries[f->count];
         f->status = cursor_next(c, f->count > 0, &slot->entry, &slot->place, &f->error);
         f->count += f->status == PAWL_OK;
@@ -163,33 +188,68 @@ static void wait_for_more(struct follower *f)
     }
 }
 
-static void visit(pawl_work *work)
+enum step { STEP_FILL, STEP_WAIT, STEP_END };
+
+/* Show what was filled in, and say what comes next; at the end .status is the outcome. */
+static enum step show_filled(struct follower *f)
 {
-    struct follower *f = of_work(work);
     uint64_t unvisited = f->cursor.next - f->count;
-    for (size_t i = 0; i < f->count && !f->cancelled; i++) {
+    bool more = true;
+    for (size_t i = 0; i < f->count && more && !f->cancelled; i++) {
         const struct filled *slot = &f->entries[i];
         unvisited++;
-        bool more = f->read ? f->read->visit(f->read, &slot->entry, slot->place)
-                            : f->follow->visit(f->follow, &slot->entry, slot->place);
-        if (!more) {
-            f->cursor.next = unvisited;
-            finish(f, PAWL_OK);
-            return;
-        }
+        more = f->read ? f->read->visit(f->read, &slot->entry, slot->place)
+                       : f->follow->visit(f->follow, &slot->entry, slot->place);
     }
     f->cursor.next = unvisited;
     f->left -= f->count;
-    if (f->cancelled) {
-        error_set(&f->error, PAWL_ECLOSED, "it was unfollowed");
-        finish(f, PAWL_ECLOSED);
-    } else if (f->status != PAWL_OK || (f->read && (f->ended || f->left == 0))) {
-        finish(f, f->status);
-    } else if (f->follow && f->ended) {
-        wait_for_more(f);
-    } else {
-        go_on(f);
+    if (!more) {
+        f->status = PAWL_OK;
+        return STEP_END;
     }
+    if (f->cancelled) {
+        f->status = error_set(&f->error, PAWL_ECLOSED, "it was unfollowed");
+        return STEP_END;
+    }
+    if (f->status != PAWL_OK || (f->read && (f->ended || f->left == 0)))
+        return STEP_END;
+    return f->follow && f->ended ? STEP_WAIT : STEP_FILL;
+}
+
+static void visit(pawl_work *work)
+{
+    struct follower *f = of_work(work);
+    switch (show_filled(f)) {
+    case STEP_FILL: go_on(f); break;
+    case STEP_WAIT: wait_for_more(f); break;
+    case STEP_END: finish(f, f->status); break;
+    }
+}
+
+/* The whole of it, in this thread: entry by entry, because nothing has to be carried to another. */
+static int read_here(struct follower *f)
+{
+    pawl_read *read = f->read;
+    struct cursor *c = &f->cursor;
+    bool more = true;
+    int status = cursor_refresh(c, &f->error);
+    if (status == PAWL_OK)
+        status = cursor_place(c, f->at, &f->error);
+    while (status == PAWL_OK && more && f->left > 0) {
+        pawl_entry entry;
+        pawl_place place;
+        status = cursor_next(c, false, &entry, &place, &f->error);
+        if (status == PAWL_OK) {
+            more = read->visit(read, &entry, place);
+            f->left--;
+        }
+    }
+    read->status = status == PAWL_ENOTFOUND ? PAWL_OK : status;
+    read->next = c->next;
+    if (read->status != PAWL_OK && read->error)
+        *read->error = f->error;
+    follower_free(f);
+    return PAWL_READ_DONE;
 }
 
 static void resume(struct op *op)
@@ -221,9 +281,21 @@ void followers_wake(struct stream *stream, struct op_list *ops)
     }
 }
 
+static void fill_and_visit(pawl_work *work)
+{
+    fill(work);
+    visit(work);
+}
+
+/* What no shard asked for is visited on the pool, whoever sends it there: a shard that writes alone wakes it.
+ */
 static int start(struct journal *j, struct follower *f, enum op_kind kind, void *request)
 {
     op_init(j, &f->op, kind, request, resume);
+    if (f->op.shard == PAWL_NO_SHARD) {
+        f->work.fn = fill_and_visit;
+        f->work.done = NULL;
+    }
     atomic_fetch_add(&j->outstanding, 1);
     int status = pawl_env_work(j->env, &f->work);
     if (status != PAWL_OK) {
@@ -244,6 +316,8 @@ int journal_read(pawl_log *log, pawl_read *read)
         return error_set(read->error, PAWL_ENOMEM, "no memory to read");
     f->read = read;
     f->left = read->limit;
+    if (read->alone)
+        return read_here(f);
     return start(j, f, OP_READ, read);
 }
 
@@ -263,7 +337,10 @@ int journal_follow(pawl_log *log, pawl_follow *follow)
     f->left = UINT64_MAX;
     f->timer.fn = poll_again;
     follow->impl[0] = f;
-    return start(j, f, OP_FOLLOW, follow);
+    int status = start(j, f, OP_FOLLOW, follow);
+    if (status != PAWL_OK)
+        follow->impl[0] = NULL;
+    return status;
 }
 
 /* If it waits, it is sent round once more, and ends there; if it is under way, it ends by itself. */

@@ -6,7 +6,7 @@
  *     24  durable    u64   every record up to this LSN was known durable when this one was written
  *     32  length     u32   header and body, without padding
  *     36  type       u8    entry, claim, watermark
- *     37  kind       u8    the entry's own
+ *     37  kind       u8    entry: its own; watermark: 1 if it seals the journal at a clean close
  *     38  stream     u8    the stream's kind
  *     39  zero       u8
  *     40  partition  u16
@@ -32,6 +32,8 @@
 #define CLAIM_BODY       ((size_t)16)
 
 enum record_type { RECORD_ENTRY = 1, RECORD_CLAIM = 2, RECORD_WATERMARK = 3 };
+
+#define WATERMARK_SEALS 1
 
 struct record {
     uint64_t checksum;
@@ -65,10 +67,13 @@ enum record_verdict {
 const char *record_verdict_text(enum record_verdict verdict);
 
 /* Read the record at the beginning of bytes. Checks it by itself; whether it fits behind its predecessor
- * (chain, lsn) is the caller's to see. On RECORD_VALID, ret_record's body points into bytes, and *ret_need is
- * the record's size. On RECORD_SHORT, *ret_need is how many bytes there must be, at most
- * record_size(PAWL_ENTRY_BYTES_MAX). */
+ * (chain, lsn) is the caller's to see. Only on RECORD_VALID does ret_record mean anything; its body points into
+ * bytes, and *ret_need is the record's size. On RECORD_SHORT, *ret_need is how many bytes there must be, at
+ * most record_size(PAWL_ENTRY_BYTES_MAX). */
 enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record *ret_record, size_t *ret_need);
+
+/* Whether the RECORD_HEADER bytes at at match their guard: a look that costs the same whatever they claim. */
+bool record_guarded(const uint8_t *at, uint64_t seed);
 
 /* How many bytes the record at the beginning of bytes takes by its own word, which may be false; 0 if they do
  * not tell. */

@@ -41,17 +41,22 @@ static int adopt_streams(struct journal *j, const struct streams *found)
 }
 
 struct indexing {
-    struct index *index;
+    struct journal *journal;
     uint64_t old_at;
     uint64_t new_at;
 };
 
+/* Readers see the segment, and so its index, from the moment it was published. */
 static void index_copied(void *arg, const struct record *r, uint64_t at)
 {
     struct indexing *x = arg;
+    struct journal *j = x->journal;
     uint64_t moved = at - x->old_at + x->new_at;
-    if (r->type == RECORD_ENTRY && index_wants(x->index, r->stream, moved))
-        index_add(x->index, r->stream, r->offset, r->lsn, moved);
+    if (r->type != RECORD_ENTRY || !index_wants(&j->index, r->stream, moved))
+        return;
+    pthread_mutex_lock(&j->lock);
+    index_add(&j->index, r->stream, r->offset, r->lsn, moved);
+    pthread_mutex_unlock(&j->lock);
 }
 
 /* Begin a segment behind the tail's present record, with a copy of those up to end->useful. */
@@ -79,11 +84,11 @@ static int continue_behind(struct journal *j, struct tail *t, const struct tail_
     };
     struct draft draft;
     size_t head = journal_header_size(j, &t->streams);
-    int status = journal_take_draft(j, head + copied + WATERMARK_BYTES, &draft, error);
+    int status = journal_take_draft(j, head + copied + 2 * WATERMARK_BYTES, &draft, error);
     if (status == PAWL_OK)
         status = journal_publish(j, &draft, &header, &t->streams, (pawl_bytes){records, copied}, error);
     mem_free(j->alloc, records, copied);
-    struct indexing x = {.index = &j->index, .old_at = t->at, .new_at = head};
+    struct indexing x = {.journal = j, .old_at = t->at, .new_at = head};
     if (status == PAWL_OK)
         status = tail_advance(t, end->useful, index_copied, &x, error);
     return status;
@@ -101,7 +106,8 @@ static int remove_unfinished(struct journal *j, pawl_error *error)
     struct tail_end end;
     bool empty = false;
     if (j->segments.count == 1 && tail_open(&t, j->disk, j->home.dir, ref, NULL, j->alloc, NULL) == PAWL_OK) {
-        empty = tail_probe(&t, &end, NULL) == PAWL_OK && end.whole == 0 && end.scraps == 0;
+        empty = tail_probe(&t, &end, NULL) == PAWL_OK && tail_judge(&t, &end, 0, false, NULL) == PAWL_OK
+                && end.whole == 0 && end.scraps == 0;
         tail_close(&t);
     }
     if (!empty)
@@ -136,6 +142,34 @@ static int make_first(struct journal *j, pawl_error *error)
     return status;
 }
 
+/* See which segments there are. Until they are known, readers go on with those that were. */
+static int list_segments(struct journal *j, pawl_error *error)
+{
+    struct segment_list fresh = {.alloc = j->alloc};
+    int status = segment_list_load(&fresh, j->disk, j->home.dir, error);
+    if (status == PAWL_OK) {
+        pthread_mutex_lock(&j->lock);
+        struct segment_list old = j->segments;
+        j->segments = fresh;
+        fresh = old;
+        pthread_mutex_unlock(&j->lock);
+    }
+    segment_list_release(&fresh);
+    return status;
+}
+
+/* What was found and made durable is new to those who follow. */
+static void wake_followers(struct journal *j)
+{
+    struct op_list wake;
+    op_list_init(&wake);
+    pthread_mutex_lock(&j->lock);
+    for (size_t i = 0; i < j->streams.count; i++)
+        followers_wake(j->streams.items[i], &wake);
+    pthread_mutex_unlock(&j->lock);
+    journal_deliver(j, wake.first);
+}
+
 int journal_recover(struct journal *j, uint64_t witness, pawl_error *error)
 {
     if (j->active.file >= 0)
@@ -143,9 +177,7 @@ int journal_recover(struct journal *j, uint64_t witness, pawl_error *error)
     j->active.file = -1;
     j->buffer_size = 0;
     j->next_size = JOURNAL_SEGMENT_FIRST < j->segment_bytes ? JOURNAL_SEGMENT_FIRST : j->segment_bytes;
-    pthread_mutex_lock(&j->lock);
-    int status = segment_list_load(&j->segments, j->disk, j->home.dir, error);
-    pthread_mutex_unlock(&j->lock);
+    int status = list_segments(j, error);
     if (status != PAWL_OK)
         return status;
     if (j->home.is_new)
@@ -184,5 +216,7 @@ int journal_recover(struct journal *j, uint64_t witness, pawl_error *error)
         pthread_mutex_unlock(&j->lock);
     }
     tail_close(&t);
+    if (status == PAWL_OK)
+        wake_followers(j);
     return status;
 }

@@ -212,6 +212,25 @@ static int check_identity(const struct segment_header *h, struct segment_ref ref
     return PAWL_OK;
 }
 
+int segment_read(const struct disk *disk, int file, struct segment_ref ref, const struct id128 *journal,
+                 const pawl_allocator *alloc, struct segment_header *ret_header, struct streams *streams,
+                 uint64_t *ret_fault, pawl_error *error)
+{
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    struct segment_header h = {0};
+    *ret_fault = 0;
+    int status = read_header(disk, file, alloc, &bytes, &size, error);
+    if (status == PAWL_OK)
+        status = segment_header_decode((pawl_bytes){bytes, size}, &h, streams, ret_fault, error);
+    if (status == PAWL_OK)
+        status = check_identity(&h, ref, journal, ret_fault, error);
+    mem_free(alloc, bytes, size);
+    if (status == PAWL_OK)
+        *ret_header = h;
+    return status;
+}
+
 int segment_open(const struct disk *disk, int dir, struct segment_ref ref, const struct id128 *journal,
                  const pawl_allocator *alloc, struct segment_header *ret_header, struct streams *streams,
                  int *ret_file, pawl_error *error)
@@ -223,21 +242,12 @@ int segment_open(const struct disk *disk, int dir, struct segment_ref ref, const
         return error_set(error, PAWL_ECORRUPT, "segment %s is missing", name);
     if (file < 0)
         return error_errno(error, -file, "cannot open segment %s", name);
-    uint8_t *bytes = NULL;
-    size_t size = 0;
     uint64_t fault = 0;
-    struct segment_header h;
-    int status = read_header(disk, file, alloc, &bytes, &size, error);
-    if (status == PAWL_OK)
-        status = segment_header_decode((pawl_bytes){bytes, size}, &h, streams, &fault, error);
-    if (status == PAWL_OK)
-        status = check_identity(&h, ref, journal, &fault, error);
-    mem_free(alloc, bytes, size);
+    int status = segment_read(disk, file, ref, journal, alloc, ret_header, streams, &fault, error);
     if (status != PAWL_OK) {
         disk->close(disk->ctx, file);
         return error_wrap(error, status, "segment %s, byte %" PRIu64, name, fault);
     }
-    *ret_header = h;
     *ret_file = file;
     return PAWL_OK;
 }
@@ -265,6 +275,7 @@ void segment_list_release(struct segment_list *list)
 
 struct listing {
     struct segment_list *list;
+    uint32_t indexed; /* the highest number that there is an index of */
     int status;
 };
 
@@ -272,6 +283,10 @@ static void list_one(void *arg, const char *name)
 {
     struct listing *l = arg;
     struct segment_ref ref;
+    uint64_t indexed;
+    if (strlen(name) == 12 && strcmp(name + 8, ".idx") == 0 && parse_hex(name, 8, &indexed)
+        && indexed > l->indexed)
+        l->indexed = (uint32_t)indexed;
     if (l->status != PAWL_OK || !segment_name_parse(name, &ref.number, &ref.first_lsn))
         return;
     l->status = segment_list_reserve(l->list);
@@ -308,5 +323,9 @@ int segment_list_load(struct segment_list *list, const struct disk *disk, int di
         if (i && ref->first_lsn < list->items[i - 1].first_lsn)
             return error_set(error, PAWL_ECORRUPT, "segment %s begins before its predecessor", name);
     }
+    /* An index is made of a segment that has its name: without it, the newest ones are gone. */
+    if (l.indexed > list->count)
+        return error_set(error, PAWL_ECORRUPT, "segment %08" PRIx32 " is missing: its index is there",
+                         l.indexed);
     return PAWL_OK;
 }

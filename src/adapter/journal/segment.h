@@ -67,11 +67,17 @@ struct segment_ref {
     uint64_t first_lsn;
 };
 
+/* The same of a file that is open. Its errors do not name the file; *ret_fault is the byte at fault. */
+int segment_read(const struct disk *disk, int file, struct segment_ref ref, const struct id128 *journal,
+                 const pawl_allocator *alloc, struct segment_header *ret_header, struct streams *streams,
+                 uint64_t *ret_fault, pawl_error *error);
+
 int segment_open(const struct disk *disk, int dir, struct segment_ref ref, const struct id128 *journal,
                  const pawl_allocator *alloc, struct segment_header *ret_header, struct streams *streams,
                  int *ret_file, pawl_error *error);
 
-/* Every segment of a directory, by number; PAWL_ECORRUPT, naming it, if one is missing in between. */
+/* Every segment of a directory, by number; PAWL_ECORRUPT, naming it, if one is missing in between, or at the
+ * end though its index is there. The list is loaded all the same then. */
 struct segment_list {
     const pawl_allocator *alloc;
     struct segment_ref *items;

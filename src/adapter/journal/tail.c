@@ -45,7 +45,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
 {
     struct tail_end end = {
         .witnessed = t->lsn, .whole = t->lsn, .whole_at = t->at, .useful = t->lsn, .useful_at = t->at};
-    enum record_type last = RECORD_ENTRY;
+    bool seals = false;
     enum scan_result result;
     struct record r;
     int status;
@@ -55,7 +55,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
         end.whole_at = t->scan.at;
         if (r.durable > end.witnessed)
             end.witnessed = r.durable;
-        last = r.type;
+        seals = r.type == RECORD_WATERMARK && r.kind == WATERMARK_SEALS;
         if (r.type != RECORD_WATERMARK) {
             end.useful = r.lsn;
             end.useful_at = end.whole_at;
@@ -67,7 +67,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
     }
     end.why = result == SCAN_BAD ? t->scan.why : NULL;
     int64_t size = t->disk->size(t->disk->ctx, t->file);
-    end.sealed = size >= 0 && (uint64_t)size == end.whole_at && last == RECORD_WATERMARK;
+    end.sealed = size >= 0 && (uint64_t)size == end.whole_at && seals;
     if (end.useful < end.witnessed)
         end.useful = end.witnessed; /* watermarks below D stay where they are, with all else */
     *ret_end = end;
@@ -94,6 +94,15 @@ static int search_witness(struct tail *t, const struct tail_end *end, uint64_t *
     return PAWL_OK;
 }
 
+/* Beside a writer: whether the record that was not whole when it was probed is so by now. */
+static bool is_whole_now(struct tail *t, const struct tail_end *end)
+{
+    struct record r;
+    int status;
+    scan_seek(&t->scan, t->file, end->whole_at, end->whole + 1, 0, false);
+    return scan_next(&t->scan, &r, &status) == SCAN_RECORD;
+}
+
 int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live, pawl_error *error)
 {
     const char *what = end->why ? end->why : "nothing is written there";
@@ -108,9 +117,10 @@ int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live
     if (size < 0)
         return error_errno(error, (int)-size, "cannot see the size of segment %08" PRIx32, t->header.number);
     if ((uint64_t)size < t->header.file_size && !end->sealed && !live) {
-        error_set(error, PAWL_ECORRUPT, "the file ends here and should have %" PRIu64 " bytes",
+        error_set(error, PAWL_ECORRUPT,
+                  "the file ends at byte %" PRId64 " without a seal, and should have %" PRIu64 " bytes", size,
                   t->header.file_size);
-        return fault(t, PAWL_ECORRUPT, (uint64_t)size, error);
+        return fault(t, PAWL_ECORRUPT, end->why ? end->whole_at : (uint64_t)size, error);
     }
     uint64_t scraps_end = end->whole_at;
     int status = scan_tail_zero(&t->scan, end->whole_at, &scraps_end);
@@ -121,7 +131,7 @@ int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live
         error_set(error, status, "%s", pawl_status_text(status));
         return fault(t, status, t->scan.at, error);
     }
-    if (witness >= lost) {
+    if (witness >= lost && !(live && is_whole_now(t, end))) {
         error_set(error, PAWL_ECORRUPT, "record %" PRIu64 " was durable (a later record says so), but %s", lost,
                   what);
         return fault(t, PAWL_ECORRUPT, end->whole_at, error);

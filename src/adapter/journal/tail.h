@@ -39,7 +39,7 @@ struct tail_end {
     uint64_t useful_at; /* the byte behind that, if it is above D */
     uint64_t
         scraps;  /* how many bytes there are behind N up to the last that is not zero; found by tail_judge */
-    bool sealed; /* closed cleanly: the file ends with a watermark */
+    bool sealed; /* closed cleanly: the file ends with the watermark that says so */
     const char *why; /* what is wrong with what stands behind N; NULL: nothing stands there */
 };
 

@@ -237,6 +237,27 @@ static int port_work(pawl_env *port, pawl_work *work)
     return PAWL_OK;
 }
 
+/* Everything is one thread here, so the shard is free: the caller is not on it. */
+static int port_call(pawl_env *port, uint32_t shard, void (*fn)(void *arg), void *arg)
+{
+    struct mem_env *env = env_of(port);
+    struct mem_world *world = env->world;
+    if (current_of(env))
+        return PAWL_EMISUSE;
+    if (shard >= env->shard_count)
+        return PAWL_EINVAL;
+    if (env->closed)
+        return PAWL_ECLOSED;
+    struct mem_shard *before = world->current;
+    bool running = world->running;
+    world->current = &env->shards[shard];
+    world->running = true;
+    fn(arg);
+    world->current = before;
+    world->running = running;
+    return PAWL_OK;
+}
+
 static const struct pawl_env_ops port_ops = {
     .now = port_now,
     .wall_now = port_wall_now,
@@ -247,6 +268,7 @@ static const struct pawl_env_ops port_ops = {
     .cancel = port_cancel,
     .post = port_post,
     .work = port_work,
+    .call = port_call,
 };
 
 /* The scheduler. When a node is closing, the time and its pauses no longer hold anything back. */

@@ -195,7 +195,7 @@ static bool visit_follow(void *request, const pawl_entry *entry, pawl_place plac
     return follow->visit(follow, entry, place);
 }
 
-static void read_run(struct op *op)
+static void read_now(struct op *op)
 {
     pawl_read *read = op->request;
     uint64_t next = read->from;
@@ -210,6 +210,12 @@ static void read_run(struct op *op)
     read->status = status;
     read->next = next;
     op_give(op);
+}
+
+static void read_run(struct op *op)
+{
+    pawl_read *read = op->request;
+    read_now(op);
     read->done(read);
 }
 
@@ -221,6 +227,15 @@ static int log_read(pawl_log *port, pawl_read *read)
     struct op *op = op_take(log, read, read_run);
     if (!op)
         return error_set(read->error, PAWL_EBUSY, "too many requests");
+    if (read->alone) {
+        op->view = view_of(log, read->stream);
+        if (!op->view) {
+            op_give(op);
+            return error_set(read->error, PAWL_ENOMEM, "no memory for another stream");
+        }
+        read_now(op);
+        return PAWL_READ_DONE;
+    }
     return op_start(log, read->stream, op);
 }
 

@@ -176,11 +176,12 @@ static int append_start(struct mem_log *log, pawl_append *a, struct op *op)
 {
     struct disk_record *list = NULL;
     int status = append_plan(log, a, op);
-    if (status == PAWL_ETOOBIG)
-        refuse_all(a, op, status);
-    else if (status != PAWL_OK)
-        return status;
-    else if ((status = append_records(log, a, &list)) != PAWL_OK)
+    bool too_big = status == PAWL_ETOOBIG;
+    if (too_big)
+        refuse_all(a, op, PAWL_ETOOBIG);
+    if (status == PAWL_OK)
+        status = append_records(log, a, &list);
+    if (status != PAWL_OK && !too_big)
         return status;
     for (size_t i = 0; i < a->count; i++) {
         status = view_pump(view_of(log, a->entries[i].entry.stream));

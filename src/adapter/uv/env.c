@@ -10,6 +10,7 @@
 #include "adapter/uv/parts.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/latch.h"
 
 #define THREADS_MAX 1024
 
@@ -126,6 +127,32 @@ static int port_work(pawl_env *port, pawl_work *work)
     return uv_pool_put(&env->pool, job);
 }
 
+struct caller {
+    pawl_task task;
+    struct latch latch;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+static void answer_caller(pawl_task *task)
+{
+    struct caller *caller = heap_entry(task, struct caller, task);
+    caller->fn(caller->arg);
+    latch_set(&caller->latch);
+}
+
+static int port_call(pawl_env *port, uint32_t shard, void (*fn)(void *arg), void *arg)
+{
+    if (port_self(port) != PAWL_NO_SHARD)
+        return PAWL_EMISUSE;
+    struct caller caller = {.task.fn = answer_caller, .fn = fn, .arg = arg};
+    latch_init(&caller.latch);
+    int status = port_post(port, shard, &caller.task);
+    if (status == PAWL_OK)
+        latch_wait(&caller.latch);
+    return status;
+}
+
 static const struct pawl_env_ops port_ops = {
     .now = port_now,
     .wall_now = port_wall_now,
@@ -136,6 +163,7 @@ static const struct pawl_env_ops port_ops = {
     .cancel = port_cancel,
     .post = port_post,
     .work = port_work,
+    .call = port_call,
 };
 
 pawl_env *uv_env_port(struct uv_env *env)

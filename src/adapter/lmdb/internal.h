@@ -1,0 +1,65 @@
+/* adapter/lmdb/internal.h: the store's insides, shared by open.c (opening, closing, copying) and store.c
+ * (reading and writing). */
+#ifndef ADAPTER_LMDB_INTERNAL_H
+#define ADAPTER_LMDB_INTERNAL_H
+
+#include <lmdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "adapter/lmdb/mark.h"
+#include "adapter/lmdb/reserve.h"
+#include "adapter/lmdb/store.h"
+
+#define DATA_FILE "data.mdb"
+
+/* A snapshot's transaction is kept when it is released, reset, and renewed for the next one: its slot in LMDB's
+ * table of readers stays its own, so that taking a snapshot takes no lock of LMDB's. */
+struct lmdb_reader {
+    pawl_reader reader;
+    MDB_txn *txn;             /* NULL: none was made yet */
+    struct lmdb_reader *next; /* in the list of the free ones */
+};
+
+struct lmdb_store {
+    pawl_store store;
+    MDB_env *env;
+    MDB_dbi dbi[PAWL_STORE_SPACES];
+    enum pawl_store_mode mode;
+    bool read_only;
+    int dir_fd;
+    int lock_fd;
+    char *dir;
+    size_t dir_size;
+    char boot[MARK_BOOT_BYTES]; /* a test's, or "" */
+    const pawl_allocator *alloc;
+
+    /* The writer's thread. */
+    MDB_txn *write;            /* the transaction, from the first change to commit or abort */
+    int broken;                /* the status of the change that failed in it; it can only be aborted */
+    bool dirty;                /* the mark says DIRTY (M1) */
+    struct reserve reserve;    /* on: LMDB writes through its map */
+    struct lmdb_reader writer; /* its txn is the view of the last commit, while write is NULL */
+    bool viewing;              /* that view is live */
+
+    atomic_uint_least64_t commits; /* begun; any thread reads it */
+
+    /* Any thread, under lock. */
+    pthread_mutex_t lock;
+    struct lmdb_reader *free;
+    struct lmdb_reader *snapshots;
+    uint32_t max_snapshots;
+    uint32_t used;
+};
+
+extern const struct pawl_store_ops lmdb_store_ops;
+
+/* LMDB's or the system's error as a status, in words that name the directory. */
+int lmdb_status(int rc);
+int lmdb_fail(const struct lmdb_store *s, pawl_error *error, int rc, const char *doing);
+
+int lmdb_store_close(pawl_store *store);
+int lmdb_store_copy(pawl_store *store, const char *dir, pawl_error *error);
+void lmdb_store_abort(pawl_store *store);
+
+#endif

@@ -1,0 +1,32 @@
+/* cli/command.h: what a command is.
+ *
+ * One file a command, each with one struct command; main.c has the table of them. A command gets its options
+ * parsed, returns the program's exit code, and has said on stderr why if that is not 0. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "cli/options.h"
+
+/* Part of the interface: docs/CLI.md. A signal that ended the work makes it 128 and its number. */
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+    CLI_CORRUPT = 3,
+    CLI_LOCKED = 4,
+};
+
+struct command {
+    const char *name; /* "log append" */
+    const char *summary;
+    const char *about; /* the long help, in lines */
+    struct option_spec options[OPTIONS_MAX];
+    int (*run)(const struct options *options);
+};
+
+extern const struct command command_doctor;
+extern const struct command command_log_append;
+extern const struct command command_log_read;
+extern const struct command command_verify;
+
+#endif

@@ -1,0 +1,148 @@
+/* cli/main.c: the pawl program: find the command, parse its options, run it. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/say.h"
+
+static const struct command *const commands[] = {
+    &command_log_append,
+    &command_log_read,
+    &command_verify,
+    &command_doctor,
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_overview(FILE *to)
+{
+    fputs("pawl: an event log that loses nothing it has acknowledged\n\n", to);
+    fputs("usage: pawl COMMAND [--option VALUE ...]\n\n", to);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(to, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("  help COMMAND   what a command does, and its options\n"
+          "  version        the version of this program\n\n"
+          "The directory is always --dir DIR, or PAWL_DIR in the environment.\n\n"
+          "Exit codes: 0 done, 1 failed, 2 wrong use, 3 corruption found, 4 another process has it open for\n"
+          "writing; 128 and the signal's number if a signal ended it.\n",
+          to);
+}
+
+static int print_help(const struct command *command)
+{
+    printf("usage: pawl %s", command->name);
+    for (size_t i = 0; i < OPTIONS_MAX && command->options[i].name; i++) {
+        const struct option_spec *o = &command->options[i];
+        printf(o->value ? " [--%s %s]" : " [--%s]", o->name, o->value);
+    }
+    printf("\n\n%s\n", command->about);
+    for (size_t i = 0; i < OPTIONS_MAX && command->options[i].name; i++) {
+        const struct option_spec *o = &command->options[i];
+        char name[32];
+        snprintf(name, sizeof name, "--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+        printf("  %-16s %s\n", name, o->help);
+    }
+    return CLI_OK;
+}
+
+/* How many of the words are the command's name; 0: it is not that command. */
+static int words_of(const struct command *command, int argc, char **argv)
+{
+    const char *rest = command->name;
+    for (int k = 0; k < argc; k++) {
+        size_t length = strcspn(rest, " ");
+        if (strlen(argv[k]) != length || memcmp(argv[k], rest, length) != 0)
+            return 0;
+        rest += length;
+        if (*rest == '\0')
+            return k + 1;
+        rest++;
+    }
+    return 0;
+}
+
+static const struct command *find_command(int argc, char **argv, int *ret_words)
+{
+    for (size_t i = 0; i < COMMANDS; i++) {
+        *ret_words = words_of(commands[i], argc, argv);
+        if (*ret_words)
+            return commands[i];
+    }
+    return NULL;
+}
+
+static int say_unknown(int argc, char **argv)
+{
+    char said[64];
+    bool two = argc > 1 && argv[1][0] != '-';
+    snprintf(said, sizeof said, two ? "%.24s %.24s" : "%.24s", argv[0], two ? argv[1] : "");
+    const char *near = NULL;
+    size_t apart = 4;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const char *name =
+            commands[i]->name; // NOLINT(clang-analyzer-core.NullDereference): a table of constants
+        const char *last_word = strrchr(name, ' ') ? strrchr(name, ' ') + 1 : name;
+        size_t to_all = letters_apart(said, name), to_first = letters_apart(argv[0], last_word);
+        size_t distance = to_all < to_first ? to_all : to_first;
+        if (distance < apart) {
+            near = name;
+            apart = distance;
+        }
+    }
+    if (strcmp(argv[0], "log") == 0 && !two)
+        fprintf(stderr, "pawl: log what? There are 'pawl log append' and 'pawl log read'\n");
+    else if (near)
+        fprintf(stderr, "pawl: there is no command '%s'; did you mean 'pawl %s'?\n", said, near);
+    else
+        fprintf(stderr, "pawl: there is no command '%s'; 'pawl help' lists them\n", said);
+    return CLI_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+    int words;
+    if (argc == 0) {
+        print_overview(stdout);
+        return CLI_OK;
+    }
+    const struct command *command = find_command(argc, argv, &words);
+    return command ? print_help(command) : say_unknown(argc, argv);
+}
+
+static int run_command(int argc, char **argv)
+{
+    int words;
+    pawl_error error = {0};
+    struct options options;
+    const struct command *command = find_command(argc, argv, &words);
+    if (!command)
+        return say_unknown(argc, argv);
+    for (int k = words; k < argc; k++)
+        if (strcmp(argv[k], "--help") == 0)
+            return print_help(command);
+    if (options_parse(command->options, argc - words, argv + words, &options, &error) != PAWL_OK) {
+        error_wrap(&error, PAWL_EINVAL, "%s", command->name);
+        return say_usage(&error);
+    }
+    return command->run(&options);
+}
+
+int main(int argc, char **argv)
+{
+    /* A reader that went away is an error of a write, not the end of the process. */
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        print_overview(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--help") == 0)
+        return help(0, NULL);
+    if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0) {
+        puts("pawl " PAWL_VERSION);
+        return CLI_OK;
+    }
+    return run_command(argc - 1, argv + 1);
+}

@@ -1,0 +1,50 @@
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/say.h"
+
+#define BAR_WIDTH      32
+#define BAR_SECONDS    0.1
+#define LINE_SECONDS   10.0
+#define SILENT_SECONDS 0.3 /* what is over by then needs no bar */
+
+void progress_begin(struct progress *progress, const char *what)
+{
+    double now = seconds_now();
+    *progress = (struct progress){.what = what, .terminal = isatty(STDERR_FILENO), .begun = now, .said = now};
+}
+
+void progress_step(void *arg, uint64_t done, uint64_t of_bytes)
+{
+    struct progress *progress = arg;
+    double now = seconds_now();
+    if (now - progress->said < (progress->terminal ? BAR_SECONDS : LINE_SECONDS)
+        || now - progress->begun < SILENT_SECONDS)
+        return;
+    progress->said = now;
+    char have[BYTES_TEXT_MAX], all[BYTES_TEXT_MAX], rate[BYTES_TEXT_MAX];
+    bytes_format(done, have);
+    bytes_format(of_bytes, all);
+    bytes_format((uint64_t)((double)done / (now - progress->begun)), rate);
+    if (!progress->terminal) {
+        fprintf(stderr, "%s: %s of %s, %s/s\n", progress->what, have, all, rate);
+        return;
+    }
+    char bar[BAR_WIDTH + 1];
+    uint64_t full = of_bytes ? done * BAR_WIDTH / of_bytes : 0;
+    for (unsigned i = 0; i < BAR_WIDTH; i++)
+        bar[i] = i < full ? '=' : ' ';
+    bar[BAR_WIDTH] = '\0';
+    fprintf(stderr, "\r%s [%s] %s of %s, %s/s \033[K", progress->what, bar, have, all, rate);
+    fflush(stderr);
+    progress->drawn = true;
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}

@@ -1,0 +1,88 @@
+#include "cli/say.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/error.h"
+
+static int exit_code(int status)
+{
+    switch (status) {
+    case PAWL_ECORRUPT: return CLI_CORRUPT;
+    case PAWL_ELOCKED:
+    case PAWL_EBUSY: return CLI_LOCKED;
+    default: return CLI_FAILED;
+    }
+}
+
+int say_failure(const struct options *options, const pawl_error *error)
+{
+    if (!options_get(options, "json")) {
+        fprintf(stderr, "pawl: %s\n", error->text);
+        return exit_code(error->code);
+    }
+    json_t *object =
+        json_pack("{s:{s:s,s:s}}", "error", "code", pawl_status_name(error->code), "message", error->text);
+    if (object) {
+        json_dumpf(object, stderr, JSON_COMPACT);
+        fputc('\n', stderr);
+        json_decref(object);
+    } else {
+        fprintf(stderr, "pawl: %s\n", error->text); /* a path that is not UTF-8 cannot be JSON */
+    }
+    return exit_code(error->code);
+}
+
+int say_usage(const pawl_error *error)
+{
+    fprintf(stderr, "pawl: %s\n", error->text);
+    return CLI_USAGE;
+}
+
+void say_json(json_t *object)
+{
+    if (!object)
+        return;
+    json_dumpf(object, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(object);
+}
+
+json_t *json_u64(uint64_t number)
+{
+    if (number < UINT64_C(1) << 53)
+        return json_integer((json_int_t)number);
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return json_string(text);
+}
+
+int say_finish(pawl_error *error)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return PAWL_OK;
+    if (errno == EPIPE)
+        return error_set(error, PAWL_ECLOSED, "nobody reads the output any more");
+    return error_errno(error, errno, "cannot write the output");
+}
+
+void bytes_format(uint64_t bytes, char text[BYTES_TEXT_MAX])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= 999.95 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1000;
+        unit++;
+    }
+    snprintf(text, BYTES_TEXT_MAX, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}

@@ -1,0 +1,32 @@
+/* cli/say.h: how commands speak: answers on stdout, why not on stderr, numbers for people. */
+#ifndef CLI_SAY_H
+#define CLI_SAY_H
+
+#include <jansson.h>
+
+#include "cli/command.h"
+#include "port/log.h"
+
+/* Say on stderr what went wrong, as JSON if that was asked for, and return the exit code for it. */
+int say_failure(const struct options *options, const pawl_error *error);
+
+/* The same for a wrong use of the command. */
+int say_usage(const pawl_error *error);
+
+/* One object on a line of stdout; takes it. */
+void say_json(json_t *object);
+
+/* JSON has numbers up to 2^53 only: larger ones are strings. */
+json_t *json_u64(uint64_t number);
+
+/* Whether stdout has taken everything; PAWL_ECLOSED: nobody reads it any more. */
+int say_finish(pawl_error *error);
+
+/* "12.3 MB", "640 B". */
+#define BYTES_TEXT_MAX 24
+void bytes_format(uint64_t bytes, char text[BYTES_TEXT_MAX]);
+
+/* Seconds of a clock that only goes forward. */
+double seconds_now(void);
+
+#endif

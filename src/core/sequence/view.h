@@ -1,0 +1,33 @@
+/* core/sequence/view.h: the rows of the sequences view, as bytes.
+ *
+ *     key    partition u64, wsid u64, name u16    big-endian, so that a workspace's rows lie together
+ *     value  last number u64                      little-endian
+ *
+ * 26 bytes a row. The row (partition, 0, SEQ_PLOG_OFFSET) holds the offset up to which the view is complete. */
+#ifndef CORE_SEQUENCE_VIEW_H
+#define CORE_SEQUENCE_VIEW_H
+
+#include "base/bytes.h"
+
+#define VIEW_KEY_BYTES   ((size_t)18)
+#define VIEW_VALUE_BYTES ((size_t)8)
+#define VIEW_SPACE       1 /* of a store's key spaces */
+
+/* The names that every schema has. */
+enum system_sequence {
+    SEQ_PLOG_OFFSET = 1, /* sys.PLogOffsetSeq: the partition's own */
+    SEQ_WLOG_OFFSET = 2, /* sys.WLogOffsetSeq */
+    SEQ_REC_ID = 3,      /* sys.RecIDSeq: the O/W register */
+    SEQ_CREC_ID = 4,     /* sys.CRecIDSeq: the C register */
+};
+
+static inline pawl_bytes view_key(uint64_t partition, uint64_t wsid, uint16_t name, uint8_t key[VIEW_KEY_BYTES])
+{
+    put_u64_sorted(key, partition);
+    put_u64_sorted(key + 8, wsid);
+    key[16] = (uint8_t)(name >> 8);
+    key[17] = (uint8_t)name;
+    return (pawl_bytes){key, VIEW_KEY_BYTES};
+}
+
+#endif

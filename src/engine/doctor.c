@@ -1,0 +1,22 @@
+#include "engine/doctor.h"
+
+#include "adapter/uv/env.h"
+#include "engine/log.h"
+
+int engine_doctor(const char *where, const char *to,
+                  void (*progress)(void *arg, uint64_t done, uint64_t of_bytes), void *arg,
+                  struct journal_salvage_report *ret_report, pawl_error *error)
+{
+    struct journal_salvage_options options = {.to = to, .progress = progress, .arg = arg};
+    int status = engine_log_directory(where, &options.dir, error);
+    if (status != PAWL_OK)
+        return status;
+    struct uv_env *env;
+    status = uv_env_open(&(struct uv_env_options){.shards = 1, .pool_threads = 1}, &env, error);
+    if (status != PAWL_OK)
+        return status;
+    options.env = uv_env_port(env);
+    status = journal_salvage(&options, ret_report, error);
+    uv_env_close(env);
+    return status;
+}

@@ -1,0 +1,79 @@
+#include "engine/log.h"
+
+#include <string.h>
+
+#include "adapter/journal/journal.h"
+#include "adapter/uv/env.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define POOL_THREADS 2
+
+struct engine_log {
+    struct uv_env *env;
+    pawl_log *log;
+};
+
+int engine_log_directory(const char *where, const char **ret_dir, pawl_error *error)
+{
+    static const char file[] = "file://", kafka[] = "kafka://";
+    const char *dir = where;
+    if (strncmp(where, kafka, sizeof kafka - 1) == 0)
+        return error_set(error, PAWL_EINVAL, "%s: this build has no Kafka", where);
+    if (strncmp(where, file, sizeof file - 1) == 0)
+        dir = where + sizeof file - 1;
+    else if (strstr(where, "://"))
+        return error_set(error, PAWL_EINVAL, "%s is not the name of a log: expected a directory or file://DIR",
+                         where);
+    if (dir[0] == '\0')
+        return error_set(error, PAWL_EINVAL, "the name of a log is empty");
+    *ret_dir = dir;
+    return PAWL_OK;
+}
+
+int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
+{
+    struct journal_options journal = {.read_only = read_only};
+    int status = engine_log_directory(where, &journal.dir, error);
+    if (status != PAWL_OK)
+        return status;
+    struct engine_log *log = mem_new(NULL, 1, sizeof *log);
+    if (!log)
+        return error_set(error, PAWL_ENOMEM, "no memory to open %s", where);
+    struct uv_env_options env = {.shards = 1, .pool_threads = POOL_THREADS};
+    status = uv_env_open(&env, &log->env, error);
+    if (status != PAWL_OK)
+        goto no_env;
+    journal.env = uv_env_port(log->env);
+    status = journal_open(&journal, &log->log, error);
+    if (status != PAWL_OK)
+        goto no_journal;
+    *ret_log = log;
+    return PAWL_OK;
+
+no_journal:
+    uv_env_close(log->env);
+no_env:
+    mem_free(NULL, log, sizeof *log);
+    return status;
+}
+
+int engine_log_close(struct engine_log *log)
+{
+    int status = pawl_log_close(log->log);
+    if (status == PAWL_EMISUSE)
+        return status;
+    uv_env_close(log->env);
+    mem_free(NULL, log, sizeof *log);
+    return status;
+}
+
+pawl_log *engine_log_port(struct engine_log *log)
+{
+    return log->log;
+}
+
+pawl_env *engine_log_env(struct engine_log *log)
+{
+    return uv_env_port(log->env);
+}

@@ -1,0 +1,26 @@
+/* engine/log.h: open a log by the words that name it, together with the env it runs on.
+ *
+ *     DIR, file://DIR    a journal in that directory
+ *     kafka://...        refused: PAWL_EINVAL */
+#ifndef ENGINE_LOG_H
+#define ENGINE_LOG_H
+
+#include "port/env.h"
+#include "port/log.h"
+
+struct engine_log;
+
+/* The log's env has one shard and a pool. Blocks. Errors: PAWL_EINVAL (not the name of a log), and those of
+ * opening it: journal.h. */
+int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error);
+
+/* Blocks until all is put away. PAWL_EMISUSE, and still open, with a request outstanding. */
+int engine_log_close(struct engine_log *log);
+
+pawl_log *engine_log_port(struct engine_log *log);
+pawl_env *engine_log_env(struct engine_log *log);
+
+/* The directory of a log that lies in one; borrowed from where. PAWL_EINVAL: it does not. */
+int engine_log_directory(const char *where, const char **ret_dir, pawl_error *error);
+
+#endif

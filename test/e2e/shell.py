@@ -1,0 +1,83 @@
+"""What an end-to-end test needs: the real program, run as a user runs it. PAWL names it."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'tools'))
+from tap import main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+
+PAWL = os.environ['PAWL']
+STREAM = ['--stream', 'raw/0']
+
+
+class Answer:
+    """How a run ended, and what it said."""
+
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def expect(self, code, *words):
+        """Fail unless it ended with this code, and said these words."""
+        said = self.out[-1000:] + self.err
+        assert self.code == code, f'exit code {self.code}, expected {code}: {said}'
+        for word in words:
+            assert word in self.out + self.err, f'{word!r} is not in {said!r}'
+        return self
+
+    def json(self):
+        return json.loads(self.out)
+
+
+def pawl(*words, stdin=b'', env=None, **how):
+    """Run it to its end."""
+    where = {**os.environ, **(env or {})}
+    if env is None:
+        where.pop('PAWL_DIR', None)
+    return Answer(subprocess.run([PAWL, *words], input=stdin, capture_output=True, check=False, timeout=60,
+                                 env=where, **how))
+
+
+def start(*words, **how):
+    """Start it, and leave it running, with pipes."""
+    return subprocess.Popen([PAWL, *words], **{'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE,
+                                               'stderr': subprocess.PIPE, **how})
+
+
+def end(process, code):
+    """No more input: it ends, with this code. Returns what it said that was not yet read."""
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, f'exit code {process.returncode}, expected {code}: {err.decode()}'
+    return out.decode()
+
+
+def append(folder, text, **how):
+    return pawl('log', 'append', '--dir', folder, *STREAM, stdin=text.encode(), **how)
+
+
+def read(folder, *more):
+    return pawl('log', 'read', '--dir', folder, *STREAM, *more)
+
+
+def contents(folder):
+    """{path: bytes} of everything below the folder, but for the lock."""
+    found = {}
+    for top, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(top, name)
+            if name != 'lock':
+                with open(path, 'rb') as file:
+                    found[os.path.relpath(path, folder)] = file.read()
+    return found
+
+
+def segments(folder):
+    return sorted(name for name in os.listdir(f'{folder}/journal') if name.endswith('.seg'))
+
+
+def flip(path, at):
+    with open(path, 'r+b') as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 4]))
