@@ -10,7 +10,7 @@
 #include "test/lib/dir.h"
 #include "test/lib/test.h"
 
-#define ROUNDS      100
+#define ROUNDS      40
 #define GROUP       4
 #define ENTRIES_MAX (ROUNDS * GROUP)
 
