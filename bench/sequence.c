@@ -195,7 +195,7 @@ struct load {
 static double measure_cycle(const struct bench_round *round)
 {
     const struct load *load = round->arg;
-    uint64_t cycles = round->quick ? 200000 : 3000000;
+    uint64_t cycles = round->quick ? 200000 : 1000000;
     struct rig rig;
     if (!rig_open(&rig, load->workspaces, 0, load->flush_events, NULL)
         || !mem_world_run_until(rig.world, is_ready, &rig, UINT64_MAX)
@@ -216,7 +216,7 @@ struct plain_key {
 static double measure_plain(const struct bench_round *round)
 {
     const struct load *load = round->arg;
-    uint64_t cycles = round->quick ? 200000 : 3000000;
+    uint64_t cycles = round->quick ? 200000 : 1000000;
     uint64_t warm = 4 * load->workspaces;
     uint64_t random = 42;
     uint64_t began = 0;
@@ -249,7 +249,7 @@ struct lean {
 static double measure_lean(const struct bench_round *round)
 {
     const struct load *load = round->arg;
-    uint64_t cycles = round->quick ? 200000 : 3000000;
+    uint64_t cycles = round->quick ? 200000 : 1000000;
     uint64_t warm = 4 * load->workspaces;
     uint64_t random = 42;
     uint64_t began = 0;
