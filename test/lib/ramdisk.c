@@ -602,7 +602,7 @@ static int by_text(const void *a, const void *b)
 
 const char *ramdisk_name(const struct ramdisk *r, const char *ending, size_t number)
 {
-    const char *found[FILES_MAX];
+    const char *found[FILES_MAX] = {0};
     size_t n = 0;
     for (size_t i = 0; i < FILES_MAX; i++) {
         const struct name *name = &r->now.items[i];

@@ -94,7 +94,7 @@ static void finish(struct follower *f, int status)
     pawl_error *error = read ? read->error : follow->error;
     if (status != PAWL_OK && error)
         *error = f->error;
-    if (follow) {
+    if (!read) {
         pthread_mutex_lock(&j->lock);
         follow->impl[0] = NULL;
         pthread_mutex_unlock(&j->lock);
