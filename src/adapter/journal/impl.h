@@ -88,8 +88,6 @@ struct maker {
     uint64_t due;    /* (lock) how far it should be by now */
     bool urgent;     /* (lock) somebody waits for it */
     bool ready;      /* (lock) */
-    int status;      /* (lock) of the last attempt */
-    pawl_error error;
     struct draft draft;
     uint32_t drafts; /* how many were made, for their names */
 };

@@ -91,11 +91,9 @@ static void *maker_main(void *arg)
         uint32_t number = ++m->drafts;
         pthread_mutex_unlock(&j->lock);
         struct draft draft;
-        pawl_error error = {0};
-        int status = draft_make(j, size, number, true, &draft, &error);
+        /* If it cannot be made ahead, it is tried again when it is needed, and that says why. */
+        int status = draft_make(j, size, number, true, &draft, NULL);
         pthread_mutex_lock(&j->lock);
-        m->status = status;
-        m->error = error;
         m->wanted = 0;
         m->urgent = false;
         m->ready = status == PAWL_OK;
