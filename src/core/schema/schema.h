@@ -7,8 +7,8 @@
  *     JSON ── engine/json ──► definition ── group0 ──► schema        (definition.h, core/group0)
  *
  * Numbers that are stored (IDs of names, table IDs, a field's place in its type, a container's place in its
- * parent type) are given once and never again to anything else. A later schema only adds: so whatever was decoded
- * under an earlier one keeps its meaning under a later one.
+ * parent type) are given once and never again to anything else. A later schema only adds: so whatever was
+ * decoded under an earlier one keeps its meaning under a later one.
  *
  * Invariants
  *   S1  Arrays "by ID" are sorted by ascending ID; fields and containers lie at their stored place.
@@ -23,10 +23,11 @@
 #include "core/schema/expr.h"
 #include "core/schema/value.h"
 
-#define SCHEMA_NAME_BYTES_MAX 64 /* of a package, type, field, ...: [A-Za-z_][A-Za-z0-9_]* */
+#define SCHEMA_NAME_BYTES_MAX  64 /* of a package, type, field, ...: [A-Za-z_][A-Za-z0-9_]* */
 #define SCHEMA_QNAME_BYTES_MAX (2 * SCHEMA_NAME_BYTES_MAX + 1)
 #define SCHEMA_FIELDS_MAX      1000 /* of one type */
 #define SCHEMA_DEPTH_MAX       16
+#define SCHEMA_TABLE_FIRST     256 /* tables below are the system's own: core/state/key.h */
 #define SCHEMA_NAME_FIRST      256 /* IDs below are the system's own: sequences 1 to 4, and the types below */
 
 /* What the system itself defines. Commands that users cannot define, because what they do is not a record. */
@@ -101,7 +102,7 @@ struct schema_workspace {
 struct schema_command {
     uint16_t id;
     pawl_bytes name;
-    const struct schema_type *argument; /* NULL: takes none. Of kind ODOC, or any document's. */
+    const struct schema_type *argument;       /* NULL: takes none. Of kind ODOC, or any document's. */
     const struct schema_type *const *records; /* what it may create or change; children of these too */
     size_t record_count;
 };
@@ -126,8 +127,8 @@ struct schema_projector {
     uint16_t id;
     pawl_bytes name;
     bool sync;
-    uint16_t lane;              /* 0: synchronous */
-    const uint16_t *on;         /* IDs of commands, ascending */
+    uint16_t lane;      /* 0: synchronous */
+    const uint16_t *on; /* IDs of commands, ascending */
     size_t on_count;
     const struct schema_action *actions;
     size_t action_count;

@@ -1,0 +1,594 @@
+#include "core/command/processor.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "core/command/processor_impl.h"
+#include "core/schema/schema.h"
+#include "core/state/derive.h"
+#include "core/state/key.h"
+
+#define PAUSE PAWL_MILLISECOND
+
+void calls_init(struct calls *calls)
+{
+    *calls = (struct calls){.last = &calls->first};
+}
+
+void calls_add(struct calls *calls, struct call *call)
+{
+    call->next = NULL;
+    *calls->last = call;
+    calls->last = &call->next;
+    calls->count++;
+}
+
+struct call *calls_take(struct calls *calls)
+{
+    struct call *call = calls->first;
+    if (!call)
+        return NULL;
+    calls->first = call->next;
+    if (!calls->first)
+        calls->last = &calls->first;
+    calls->count--;
+    return call;
+}
+
+void calls_prepend(struct calls *to, struct calls *from)
+{
+    if (!from->first)
+        return;
+    *from->last = to->first;
+    if (!to->first)
+        to->last = from->last;
+    to->first = from->first;
+    to->count += from->count;
+    calls_init(from);
+}
+
+void call_finish(struct call *call, int status)
+{
+    struct processor *p = call->processor;
+    call->status = status;
+    if (status != PAWL_OK)
+        p->figures.refused++;
+    else {
+        p->figures.commands++;
+        p->figures.repeated += call->repeated;
+    }
+    uint8_t *found = call->found; /* the call belongs to its owner from done on */
+    size_t size = call->body.size;
+    call->done(call);
+    mem_free(p->options.allocator, found, found ? size : 0);
+}
+
+void calls_refuse(struct calls *calls, int status, const char *words)
+{
+    struct calls refused; /* a done may submit again */
+    struct call *call;
+    calls_init(&refused);
+    calls_prepend(&refused, calls);
+    while ((call = calls_take(&refused))) {
+        error_set(call->error, status, "%s", words);
+        call_finish(call, status);
+    }
+}
+
+enum processor_state processor_state(const struct processor *p)
+{
+    return p->state;
+}
+
+const struct processor_figures *processor_figures(const struct processor *p)
+{
+    return &p->figures;
+}
+
+const struct position *processor_position(const struct processor *p)
+{
+    return &p->position;
+}
+
+pawl_sequencer *processor_sequencer(const struct processor *p)
+{
+    return p->sequencer;
+}
+
+const pawl_error *processor_error(const struct processor *p)
+{
+    return &p->error;
+}
+
+void processor_watch(struct processor *p, void (*changed)(void *arg), void *arg)
+{
+    p->changed = changed;
+    p->changed_arg = arg;
+}
+
+static void queue_late(pawl_timer *timer)
+{
+    struct processor *p = heap_entry(timer, struct processor, queue_timer);
+    pawl_instant now = pawl_env_now(p->options.env);
+    while (p->queue.first && p->queue.first->deadline.ns <= now.ns && p->state != PROCESSOR_RUNNING) {
+        struct call *call = calls_take(&p->queue);
+        error_set(call->error, PAWL_EBUSY, "partition %u is recovering%s%s", p->options.partition,
+                  p->error.text[0] ? ": " : "", p->error.text);
+        call_finish(call, PAWL_EBUSY);
+    }
+    if (p->state != PROCESSOR_RUNNING && p->state != PROCESSOR_CLOSED)
+        pawl_env_after(p->options.env, &p->queue_timer,
+                       p->queue.first ? p->queue.first->deadline.ns - now.ns : p->options.wait);
+}
+
+/* Nobody waits for ever: from now on the first of the queue is looked at when its time is over. */
+static void queue_watch(struct processor *p)
+{
+    p->queue_timer.fn = queue_late;
+    pawl_env_after(p->options.env, &p->queue_timer, p->options.wait);
+}
+
+/* The drawing in processor.h, as a table: where one may go from where. */
+void processor_move(struct processor *p, enum processor_state to)
+{
+#define TO(state) (1u << PROCESSOR_##state)
+    static const unsigned legal[] = {
+        [PROCESSOR_CLAIMING] = TO(CATCHING_UP) | TO(REFUSED) | TO(CLOSED),
+        [PROCESSOR_CATCHING_UP] = TO(NUMBERING) | TO(CLAIMING) | TO(REFUSED) | TO(CLOSED),
+        [PROCESSOR_NUMBERING] = TO(RUNNING) | TO(REFUSED) | TO(CLOSED),
+        [PROCESSOR_RUNNING] = TO(DRAINING) | TO(CLOSED),
+        [PROCESSOR_DRAINING] = TO(CLAIMING) | TO(NUMBERING) | TO(CLOSED),
+        [PROCESSOR_REFUSED] = TO(CLOSED),
+        [PROCESSOR_CLOSED] = 0,
+    };
+#undef TO
+    assert(legal[p->state] & 1u << to);
+    if (p->state == PROCESSOR_RUNNING)
+        queue_watch(p);
+    p->state = to;
+    if ((to == PROCESSOR_RUNNING || to == PROCESSOR_REFUSED) && p->changed)
+        p->changed(p->changed_arg);
+}
+
+/* The newest batch that is numbered and not yet durable; what is computed now rests on it (P2). */
+static struct batch *newest_undurable(struct processor *p)
+{
+    struct batch *newest = NULL;
+    for (struct batch *b = p->first; b; b = b->next)
+        if ((b->state == BATCH_FILLING && b->count > 0) || b->state == BATCH_SENT)
+            newest = b;
+    return newest;
+}
+
+void processor_answer(struct processor *p, struct call *call, int status)
+{
+    struct batch *rests_on = newest_undurable(p);
+    call->status = status;
+    if (rests_on)
+        calls_add(&rests_on->waiting, call);
+    else
+        call_finish(call, status);
+}
+
+void staged_answer(struct staged *staged)
+{
+    struct call *call;
+    while ((call = calls_take(&staged->calls))) {
+        call->offset = staged->offset;
+        call->body = staged->body;
+        call_finish(call, PAWL_OK);
+    }
+}
+
+/* Those who did not ask for more than this. */
+static void answer_durable(struct staged *staged)
+{
+    struct calls rest;
+    struct call *call;
+    calls_init(&rest);
+    while ((call = calls_take(&staged->calls))) {
+        if (call->ack == ACK_APPLIED) {
+            calls_add(&rest, call);
+            continue;
+        }
+        call->offset = staged->offset;
+        call->body = staged->body;
+        call_finish(call, PAWL_OK);
+    }
+    calls_prepend(&staged->calls, &rest);
+}
+
+void batch_free(struct batch *batch)
+{
+    struct processor *p = batch->processor;
+    struct batch **link = &p->first;
+    while (*link != batch)
+        link = &(*link)->next;
+    *link = batch->next;
+    if (!*link)
+        p->last = link;
+    batch->state = BATCH_FREE;
+    batch->count = batch->bytes = 0;
+    arena_reset(&batch->memory);
+}
+
+static struct batch *batch_fill(struct processor *p)
+{
+    for (uint32_t i = 0; i < p->options.batches_max; i++) {
+        struct batch *b = &p->batches[i];
+        if (b->state != BATCH_FREE)
+            continue;
+        b->state = BATCH_FILLING;
+        b->next = NULL;
+        *p->last = b;
+        p->last = &b->next;
+        calls_init(&b->waiting);
+        return b;
+    }
+    return NULL;
+}
+
+/* The facts that the event is numbered by; of a workspace that it creates, before anything. */
+static int find_workspace(struct processor *p, const struct request *r, const struct state *state,
+                          struct workspace_facts *ret_facts, pawl_error *error)
+{
+    struct workspace_facts *facts;
+    int status = workspaces_get(&p->workspaces, state, r->wsid, &facts, error);
+    if (status == PAWL_OK)
+        *ret_facts = *facts;
+    if (status != PAWL_ENOTFOUND || r->command != NAME_WS_CREATE)
+        return status;
+    if (r->wsid == 0)
+        return error_set(error, PAWL_EINVAL, "workspace 0 is the partition itself");
+    if (!schema_workspace_by_id(p->schema, r->kind))
+        return error_set(error, PAWL_ENOTFOUND, "there is no workspace kind %u", r->kind);
+    *ret_facts = (struct workspace_facts){.kind = r->kind};
+    return PAWL_OK;
+}
+
+/* Whether the command's key was used within the window; then *ret_offset is that event's, else 0. */
+static int find_key(struct processor *p, const struct call *call, const struct state *state,
+                    struct arena *memory, const struct workspace_facts *facts, uint64_t *ret_offset)
+{
+    const struct request *r = call->request;
+    *ret_offset = 0;
+    if (r->key.size == 0 || call->not_repeated || facts->last == 0)
+        return PAWL_OK;
+    int status =
+        windows_find(&p->windows, state, memory, r->wsid, facts->last, idempotency_hash(r->key), ret_offset);
+    if (status != PAWL_OK)
+        return error_set(call->error, status, "cannot read the log of workspace %" PRIu64, r->wsid);
+    return PAWL_OK;
+}
+
+static int check_expectation(const struct call *call, const struct workspace_facts *facts)
+{
+    const struct request *r = call->request;
+    if (r->command == NAME_WS_CREATE && facts->last > 0)
+        return error_set(call->error, PAWL_EEXISTS, "workspace %" PRIu64 " exists already", r->wsid);
+    if (r->expects && r->expected != facts->last)
+        return error_set(call->error, PAWL_ECONFLICT,
+                         "$.expected_offset: workspace %" PRIu64 " is at offset %" PRIu64 ", not %" PRIu64,
+                         r->wsid, facts->last, r->expected);
+    return PAWL_OK;
+}
+
+/* The event is built, and open in the sequencer: find what it writes, and close it, one way or the other. */
+static int stage(struct processor *p, struct batch *batch, const struct state *state, struct call *call,
+                 const struct built *built)
+{
+    struct event event;
+    struct staged *staged = &batch->events[batch->count];
+    int status = event_decode(built->body, &event, call->error);
+    struct derivation derivation = {.offset = built->offset, .event = &event, .schema = p->schema};
+    if (status == PAWL_OK)
+        status = derive(&derivation, state, &batch->memory, &staged->changes, call->error);
+    if (status != PAWL_OK) {
+        pawl_sequencer_cancel(p->sequencer);
+        return status;
+    }
+    status = pawl_sequencer_stage(p->sequencer);
+    assert(status == PAWL_OK);
+    staged->offset = built->offset;
+    staged->body = built->body;
+    calls_init(&staged->calls);
+    calls_add(&staged->calls, call);
+    batch->entries[batch->count] =
+        (pawl_append_entry){.entry = {.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->options.partition},
+                                      .epoch = p->epoch,
+                                      .offset = built->offset,
+                                      .body = built->body}};
+    batch->count++;
+    batch->bytes += built->body.size;
+    return PAWL_OK;
+}
+
+/* Remember, for the workspace's next command, what this one has done. */
+static void note_staged(struct processor *p, const struct request *r, struct workspace_facts facts,
+                        const struct built *built)
+{
+    facts.last = built->workspace_offset;
+    facts.record = built->record;
+    workspaces_put(&p->workspaces, r->wsid, facts);
+    windows_note(&p->windows, r->wsid, built->workspace_offset, r->key.size ? idempotency_hash(r->key) : 0);
+}
+
+/* PAWL_OK: staged, or answered, or being looked into. PAWL_EBUSY: the sequencer has no room now; try again
+ * later. */
+static int process(struct processor *p, struct batch *batch, struct call *call)
+{
+    const struct request *r = call->request;
+    struct state state = processor_view(p);
+    struct workspace_facts facts;
+    struct built built;
+    uint64_t repeated = 0;
+    struct arena_mark mark = arena_mark(&batch->memory);
+    int status = find_workspace(p, r, &state, &facts, call->error);
+    if (status == PAWL_OK)
+        status = find_key(p, call, &state, &batch->memory, &facts, &repeated);
+    if (status == PAWL_OK && repeated != 0) {
+        repeat_look(p, call, repeated);
+        return PAWL_OK;
+    }
+    if (status == PAWL_OK)
+        status = check_expectation(call, &facts);
+    struct build build = {.schema = p->schema,
+                          .request = r,
+                          .workspace = &facts,
+                          .state = &state,
+                          .sequencer = p->sequencer,
+                          .now = pawl_env_wall_now(p->options.env),
+                          .event_bytes_max = p->options.event_bytes_max,
+                          .memory = &batch->memory};
+    if (status == PAWL_OK)
+        status = build_event(&build, &built, call->error);
+    if (status == PAWL_OK)
+        status = stage(p, batch, &state, call, &built);
+    if (status == PAWL_OK) {
+        note_staged(p, r, facts, &built);
+        return PAWL_OK;
+    }
+    arena_rewind(&batch->memory, mark);
+    if (status == PAWL_EBUSY)
+        return status;
+    processor_answer(p, call, status);
+    return PAWL_OK;
+}
+
+static void pause_over(pawl_timer *timer)
+{
+    struct processor *p = heap_entry(timer, struct processor, pause);
+    p->pausing = false;
+    processor_run(p, false);
+}
+
+/* Somebody below has no room now. Batches under way will bring this back too; if there are none, time does. */
+static void pause_begin(struct processor *p)
+{
+    p->pausing = true;
+    p->pause.fn = pause_over;
+    pawl_env_after(p->options.env, &p->pause, PAUSE);
+}
+
+static void fill(struct processor *p, struct batch *batch)
+{
+    while (p->queue.first && batch->count < p->options.batch_events_max
+           && batch->bytes < p->options.batch_bytes_max) {
+        struct call *call = calls_take(&p->queue);
+        if (process(p, batch, call) != PAWL_EBUSY)
+            continue;
+        struct calls back;
+        calls_init(&back);
+        calls_add(&back, call);
+        calls_prepend(&p->queue, &back);
+        pause_begin(p);
+        return;
+    }
+}
+
+static void sent_done(pawl_append *append)
+{
+    struct batch *batch = heap_entry(append, struct batch, append);
+    struct applier *applier = batch->processor->options.applier;
+    batch_sent_done(batch);
+    applier_soon(applier);
+}
+
+/* False: the log has no room now, and the batch stays as it is. */
+static bool send(struct processor *p, struct batch *batch, bool alone)
+{
+    batch->append = (pawl_append){.entries = batch->entries,
+                                  .count = batch->count,
+                                  .alone = alone,
+                                  .done = sent_done,
+                                  .error = &batch->error};
+    int status = pawl_log_append(p->options.log, &batch->append);
+    if (status == PAWL_EBUSY) {
+        pause_begin(p);
+        return false;
+    }
+    batch->state = BATCH_SENT;
+    p->figures.batches++;
+    if (status == PAWL_OK)
+        return true;
+    if (status != PAWL_APPEND_DONE) { /* nothing was started: as if the log had refused every entry */
+        for (size_t i = 0; i < batch->count; i++)
+            batch->entries[i].status = PAWL_EIO;
+        batch->append.status = PAWL_EIO;
+    }
+    batch_sent_done(batch);
+    applier_run(p->options.applier);
+    return true;
+}
+
+/* The batch to go on with: one that could not be sent, or a free one. NULL: all are under way. */
+static struct batch *batch_next(struct processor *p)
+{
+    for (struct batch *b = p->first; b; b = b->next)
+        if (b->state == BATCH_FILLING)
+            return b;
+    return batch_fill(p);
+}
+
+void processor_run(struct processor *p, bool alone)
+{
+    while (p->state == PROCESSOR_RUNNING && !p->pausing) {
+        if (p->options.applier->stuck != PAWL_OK)
+            calls_refuse(&p->queue, p->options.applier->stuck, "the state cannot be written");
+        struct batch *batch = batch_next(p);
+        if (!batch)
+            return;
+        fill(p, batch);
+        if (batch->count == 0) {
+            assert(!batch->waiting.first);
+            batch_free(batch);
+            return;
+        }
+        if (!send(p, batch, alone && batch->count == 1 && p->first == batch && !p->queue.first))
+            return;
+    }
+}
+
+static int item_write(struct apply_item *item, pawl_store *store)
+{
+    struct batch *batch = heap_entry(item, struct batch, item);
+    struct processor *p = batch->processor;
+    struct position *position = &p->position;
+    size_t i = 0;
+    int status = PAWL_OK;
+    for (; i < batch->count; i++) {
+        status = position_add(position, &batch->events[i].changes);
+        if (status != PAWL_OK)
+            break;
+        for (const struct row_change *c = batch->events[i].changes.first; c && status == PAWL_OK; c = c->next)
+            status = c->value.data ? pawl_store_put(store, STATE_SPACE, c->key, c->value)
+                                   : pawl_store_remove(store, STATE_SPACE, c->key);
+        if (status != PAWL_OK) {
+            i++;
+            break;
+        }
+    }
+    uint64_t offset = position->offset, checksum = position->checksum;
+    pawl_place place = position->place;
+    if (status == PAWL_OK) {
+        const struct staged *last = &batch->events[batch->count - 1];
+        position->offset = last->offset;
+        position->place = batch->entries[batch->count - 1].place;
+        position->checksum = hash_checksum(0, last->body);
+        status = position_write(position, store);
+        if (status == PAWL_OK)
+            return status;
+    }
+    position->offset = offset;
+    position->place = place;
+    position->checksum = checksum;
+    while (i-- > 0)
+        position_subtract(position, &batch->events[i].changes);
+    return status;
+}
+
+/* The position's own fields are those of the next attempt's last batch in any case; only sums must be taken
+ * back. */
+static void item_undo(struct apply_item *item)
+{
+    struct batch *batch = heap_entry(item, struct batch, item);
+    for (size_t i = 0; i < batch->count; i++)
+        position_subtract(&batch->processor->position, &batch->events[i].changes);
+}
+
+static void item_done(struct apply_item *item)
+{
+    struct batch *batch = heap_entry(item, struct batch, item);
+    struct processor *p = batch->processor;
+    for (size_t i = 0; i < batch->count; i++) {
+        overlay_remove(&p->overlay, &batch->events[i].changes);
+        p->figures.puts += batch->events[i].changes.count;
+    }
+    p->figures.events += batch->count;
+    p->figures.offset = p->position.offset;
+    for (size_t i = 0; i < batch->count; i++)
+        staged_answer(&batch->events[i]);
+    batch_free(batch);
+    if (p->state == PROCESSOR_RUNNING)
+        processor_run(p, false);
+    else
+        recover_step(p);
+}
+
+static void batch_durable(struct batch *batch)
+{
+    struct processor *p = batch->processor;
+    batch->state = BATCH_DURABLE;
+    int status = pawl_sequencer_flush(p->sequencer, batch->events[batch->count - 1].offset);
+    assert(status == PAWL_OK);
+    batch->item = (struct apply_item){.write = item_write, .undo = item_undo, .done = item_done};
+    applier_add(p->options.applier, &batch->item);
+    for (size_t i = 0; i < batch->count; i++)
+        answer_durable(&batch->events[i]);
+    struct call *call;
+    while ((call = calls_take(&batch->waiting)))
+        call_finish(call, call->status);
+}
+
+/* A status by which the log says for certain that an entry was not written. */
+static bool is_certain(int status)
+{
+    return status != PAWL_OK && status != PAWL_EUNKNOWN;
+}
+
+/* Numbers after this one are void: what was not written is refused now, with the reason of the first failure;
+ * of the rest recovery finds out. Whatever rested on it is processed again. */
+static void batch_lost(struct batch *batch)
+{
+    struct processor *p = batch->processor;
+    int status = batch->append.status;
+    if (p->cause == PAWL_OK) {
+        p->figures.failures++;
+        p->cause = status;
+        p->error = batch->error;
+    }
+    if (p->state == PROCESSOR_RUNNING)
+        processor_move(p, PROCESSOR_DRAINING);
+    batch->state = BATCH_LOST;
+    for (size_t i = 0; i < batch->count; i++)
+        overlay_remove(&p->overlay, &batch->events[i].changes);
+    calls_prepend(&p->queue, &batch->waiting);
+    for (size_t i = 0; i < batch->count; i++) {
+        int reason = batch->entries[i].status;
+        if (!is_certain(reason))
+            continue;
+        reason = reason == PAWL_EFENCED && is_certain(p->cause) ? p->cause : reason;
+        calls_refuse(&batch->events[i].calls, reason,
+                     p->error.text[0] ? p->error.text : pawl_status_text(reason));
+    }
+}
+
+void batch_sent_done(struct batch *batch)
+{
+    struct processor *p = batch->processor;
+    if (batch->append.status == PAWL_OK && p->cause == PAWL_OK)
+        batch_durable(batch);
+    else
+        batch_lost(batch);
+    if (p->state != PROCESSOR_RUNNING)
+        recover_step(p);
+}
+
+int processor_submit(struct processor *p, struct call *call)
+{
+    if (p->state == PROCESSOR_CLOSED)
+        return PAWL_ECLOSED;
+    if (p->state == PROCESSOR_REFUSED)
+        return error_set(call->error, p->error.code, "%s", p->error.text);
+    if (p->queue.count >= p->options.queue_max)
+        return PAWL_EBUSY;
+    call->processor = p;
+    call->not_repeated = call->repeated = false;
+    call->found = NULL;
+    call->deadline = (pawl_instant){pawl_env_now(p->options.env).ns + p->options.wait};
+    calls_add(&p->queue, call);
+    return PAWL_OK;
+}
