@@ -452,6 +452,13 @@ void processor_run(struct processor *p, bool alone)
     }
 }
 
+void processor_tell_applied(struct processor *p)
+{
+    p->figures.offset = p->position.offset;
+    if (p->options.applied)
+        p->options.applied(p->options.ctx, p->options.partition, p->position.offset);
+}
+
 static int item_write(struct apply_item *item, pawl_store *store)
 {
     struct batch *batch = heap_entry(item, struct batch, item);
@@ -508,7 +515,7 @@ static void item_done(struct apply_item *item)
         p->figures.puts += batch->events[i].changes.count;
     }
     p->figures.events += batch->count;
-    p->figures.offset = p->position.offset;
+    processor_tell_applied(p);
     for (size_t i = 0; i < batch->count; i++)
         staged_answer(&batch->events[i]);
     batch_free(batch);
@@ -580,11 +587,14 @@ void batch_sent_done(struct batch *batch)
 int processor_submit(struct processor *p, struct call *call)
 {
     if (p->state == PROCESSOR_CLOSED)
-        return PAWL_ECLOSED;
+        return error_set(call->error, PAWL_ECLOSED, "closed");
     if (p->state == PROCESSOR_REFUSED)
         return error_set(call->error, p->error.code, "%s", p->error.text);
     if (p->queue.count >= p->options.queue_max)
-        return PAWL_EBUSY;
+        return error_set(call->error, PAWL_EBUSY, "partition %u has %zu commands waiting", p->options.partition,
+                         p->queue.count);
+    if (p->state == PROCESSOR_CLAIMING && p->retrying && p->claim.status == PAWL_EFULL)
+        return error_set(call->error, PAWL_EFULL, "%s", p->error.text);
     call->processor = p;
     call->not_repeated = call->repeated = false;
     call->found = NULL;

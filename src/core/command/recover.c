@@ -51,6 +51,8 @@ static void try_later(struct processor *p)
     p->retrying = true;
     p->retry.fn = retry_over;
     pawl_env_after(p->options.env, &p->retry, p->retry_delay);
+    if (p->changed)
+        p->changed(p->changed_arg);
 }
 
 static bool batches_are_under_way(const struct processor *p)
@@ -204,7 +206,7 @@ static int replay_all(struct processor *p)
     p->verified = true;
     p->figures.replayed += count;
     p->figures.events += count;
-    p->figures.offset = p->position.offset;
+    processor_tell_applied(p);
     return PAWL_OK;
 }
 
