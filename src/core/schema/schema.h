@@ -7,8 +7,8 @@
  *     JSON ── engine/json ──► definition ── group0 ──► schema        (definition.h, core/group0)
  *
  * Numbers that are stored (IDs of names, table IDs, a field's place in its type, a container's place in its
- * parent type) are given once and never again to anything else. A later schema only adds: so whatever was decoded
- * under an earlier one keeps its meaning under a later one.
+ * parent type) are given once and never again to anything else. A later schema only adds: so whatever was
+ * decoded under an earlier one keeps its meaning under a later one.
  *
  * Invariants
  *   S1  Arrays "by ID" are sorted by ascending ID; fields and containers lie at their stored place.
@@ -23,7 +23,7 @@
 #include "core/schema/expr.h"
 #include "core/schema/value.h"
 
-#define SCHEMA_NAME_BYTES_MAX 64 /* of a package, type, field, ...: [A-Za-z_][A-Za-z0-9_]* */
+#define SCHEMA_NAME_BYTES_MAX  64 /* of a package, type, field, ...: [A-Za-z_][A-Za-z0-9_]* */
 #define SCHEMA_QNAME_BYTES_MAX (2 * SCHEMA_NAME_BYTES_MAX + 1)
 #define SCHEMA_FIELDS_MAX      1000 /* of one type */
 #define SCHEMA_DEPTH_MAX       16
@@ -101,7 +101,7 @@ struct schema_workspace {
 struct schema_command {
     uint16_t id;
     pawl_bytes name;
-    const struct schema_type *argument; /* NULL: takes none. Of kind ODOC, or any document's. */
+    const struct schema_type *argument;       /* NULL: takes none. Of kind ODOC, or any document's. */
     const struct schema_type *const *records; /* what it may create or change; children of these too */
     size_t record_count;
 };
@@ -126,8 +126,8 @@ struct schema_projector {
     uint16_t id;
     pawl_bytes name;
     bool sync;
-    uint16_t lane;              /* 0: synchronous */
-    const uint16_t *on;         /* IDs of commands, ascending */
+    uint16_t lane;      /* 0: synchronous */
+    const uint16_t *on; /* IDs of commands, ascending */
     size_t on_count;
     const struct schema_action *actions;
     size_t action_count;

@@ -10,7 +10,7 @@ enum value_type {
     VALUE_INT64 = 1,
     VALUE_FLOAT64 = 2,
     VALUE_BOOL = 3,
-    VALUE_STRING = 4,    /* valid UTF-8 */
+    VALUE_STRING = 4, /* valid UTF-8 */
     VALUE_BYTES = 5,
     VALUE_TIMESTAMP = 6, /* nanoseconds since 1970 UTC, signed */
     VALUE_QNAME = 7,     /* a qualified name, as the number that group0 gave it */
