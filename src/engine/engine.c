@@ -199,6 +199,7 @@ static int put_away(pawl_engine *e)
     mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
     mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
     pthread_mutex_destroy(&e->group0_lock);
+    pthread_mutex_destroy(&e->schema_lock);
     mem_free(alloc, e, sizeof *e);
     return log != PAWL_OK ? log : status;
 }
@@ -241,6 +242,7 @@ int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_en
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", dir);
     e->options = filled;
     snprintf(e->dir, sizeof e->dir, "%s", dir);
+    pthread_mutex_init(&e->schema_lock, NULL);
     pthread_mutex_init(&e->group0_lock, NULL);
     status = open_all(e, error);
     if (status != PAWL_OK) {

@@ -62,7 +62,8 @@ struct pawl_engine {
     struct shard *shards;
     struct partition *partitions;
 
-    pthread_mutex_t group0_lock; /* of group0, and of changing it */
+    pthread_mutex_t schema_lock; /* one schema is applied at a time */
+    pthread_mutex_t group0_lock; /* of group0 itself, which shards look into too */
     struct group0 *group0;
     uint64_t group0_epoch;
     uint64_t group0_next;
@@ -111,6 +112,9 @@ static inline const struct schema *engine_schema(const pawl_engine *engine)
 {
     return atomic_load_explicit(&engine->schema, memory_order_acquire);
 }
+
+/* request.c: forget what was asked. */
+void request_restart(pawl_request *request, uint64_t wsid);
 
 /* schema.c: claim group0 and read it. */
 int engine_group0_open(pawl_engine *engine, pawl_error *error);
