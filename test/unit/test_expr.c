@@ -303,6 +303,7 @@ TEST(null_goes_through_everything_but_is_and_coalesce)
         {"1 in (1, null)", "true"},
         {"1 in (null, 1)", "true"},
         {"1 in (2, null)", "null"},
+        {"1 in (null, 2)", "null"},
         {"1 in (2, 3)", "false"},
         {"null in (1, 2)", "null"},
         {"null in (null)", "null"},
