@@ -15,11 +15,14 @@
 
 #include "adapter/uv/env.h"
 #include "base/arena.h"
+#include "base/hash.h"
+#include "base/id.h"
 #include "base/latch.h"
 #include "base/mpsc.h"
 #include "core/command/processor.h"
 #include "core/command/request.h"
 #include "core/group0/group0.h"
+#include "core/sequence/view.h"
 #include "engine/node_file.h"
 #include "engine/sequences.h"
 

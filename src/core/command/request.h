@@ -72,8 +72,8 @@ int request_add_record(struct request *request, uint64_t id, uint16_t type);
 /* Set a field of the last object. Copies bytes. PAWL_ENOMEM; PAWL_EEXISTS: it was set before. */
 int request_set(struct request *request, uint16_t place, struct value value);
 
-/* A container by its name, for a child of this type whose parent's type is not known yet: its place plus 1 in the first
- * type that has one of this name for such children; 0 if none has. */
+/* A container by its name, for a child of this type whose parent's type is not known yet: its place plus 1 in
+ * the first type that has one of this name for such children; 0 if none has. */
 uint16_t request_container(const struct schema *schema, uint16_t type, pawl_bytes name);
 
 /* Of all that the request asks, whoever asks it and under whichever key. */
