@@ -326,6 +326,7 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     struct built built;
     uint64_t repeated = 0;
     struct arena_mark mark = arena_mark(&batch->memory);
+    error_clear(call->error); /* it may be processed again, because what it rested on was lost */
     int status = find_workspace(p, r, &state, &facts, call->error);
     if (status == PAWL_OK)
         status = find_key(p, call, &state, &batch->memory, &facts, &repeated);
@@ -354,6 +355,8 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     arena_rewind(&batch->memory, mark);
     if (status == PAWL_EBUSY)
         return status;
+    if (call->error && call->error->code != status) /* of the store's, which has no request to speak of */
+        error_set(call->error, status, "the state cannot be read: %s", pawl_status_text(status));
     processor_answer(p, call, status);
     return PAWL_OK;
 }
