@@ -155,8 +155,8 @@ static int verify_first(struct processor *p)
 static int replay_one(struct processor *p, const struct replayed *replayed)
 {
     struct event event;
-    struct changes changes;
-    struct state state = {.reader = pawl_store_writer(p->options.store), .scratch = p->scratch};
+    struct changes changes = {0};
+    struct state state = processor_view(p); /* the overlay is empty: it shows the event its own changes */
     int status = event_decode(replayed->body, &event, &p->error);
     if (status != PAWL_OK)
         return status;
@@ -175,6 +175,7 @@ static int replay_one(struct processor *p, const struct replayed *replayed)
                                : pawl_store_remove(p->options.store, STATE_SPACE, c->key);
         p->figures.puts++;
     }
+    overlay_remove(&p->overlay, &changes);
     p->position.offset = replayed->offset;
     p->position.place = replayed->place;
     p->position.checksum = hash_checksum(0, replayed->body);
