@@ -141,6 +141,8 @@ static int check_parent(const struct plan *plan, size_t i)
     const struct request_object *o = &r->objects[i];
     const struct schema_type *type = plan->objects[i].type;
     bool child = type->kind == TYPE_CRECORD || type->kind == TYPE_WRECORD;
+    if (o->parent_id == 0 && o->container != 0)
+        return refuse(plan, PAWL_EINVAL, i, -1, "a container without a parent");
     if (!plan->objects[i].creates)
         return o->parent_id == 0 ? PAWL_OK
                                  : refuse(plan, PAWL_EINVAL, i, -1, "a record's parent cannot be changed");
