@@ -80,6 +80,19 @@ void applier_run(struct applier *applier)
     }
 }
 
+bool applier_remove(struct applier *applier, struct apply_item *item)
+{
+    struct apply_item **at = &applier->first;
+    while (*at && *at != item)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = item->next;
+    if (!*at)
+        applier->last = at;
+    return true;
+}
+
 void applier_close(struct applier *applier)
 {
     pawl_env_cancel(applier->env, &applier->timer);

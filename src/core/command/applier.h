@@ -45,7 +45,11 @@ void applier_add(struct applier *applier, struct apply_item *item);
 void applier_soon(struct applier *applier);
 void applier_run(struct applier *applier);
 
-/* No more attempts. What is left is still in the list: whoever closes knows what to do with it. */
+/* Take an item back that could not be written. False: it is not here, because it was, and its done is coming.
+ */
+bool applier_remove(struct applier *applier, struct apply_item *item);
+
+/* No more attempts. Whoever added something that is left has taken it back. */
 void applier_close(struct applier *applier);
 
 #endif

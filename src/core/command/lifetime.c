@@ -172,10 +172,15 @@ static void end_batches(struct processor *p)
     }
 }
 
-static bool batches_are_sent(const struct processor *p)
+/* What was sent comes back; what is durable is written now, or, if the store cannot be written, given up. */
+static bool batches_come_back(struct processor *p)
 {
     for (const struct batch *b = p->first; b; b = b->next)
-        if (b->state == BATCH_SENT || (b->state == BATCH_DURABLE && p->options.applier->stuck == PAWL_OK))
+        if (b->state == BATCH_SENT)
+            return true;
+    applier_run(p->options.applier);
+    for (struct batch *b = p->first; b; b = b->next)
+        if (b->state == BATCH_DURABLE && !applier_remove(p->options.applier, &b->item))
             return true;
     return false;
 }
@@ -188,8 +193,8 @@ static void tell_closed(pawl_task *task)
 
 void close_step(struct processor *p)
 {
-    if (p->state != PROCESSOR_CLOSED || p->claiming || p->reading || p->repeats > 0 || p->sequencer_closing
-        || p->closing_told || batches_are_sent(p))
+    if (p->state != PROCESSOR_CLOSED || p->claiming || p->reading || p->repeats > 0 || batches_come_back(p)
+        || p->sequencer_closing || p->closing_told)
         return;
     end_batches(p);
     calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
