@@ -164,6 +164,12 @@ void partition_begin_halt(struct partition *p)
     partition_call(p, start_closing, p);
 }
 
+static void close_applier(void *arg)
+{
+    struct partition *p = arg;
+    applier_close(&p->applier);
+}
+
 void partition_end_halt(struct partition *p)
 {
     assert_true(mem_world_run_until(p->world, is_closed, p, PARTITION_STEPS_MAX));
@@ -171,7 +177,7 @@ void partition_end_halt(struct partition *p)
     p->processor = NULL;
     assert_null(p->blocks);
     assert_null(p->applier.first);
-    applier_close(&p->applier);
+    partition_call(p, close_applier, p);
     assert_true(mem_world_run(p->world, PARTITION_STEPS_MAX));
     assert_ok(pawl_log_close(p->log));
     mem_store_disk_fail(p->store_disk, (struct mem_store_fault){0});

@@ -152,7 +152,7 @@ static void done(struct call *call)
         allowed |= FAULTS & ~model_bit(PAWL_EUNKNOWN);
     if (s->closing)
         allowed |= model_bit(PAWL_ECLOSED) | model_bit(PAWL_EUNKNOWN);
-    if (!(allowed & model_bit(call->status)))
+    if (!(allowed & model_bit(call->status)) || (c->event && !unknown))
         print_error("command %s: %s: %s\n", c->correlation, pawl_status_name(call->status), c->error.text);
     assert_true(allowed & model_bit(call->status));
     if (!unknown) {
