@@ -81,6 +81,7 @@ struct processor {
 
     pawl_read read;
     bool reading;
+    bool unread;   /* the position is not the store's: a transaction of catching up failed */
     bool verified; /* the event at the state's position is the log's */
     struct arena replay;
     struct replayed *replayed;

@@ -182,28 +182,30 @@ static int replay_one(struct processor *p, const struct replayed *replayed)
     return status;
 }
 
-/* All of a read, in one transaction; after a failure the position is read again, so that it is the store's. */
+/* All of a read, in one transaction; after a failure the position is to be read again. */
 static int replay_all(struct processor *p)
 {
     int status = verify_first(p);
     uint64_t count = 0;
+    p->unread = true;
     for (const struct replayed *r = p->replayed; status == PAWL_OK && r; r = r->next) {
         status = replay_one(p, r);
         if (status != PAWL_OK)
             error_wrap(&p->error, status, "plog/%u, offset %" PRIu64, p->options.partition, r->offset);
         count++;
     }
-    if (status == PAWL_OK && count > 0)
+    if (status == PAWL_OK && count > 0) {
         status = position_write(&p->position, p->options.store);
-    if (status == PAWL_OK && count > 0)
-        status = pawl_store_commit(p->options.store);
-    else
-        pawl_store_abort(p->options.store);
+        if (status == PAWL_OK)
+            status = pawl_store_commit(p->options.store);
+        if (status != PAWL_OK)
+            error_set(&p->error, status, "the state cannot be written: %s", p->options.store->error.text);
+    }
     if (status != PAWL_OK) {
-        pawl_error ignored;
-        (void)position_read(&p->position, pawl_store_writer(p->options.store), &ignored);
+        pawl_store_abort(p->options.store);
         return status;
     }
+    p->unread = false;
     p->verified = true;
     p->figures.replayed += count;
     p->figures.events += count;
@@ -270,6 +272,14 @@ static void entries_read(pawl_read *read)
 
 static void catch_up(struct processor *p)
 {
+    if (p->unread) {
+        int status = position_read(&p->position, pawl_store_writer(p->options.store), &p->error);
+        if (status != PAWL_OK) {
+            try_later(p);
+            return;
+        }
+        p->unread = false;
+    }
     bool whole = p->verified || p->position.offset == 0;
     uint64_t from = whole ? p->position.offset + 1 : p->position.offset;
     if (from >= p->next) {
