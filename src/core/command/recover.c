@@ -30,10 +30,18 @@
 #define RETRY_MIN     (10 * PAWL_MILLISECOND)
 #define RETRY_MAX     PAWL_SECOND
 
+/* It will not be found out any more what became of lost events. */
 static void refuse(struct processor *p, int status)
 {
     p->error.code = status;
     processor_move(p, PROCESSOR_REFUSED);
+    while (p->first) {
+        struct batch *b = p->first;
+        assert(b->state == BATCH_LOST);
+        for (size_t i = 0; i < b->count; i++)
+            calls_refuse(&b->events[i].calls, PAWL_EUNKNOWN, p->error.text);
+        batch_free(b);
+    }
     calls_refuse(&p->queue, status, p->error.text);
 }
 
