@@ -98,6 +98,7 @@ int processor_new(const struct processor_options *options, struct processor **re
         return status;
     }
     p->figures.offset = p->position.offset;
+    queue_watch(p);
     *ret_processor = p;
     return PAWL_OK;
 }

@@ -124,8 +124,7 @@ static void queue_late(pawl_timer *timer)
                        p->queue.first ? p->queue.first->deadline.ns - now.ns : p->options.wait);
 }
 
-/* Nobody waits for ever: from now on the first of the queue is looked at when its time is over. */
-static void queue_watch(struct processor *p)
+void queue_watch(struct processor *p)
 {
     p->queue_timer.fn = queue_late;
     pawl_env_after(p->options.env, &p->queue_timer, p->options.wait);

@@ -121,6 +121,8 @@ static inline struct state processor_view(const struct processor *p)
 }
 
 /* processor.c */
+/* Nobody waits for ever: from now on the first of the queue is looked at when its time is over. */
+void queue_watch(struct processor *p);
 void processor_move(struct processor *p, enum processor_state to);
 /* Answer, as soon as that which the answer rests on is durable (P2). */
 void processor_answer(struct processor *p, struct call *call, int status);
