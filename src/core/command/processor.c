@@ -50,6 +50,21 @@ void calls_prepend(struct calls *to, struct calls *from)
     calls_init(from);
 }
 
+void calls_return(struct calls *to, struct calls *from)
+{
+    struct call **at = &to->first, *call;
+    while ((call = calls_take(from))) {
+        while (*at && (*at)->order < call->order)
+            at = &(*at)->next;
+        call->next = *at;
+        *at = call;
+        at = &call->next;
+        if (!call->next)
+            to->last = at;
+        to->count++;
+    }
+}
+
 void call_finish(struct call *call, int status)
 {
     struct processor *p = call->processor;
@@ -326,6 +341,7 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     uint64_t repeated = 0;
     struct arena_mark mark = arena_mark(&batch->memory);
     error_clear(call->error); /* it may be processed again, because what it rested on was lost */
+    call->repeated = false;
     int status = find_workspace(p, r, &state, &facts, call->error);
     if (status == PAWL_OK)
         status = find_key(p, call, &state, &batch->memory, &facts, &repeated);
@@ -385,7 +401,7 @@ static void fill(struct processor *p, struct batch *batch)
         struct calls back;
         calls_init(&back);
         calls_add(&back, call);
-        calls_prepend(&p->queue, &back);
+        calls_return(&p->queue, &back);
         pause_begin(p);
         return;
     }
@@ -564,7 +580,7 @@ static void batch_lost(struct batch *batch)
     batch->state = BATCH_LOST;
     for (size_t i = 0; i < batch->count; i++)
         overlay_remove(&p->overlay, &batch->events[i].changes);
-    calls_prepend(&p->queue, &batch->waiting);
+    calls_return(&p->queue, &batch->waiting);
     for (size_t i = 0; i < batch->count; i++) {
         int reason = batch->entries[i].status;
         if (!is_certain(reason))
@@ -600,6 +616,7 @@ int processor_submit(struct processor *p, struct call *call)
     call->processor = p;
     call->not_repeated = call->repeated = false;
     call->found = NULL;
+    call->order = p->submitted++;
     call->deadline = (pawl_instant){pawl_env_now(p->options.env).ns + p->options.wait};
     calls_add(&p->queue, call);
     return PAWL_OK;

@@ -55,6 +55,7 @@ struct call {
     pawl_bytes body;
 
     struct call *next;
+    uint64_t order; /* of submission */
     pawl_instant deadline;
     struct processor *processor;
     bool not_repeated; /* a suspicion of the window was looked into: it was another key */

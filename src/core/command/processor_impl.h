@@ -60,7 +60,8 @@ struct processor {
     struct workspaces workspaces;
     struct windows windows;
 
-    struct calls queue;
+    struct calls queue; /* in the order of submission, whatever came back to it */
+    uint64_t submitted;
     pawl_timer queue_timer; /* at the first one's deadline */
     pawl_timer pause;       /* the sequencer was busy: look again */
     bool pausing;
@@ -106,6 +107,9 @@ struct call *calls_take(struct calls *calls); /* NULL: empty */
 
 /* All of from, in order, before all of to. */
 void calls_prepend(struct calls *to, struct calls *from);
+
+/* All of from, each to its place in to, which is in the order of submission. */
+void calls_return(struct calls *to, struct calls *from);
 
 /* The call is over. */
 void call_finish(struct call *call, int status);

@@ -71,7 +71,8 @@ static bool batches_are_under_way(const struct processor *p)
     return false;
 }
 
-/* A batch that was filled and never sent is lost too, for certain. */
+/* A batch that was filled and never sent is lost too, for certain: its commands are processed again, and what
+ * was remembered of them is forgotten. */
 static void drop_unsent(struct processor *p)
 {
     for (struct batch *b = p->first, *next; b; b = next) {
@@ -80,10 +81,12 @@ static void drop_unsent(struct processor *p)
             continue;
         for (size_t i = 0; i < b->count; i++) {
             overlay_remove(&p->overlay, &b->events[i].changes);
-            calls_prepend(&p->queue, &b->events[i].calls);
+            calls_return(&p->queue, &b->events[i].calls);
         }
-        calls_prepend(&p->queue, &b->waiting);
+        calls_return(&p->queue, &b->waiting);
         batch_free(b);
+        workspaces_clear(&p->workspaces);
+        windows_clear(&p->windows);
     }
 }
 
