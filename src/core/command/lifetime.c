@@ -217,5 +217,5 @@ void processor_close(struct processor *p, void (*closed)(void *arg), void *arg)
     pawl_env_cancel(p->options.env, &p->pause);
     pawl_env_cancel(p->options.env, &p->retry);
     calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
-    close_step(p);
+    (void)pawl_env_post(p->options.env, p->options.shard, &p->begin); /* this may be a done, amid its batch */
 }

@@ -248,6 +248,10 @@ static void resolve(struct processor *p, uint64_t upto, const struct replayed *w
 static void caught_up(struct processor *p)
 {
     resolve(p, UINT64_MAX, NULL);
+    if (p->state == PROCESSOR_CLOSED) { /* by one of those who were told */
+        close_step(p);
+        return;
+    }
     assert(!p->first && p->overlay.count == 0);
     p->cause = PAWL_OK;
     workspaces_clear(&p->workspaces);
