@@ -196,6 +196,10 @@ static int replay_one(struct processor *p, const struct replayed *replayed)
 /* All of a read, in one transaction; after a failure the position is to be read again. */
 static int replay_all(struct processor *p)
 {
+    if (!p->replayed)
+        return error_set(&p->error, PAWL_ECORRUPT,
+                         "plog/%u ends at offset %" PRIu64 ", and was claimed at %" PRIu64,
+                         p->options.partition, p->read.from - 1, p->next);
     int status = verify_first(p);
     uint64_t count = 0;
     p->unread = true;
