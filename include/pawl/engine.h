@@ -46,11 +46,13 @@ typedef struct pawl_engine pawl_engine;
 
 /* Zero means the default, of everything. */
 typedef struct pawl_options {
-    uint32_t partitions;    /* of a new directory: 16; a power of two, at most 65536 */
-    uint32_t shards;        /* of a new directory: 2; at most 64, and at most partitions */
-    bool must_exist;        /* PAWL_ENOTFOUND instead of making a new directory */
-    uint32_t pool_threads;  /* 2 */
-    uint32_t mailbox;       /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
+    uint32_t partitions;   /* of a new directory: 16; a power of two, at most 65536 */
+    uint32_t shards;       /* of a new directory: 2; at most 64, and at most partitions */
+    bool must_exist;       /* PAWL_ENOTFOUND instead of making a new directory */
+    bool read_only;        /* only read, beside the process that writes or without one: as far as that has come.
+                              Implies must_exist; whatever would write is PAWL_EREADONLY */
+    uint32_t pool_threads; /* 2 */
+    uint32_t mailbox;      /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
     pawl_duration wait;     /* 10 s: how long a command waits for a partition that is recovering */
     const pawl_allocator *allocator;

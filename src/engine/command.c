@@ -26,6 +26,8 @@ int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, 
 {
     if (atomic_load_explicit(&e->closing, memory_order_relaxed))
         return error_set(&r->error, PAWL_ECLOSED, "the engine is being closed");
+    if (e->options.read_only)
+        return error_set(&r->error, PAWL_EREADONLY, "the engine was opened read-only");
     r->done = done;
     r->arg = arg;
     return send(e, r);
@@ -33,7 +35,7 @@ int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, 
 
 int pawl_command(pawl_engine *e, pawl_request *r, pawl_answer *ret_answer, pawl_error *error)
 {
-    int status = engine_enter(e, error);
+    int status = engine_enter_writing(e, error);
     if (status != PAWL_OK)
         return status;
     r->done = NULL;
