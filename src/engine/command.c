@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/json/show.h"
 #include "engine/node.h"
+#include "engine/text.h"
 
 static int send(pawl_engine *e, pawl_request *r)
 {
@@ -75,4 +77,23 @@ uint64_t pawl_request_id(const pawl_request *r, uint64_t raw)
         if (object.raw == raw && raw != 0)
             return object.id;
     return 0;
+}
+
+int pawl_request_answer_json(const pawl_request *r, pawl_text *ret_text, pawl_error *error)
+{
+    struct json_out out;
+    struct event event;
+    if (!r->body.data)
+        return error_set(error, PAWL_EMISUSE, "there is no answer");
+    int status = event_decode(r->body, &event, error);
+    if (status != PAWL_OK)
+        return status;
+    struct json_source source = {.partition = r->answer.partition,
+                                 .offset = r->answer.offset,
+                                 .schema = engine_schema_at(r->engine, event.head.schema),
+                                 .body = r->body};
+    json_out_init(&out, r->engine->options.allocator);
+    status = source.schema ? json_answer(&out, &source, r->answer.repeated, error)
+                           : error_set(error, PAWL_ECORRUPT, "the schema of the event is not known");
+    return text_take(&out, status, ret_text, error);
 }

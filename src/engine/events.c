@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/state/key.h"
-#include "engine/json/event.h"
+#include "engine/json/show.h"
 #include "engine/node.h"
 
 /* Entries become events for a visitor, whichever way they come. */
@@ -32,7 +32,12 @@ static bool show(struct showing *s, const pawl_entry *entry)
                       "it was made under the schema at %" PRIu64 ", which is not known", event.head.schema);
     if (s->status == PAWL_OK) {
         json_out_rewind(&s->out, 0);
-        s->status = json_event(&s->out, schema, s->partition, entry->offset, &event, s->error);
+        struct json_source source = {
+            .partition = s->partition, .offset = entry->offset, .schema = schema, .body = entry->body};
+        s->status = json_event(&s->out, &source, s->error);
+        out_raw(&s->out, (pawl_bytes){"", 1}); /* an end for those who print it */
+        if (s->status == PAWL_OK)
+            s->status = s->out.status;
     }
     if (s->status != PAWL_OK) {
         error_wrap(s->error, s->status, "plog/%u, offset %" PRIu64, s->partition, entry->offset);
@@ -43,7 +48,7 @@ static bool show(struct showing *s, const pawl_entry *entry)
                         .wsid = event.envelope.wsid,
                         .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
                         .json = s->out.data,
-                        .json_size = s->out.size};
+                        .json_size = s->out.size - 1};
     s->stopped = !s->visit(s->arg, &shown);
     return !s->stopped;
 }

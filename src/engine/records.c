@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "core/state/key.h"
-#include "engine/json/event.h"
+#include "engine/json/show.h"
 #include "engine/node.h"
 #include "engine/text.h"
 
@@ -60,7 +60,7 @@ static int show_record(struct looking *l, const struct schema_type *type, pawl_b
         return error_set(l->error, PAWL_ECORRUPT,
                          "workspace %" PRIu64 ": what is stored of record %" PRIu64 " is not a record", l->wsid,
                          l->id);
-    return json_record(l->out, l->schema, type, l->id, &record, l->error);
+    return json_record(l->out, l->schema, l->id, &record, NULL, l->error);
 }
 
 static int look_in_table(struct looking *l, const struct schema_type *type)
@@ -109,7 +109,7 @@ static bool show_object(pawl_read *read, const pawl_entry *entry, pawl_place pla
                                     .container = object.container,
                                     .parent = object.parent,
                                     .row = object.row};
-        l->status = json_record(l->out, l->schema, type, l->id, &record, l->error);
+        l->status = json_record(l->out, l->schema, l->id, &record, NULL, l->error);
         return false;
     }
     if (l->status == PAWL_OK)
