@@ -209,9 +209,7 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const pawl_re
                           .partition = pawl_partition_of(e, wsid),
                           .wsid = wsid,
                           .error = error};
-    if (status == PAWL_OK)
-        status = engine_wait_applied(e, l->partition, options, error);
-    return status == PAWL_OK ? engine_workspace(e, wsid, NULL, error) : status;
+    return status == PAWL_OK ? engine_wait_applied(e, l->partition, options, error) : status;
 }
 
 int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64_t id,
@@ -235,6 +233,8 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
     status = look(&l, type);
     pawl_store_release(store, l.snapshot);
     if (status == PAWL_ENOTFOUND)
+        status = engine_workspace(e, wsid, NULL, error);
+    if (status == PAWL_OK && out.size == 0)
         status = not_found(&l);
     return text_take(&out, status, ret_text, error);
 }
