@@ -67,8 +67,9 @@ static void open_store(void *arg)
     struct storing *s = arg;
     char path[NODE_PATH_MAX];
     s->status = node_path(s->shard->engine->dir, path, s->error, "state/%u", s->shard->index);
+    const pawl_options *o = &s->shard->engine->options;
     struct lmdb_options options = {
-        .dir = path, .mode = PAWL_STORE_FAST, .alloc = s->shard->engine->options.allocator};
+        .dir = path, .mode = PAWL_STORE_FAST, .read_only = o->read_only, .alloc = o->allocator};
     if (s->status == PAWL_OK)
         s->status = lmdb_store_open(&options, NULL, &s->shard->store, s->error);
 }
