@@ -166,7 +166,7 @@ int naming_extend(const struct schema *before, const struct definition *package,
                       .room = before->name_count + names_of(package),
                       .package = package->package,
                       .next_id = SCHEMA_NAME_FIRST,
-                      .next_table = 1,
+                      .next_table = SCHEMA_TABLE_FIRST,
                       .next_singleton = RECORD_SINGLETON_FIRST};
     n.out.names = arena_take(arena, n.room * sizeof *n.out.names);
     if (!n.out.names)

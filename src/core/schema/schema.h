@@ -27,6 +27,7 @@
 #define SCHEMA_QNAME_BYTES_MAX (2 * SCHEMA_NAME_BYTES_MAX + 1)
 #define SCHEMA_FIELDS_MAX      1000 /* of one type */
 #define SCHEMA_DEPTH_MAX       16
+#define SCHEMA_TABLE_FIRST     256 /* tables below are the system's own: core/state/key.h */
 #define SCHEMA_NAME_FIRST      256 /* IDs below are the system's own: sequences 1 to 4, and the types below */
 
 /* What the system itself defines. Commands that users cannot define, because what they do is not a record. */
@@ -111,8 +112,8 @@ struct schema_type {
 struct schema_sequence {
     uint16_t id;
     pawl_bytes name;
-    uint64_t first;
-    uint64_t end;
+    uint64_t first; /* at least 1 */
+    uint64_t end;   /* at most INT64_MAX, which it is if the schema says none */
 };
 
 struct schema_workspace {
