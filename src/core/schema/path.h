@@ -16,9 +16,8 @@ struct path {
 
 struct verdict {
     int status;
-    pawl_error *error; /* may be NULL */
-    pawl_bytes
-        package; /* put in front of paths that are in another package than the one at hand; may be empty */
+    pawl_error *error;  /* may be NULL */
+    pawl_bytes package; /* that paths are in, if it is another than the one at hand; else empty */
 };
 
 static inline struct path path_name(const struct path *up, pawl_bytes name)

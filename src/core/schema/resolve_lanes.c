@@ -8,8 +8,8 @@
  * another order, or do something else; and when it comes back after a schema without it. What they do is
  * compared by a digest of its text, with everything that has a number by that.
  *
- *   L1  An entity is filled by synchronous projectors, or by those of exactly one lane; and which of the two it
- * is does not change, even if for a while nothing fills it: its rows are there. */
+ *   L1  An entity is filled by synchronous projectors, or by those of exactly one lane; and which of the two
+ *       does not change, even if for a while nothing fills it: its rows are there. */
 #include "base/bytes.h"
 #include "core/schema/resolve_impl.h"
 
