@@ -47,6 +47,9 @@ enum named_kind {
     NAMED_VIEW = 8,
 };
 
+/* "a type", "an entity", ... */
+const char *named_kind_text(enum named_kind kind);
+
 /* Who fills an entity: once it is decided it stays, because its rows are there. */
 enum named_filler { FILLED_NOT_YET = 0, FILLED_SYNC = 1, FILLED_BY_LANE = 2 };
 
