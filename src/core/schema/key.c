@@ -11,7 +11,6 @@
  *
  * Of two different strings the keys differ within the strings or at 00 00, which is below whatever could stand
  * there: so a prefix sorts first, whatever fields follow it. */
-#include <assert.h>
 #include <math.h>
 
 #include "base/bytes.h"
