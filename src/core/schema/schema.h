@@ -35,6 +35,26 @@ enum system_name {
     NAME_WS_CREATE = 16, /* sys.CreateWorkspace */
 };
 
+/* What a name was given to: for ever, even when a later schema no longer has it. */
+enum named_kind {
+    NAMED_SYSTEM = 1,
+    NAMED_WORKSPACE = 2,
+    NAMED_SEQUENCE = 3,
+    NAMED_TYPE = 4,
+    NAMED_ENTITY = 5,
+    NAMED_COMMAND = 6,
+    NAMED_PROJECTOR = 7,
+    NAMED_VIEW = 8,
+};
+
+struct schema_name {
+    uint16_t id;
+    enum named_kind kind;
+    uint32_t table;     /* TYPE, ENTITY: as in schema_type */
+    uint64_t singleton; /* TYPE: the same */
+    pawl_bytes text;    /* qualified */
+};
+
 enum type_kind {
     TYPE_CDOC = 1,
     TYPE_CRECORD = 2,
@@ -166,6 +186,9 @@ struct schema {
     size_t view_count;
     const struct schema_lane *lanes;
     size_t lane_count;
+    const struct schema_name *names; /* all that group0 ever numbered, and the system's */
+    size_t name_count;
+    const uint16_t *names_by_text; /* places in names, in the order of the texts */
 };
 
 /* NULL if there is none. */
@@ -180,6 +203,8 @@ const struct schema_projector *schema_projector_by_name(const struct schema *sch
 /* Of any name that group0 ever numbered, used by this schema or not: 0 and {NULL, 0} if there is none. */
 uint16_t schema_name_id(const struct schema *schema, pawl_bytes qname);
 pawl_bytes schema_name_text(const struct schema *schema, uint16_t id);
+
+const struct schema_name *schema_name_by_text(const struct schema *schema, pawl_bytes qname);
 
 /* The place of a field or container, or -1. */
 int schema_field_place(const struct schema_type *type, pawl_bytes name);
