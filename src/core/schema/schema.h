@@ -47,12 +47,16 @@ enum named_kind {
     NAMED_VIEW = 8,
 };
 
+/* Who fills an entity: once it is decided it stays, because its rows are there. */
+enum named_filler { FILLED_NOT_YET = 0, FILLED_SYNC = 1, FILLED_BY_LANE = 2 };
+
 struct schema_name {
     uint16_t id;
     enum named_kind kind;
-    uint32_t table;     /* TYPE, ENTITY: as in schema_type */
-    uint64_t singleton; /* TYPE: the same */
-    pawl_bytes text;    /* qualified */
+    enum named_filler filler; /* ENTITY */
+    uint32_t table;           /* TYPE, ENTITY: as in schema_type */
+    uint64_t singleton;       /* TYPE: the same */
+    pawl_bytes text;          /* qualified */
 };
 
 enum type_kind {
