@@ -303,6 +303,7 @@ TEST(null_goes_through_everything_but_is_and_coalesce)
         {"1 in (1, null)", "true"},
         {"1 in (null, 1)", "true"},
         {"1 in (2, null)", "null"},
+        {"1 in (null, 2)", "null"},
         {"1 in (2, 3)", "false"},
         {"null in (1, 2)", "null"},
         {"null in (null)", "null"},
@@ -436,6 +437,7 @@ TEST(made_strings_lie_in_the_scratch_and_no_further)
     assert_memory_equal(second.bytes.data, "abc-abc", 7);
     scratch = (struct expr_scratch){.data = data, .size = 6};
     assert_status(expr_eval(expr, &source, &scratch, &second, NULL), PAWL_ETOOBIG);
+    assert_int_equal(scratch.used, 0);
     assert_status(expr_eval(expr, &source, NULL, &second, NULL), PAWL_ETOOBIG);
     expr_free(expr);
 }
@@ -457,6 +459,22 @@ TEST(a_made_string_that_is_loaded_again_is_not_written_over)
     assert_memory_equal(longer.bytes.data, "abcx", 4);
     assert_int_equal(longest.bytes.size, 5);
     assert_memory_equal(longest.bytes.data, "abcxx", 5);
+    expr_free(expr);
+}
+
+TEST(a_string_that_happens_to_lie_before_the_scratch_is_copied)
+{
+    struct expr_bed bed = some_values();
+    struct expr_source source = bed_source(&bed);
+    struct expr *expr;
+    struct value v;
+    uint8_t data[16] = "abc";
+    struct expr_scratch scratch = {.data = data + 3, .size = 8};
+    bed.values[VAR_S].bytes = (pawl_bytes){data, 3};
+    assert_ok(bed_compile("s || 'x'", VALUE_NULL, &expr, NULL));
+    assert_ok(expr_eval(expr, &source, &scratch, &v, NULL));
+    assert_ptr_equal(v.bytes.data, scratch.data);
+    assert_memory_equal(v.bytes.data, "abcx", 4);
     expr_free(expr);
 }
 
@@ -504,6 +522,7 @@ int main(void)
         RUN(a_wanted_type_fits_the_result_or_refuses_it),
         RUN(made_strings_lie_in_the_scratch_and_no_further),
         RUN(a_made_string_that_is_loaded_again_is_not_written_over),
+        RUN(a_string_that_happens_to_lie_before_the_scratch_is_copied),
         RUN(an_empty_side_needs_no_room),
         RUN(a_source_that_breaks_its_word_is_found_out),
     };

@@ -6,6 +6,9 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
+/* One byte less than a message shows. */
+#define LONG "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghi"
+
 struct pair {
     const char *text;
     const char *expected;
@@ -123,6 +126,8 @@ TEST(what_is_no_expression_is_refused_with_its_place)
         {"1 = nope", "line 1, column 5: there is no field 'nope'"},
         {"doc.i", "line 1, column 1: there is no field 'doc.i'"},
         {"$event.i", "line 1, column 1: there is no value '$event.i'"},
+        {LONG "xyz", "line 1, column 1: there is no field '" LONG "x'"},
+        {"'" LONG "\xc3\xa4' = kind", "line 1, column 1: there is no qualified name '" LONG "'"},
         {"kind = 'shop.nope'", "line 1, column 8: there is no qualified name 'shop.nope'"},
     };
     check_refusals(cases, LENGTH(cases));
@@ -301,6 +306,7 @@ TEST(keywords_are_reserved_in_any_case)
     static const char *const names[] = {"", "an", "android", "event", "nulls", "x"};
     for (size_t i = 0; i < LENGTH(names); i++)
         assert_false(expr_is_reserved(text_bytes(names[i])));
+    assert_false(expr_is_reserved((pawl_bytes){"and\0and", 7}));
 }
 
 TEST(memory_may_be_refused_at_any_point)

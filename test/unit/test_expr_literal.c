@@ -53,7 +53,10 @@ static double real_of(const char *text)
 
 static void assert_same_bits(double a, double b, const char *text)
 {
-    if (memcmp(&a, &b, sizeof a) != 0)
+    uint64_t bits[2];
+    memcpy(&bits[0], &a, sizeof a);
+    memcpy(&bits[1], &b, sizeof b);
+    if (bits[0] != bits[1])
         fail_msg("%s: %a, expected %a", text, a, b);
 }
 

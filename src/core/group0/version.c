@@ -7,8 +7,6 @@
 #include "core/group0/compat.h"
 #include "core/group0/naming.h"
 
-#define CHUNK ((size_t)16 * 1024)
-
 /* What the system itself names. */
 static const struct schema_name system_names[] = {
     {.id = NAME_WS_CREATE, .kind = NAMED_SYSTEM, .text = {"sys.CreateWorkspace", 19}},
@@ -22,7 +20,7 @@ static struct version *version_new(const pawl_allocator *alloc)
         return NULL;
     atomic_init(&version->references, 1);
     version->alloc = alloc;
-    arena_init(&version->arena, alloc, CHUNK);
+    arena_init(&version->arena, alloc, VERSION_CHUNK);
     return version;
 }
 

@@ -17,6 +17,11 @@
 
 #include "core/schema/resolve.h"
 
+/* Bytes that are allocated at a time. A test makes it 1, so that whatever is taken can fail by itself. */
+#ifndef VERSION_CHUNK
+#define VERSION_CHUNK ((size_t)16 * 1024)
+#endif
+
 struct version {
     atomic_size_t references;
     const pawl_allocator *alloc;

@@ -1,7 +1,7 @@
 /* core/schema/expr.h: the expression language of where-clauses, computed sets and view filters.
  *
- *     text ──► expr_compile (names by a scope, types checked) ──► struct expr ──► expr_eval (values by a
- * source)
+ *     text ──► expr_compile ──► struct expr ──► expr_eval ──► value
+ *                   ▲ scope: names                  ▲ source: values
  *
  * A text is compiled once into a flat program and evaluated for every row. This module knows neither rows nor
  * events: a scope turns names into slots, a source gives the slots' values. docs/EXPRESSIONS.md is the
@@ -45,9 +45,9 @@
 
 #define EXPR_TEXT_BYTES_MAX   ((size_t)64 * 1024)
 #define EXPR_DEPTH_MAX        100  /* brackets, "not" and "-" inside each other */
-#define EXPR_INSTRUCTIONS_MAX 1000 /* one each name, literal, operator; two an element of a list */
-#define EXPR_STACK_MAX        128 /* values that wait for their operator: 3 KiB of the evaluating thread's stack */
-#define EXPR_NUMBER_CHARS_MAX 100 /* of a number as it is written */
+#define EXPR_INSTRUCTIONS_MAX 1000 /* a name or literal is one, an operator one or two */
+#define EXPR_STACK_MAX        128  /* values that wait for their operator: 3 KiB of the thread's stack */
+#define EXPR_NUMBER_CHARS_MAX 100  /* of a number as it is written */
 
 struct expr;
 

@@ -41,7 +41,7 @@ static const int8_t stack_effect[OP_COUNT] = {
     [OP_IN_END] = -1,
 };
 
-uint32_t emit(struct parser *p, enum op op, struct place place)
+uint32_t expr_emit(struct parser *p, enum op op, struct place place)
 {
     if (p->count == EXPR_INSTRUCTIONS_MAX)
         refuse(p, place, PAWL_ETOOBIG, "an expression has at most %d names, literals and operators",
@@ -57,14 +57,14 @@ uint32_t emit(struct parser *p, enum op op, struct place place)
     return p->count++;
 }
 
-void emit_landing(struct parser *p, uint32_t jump)
+void expr_emit_landing(struct parser *p, uint32_t jump)
 {
     p->code[jump].argument = p->count;
 }
 
-struct operand emit_constant(struct parser *p, struct value value, struct place place)
+struct operand expr_emit_constant(struct parser *p, struct value value, struct place place)
 {
-    uint32_t at = emit(p, OP_CONSTANT, place);
+    uint32_t at = expr_emit(p, OP_CONSTANT, place);
     struct operand literal = {.type = value.type, .place = place};
     if (p->status != PAWL_OK)
         return literal;
@@ -74,7 +74,7 @@ struct operand emit_constant(struct parser *p, struct value value, struct place 
     return literal;
 }
 
-struct operand emit_string(struct parser *p, const struct token *token)
+struct operand expr_emit_string(struct parser *p, const struct token *token)
 {
     const uint8_t *from = token->text.data;
     uint8_t *to = p->strings + p->string_bytes;
@@ -84,16 +84,10 @@ struct operand emit_string(struct parser *p, const struct token *token)
         i += from[i] == '\'';
     }
     p->string_bytes += size;
-    return emit_constant(p, (struct value){.type = VALUE_STRING, .bytes = {to, size}}, token->place);
+    return expr_emit_constant(p, (struct value){.type = VALUE_STRING, .bytes = {to, size}}, token->place);
 }
 
-/* As much of a name as goes well into a message. */
-static int shown(pawl_bytes text)
-{
-    return text.size < 60 ? (int)text.size : 60;
-}
-
-struct operand emit_load(struct parser *p, const struct token *token)
+struct operand expr_emit_load(struct parser *p, const struct token *token)
 {
     bool event = token->kind == TOKEN_EVENT;
     uint32_t slot = 0;
@@ -101,12 +95,12 @@ struct operand emit_load(struct parser *p, const struct token *token)
     int status = p->scope->resolve(p->scope->ctx, event ? EXPR_EVENT : EXPR_FIELD, token->text, &slot, &type);
     if (status == PAWL_ENOTFOUND)
         refuse(p, token->place, PAWL_EINVAL, "there is no %s '%s%.*s'", event ? "value" : "field",
-               event ? "$event." : "", shown(token->text), (const char *)token->text.data);
+               event ? "$event." : "", expr_shown(token->text), (const char *)token->text.data);
     else if (status != PAWL_OK)
         refuse(p, token->place, status, "cannot look up '%s%.*s': %s", event ? "$event." : "",
-               shown(token->text), (const char *)token->text.data, pawl_status_text(status));
+               expr_shown(token->text), (const char *)token->text.data, pawl_status_text(status));
     assert(status != PAWL_OK || (type > VALUE_NULL && type <= VALUE_TYPE_LAST));
-    uint32_t at = emit(p, OP_LOAD, token->place);
+    uint32_t at = expr_emit(p, OP_LOAD, token->place);
     p->code[at].argument = slot;
     p->code[at].type = (uint8_t)type;
     return (struct operand){.type = type, .place = token->place};
@@ -118,18 +112,18 @@ static void make_qname(struct parser *p, struct operand *operand)
     uint16_t name = 0;
     int status = p->scope->resolve_qname ? p->scope->resolve_qname(p->scope->ctx, text, &name) : PAWL_ENOTFOUND;
     if (status == PAWL_ENOTFOUND)
-        refuse(p, operand->place, PAWL_EINVAL, "there is no qualified name '%.*s'", shown(text),
+        refuse(p, operand->place, PAWL_EINVAL, "there is no qualified name '%.*s'", expr_shown(text),
                (const char *)text.data);
     else if (status != PAWL_OK)
-        refuse(p, operand->place, status, "cannot look up '%.*s': %s", shown(text), (const char *)text.data,
-               pawl_status_text(status));
+        refuse(p, operand->place, status, "cannot look up '%.*s': %s", expr_shown(text),
+               (const char *)text.data, pawl_status_text(status));
     *operand->literal = (struct value){.type = VALUE_QNAME, .name = name};
 }
 
 static void make_timestamp(struct parser *p, struct operand *operand)
 {
     int64_t ns = 0;
-    if (!literal_timestamp(operand->literal->bytes, &ns))
+    if (!expr_parse_timestamp(operand->literal->bytes, &ns))
         refuse(p, operand->place, PAWL_EINVAL,
                "expected a timestamp between 1678 and 2261, such as '2026-11-16' or '2026-11-16T03:20:00.5Z'");
     *operand->literal = (struct value){.type = VALUE_TIMESTAMP, .integer = ns};
@@ -155,36 +149,36 @@ static bool is_number(enum value_type type)
     return type == VALUE_INT64 || type == VALUE_FLOAT64;
 }
 
-void require_type(struct parser *p, const struct operand *operand, enum value_type type, const char *who)
+void expr_require_type(struct parser *p, const struct operand *operand, enum value_type type, const char *who)
 {
     if (operand->type != type && operand->type != VALUE_NULL)
         refuse(p, operand->place, PAWL_EINVAL, "%s takes %s, and this is %s", who, type_words[type],
                type_words[operand->type]);
 }
 
-void require_number(struct parser *p, const struct operand *operand, const char *who)
+void expr_require_number(struct parser *p, const struct operand *operand, const char *who)
 {
     if (!is_number(operand->type) && operand->type != VALUE_NULL)
         refuse(p, operand->place, PAWL_EINVAL, "%s takes numbers, and this is %s", who,
                type_words[operand->type]);
 }
 
-struct operand emit_arithmetic(struct parser *p, enum op op, struct operand left, struct operand right,
-                               struct place place)
+struct operand expr_emit_arithmetic(struct parser *p, enum op op, struct operand left, struct operand right,
+                                    struct place place)
 {
-    const char *who = token_text((enum token_kind)(op - OP_ADD + TOKEN_PLUS));
-    require_number(p, &left, who);
-    require_number(p, &right, who);
-    emit(p, op, place);
+    const char *who = expr_token_text((enum token_kind)(op - OP_ADD + TOKEN_PLUS));
+    expr_require_number(p, &left, who);
+    expr_require_number(p, &right, who);
+    expr_emit(p, op, place);
     /* The types' numbers are in the order in which they win: null, integer, float. */
     return (struct operand){.type = left.type > right.type ? left.type : right.type, .place = left.place};
 }
 
-struct operand emit_concat(struct parser *p, struct operand left, struct operand right, struct place place)
+struct operand expr_emit_concat(struct parser *p, struct operand left, struct operand right, struct place place)
 {
-    require_type(p, &left, VALUE_STRING, "||");
-    require_type(p, &right, VALUE_STRING, "||");
-    emit(p, OP_CONCAT, place);
+    expr_require_type(p, &left, VALUE_STRING, "||");
+    expr_require_type(p, &right, VALUE_STRING, "||");
+    expr_emit(p, OP_CONCAT, place);
     return (struct operand){.type = VALUE_STRING, .place = left.place};
 }
 
@@ -199,8 +193,8 @@ static bool has_order(enum value_type type)
     return type != VALUE_BOOL && type != VALUE_QNAME;
 }
 
-void require_comparable(struct parser *p, enum op op, struct operand *left, struct operand *right,
-                        struct place place)
+void expr_require_comparable(struct parser *p, enum op op, struct operand *left, struct operand *right,
+                             struct place place)
 {
     adapt(p, left, right->type);
     adapt(p, right, left->type);
@@ -212,15 +206,15 @@ void require_comparable(struct parser *p, enum op op, struct operand *left, stru
         refuse(p, place, PAWL_EINVAL, "%s has no order: only = and !=", type_words[type]);
 }
 
-struct operand emit_comparison(struct parser *p, enum op op, struct operand left, struct operand right,
-                               struct place place)
+struct operand expr_emit_comparison(struct parser *p, enum op op, struct operand left, struct operand right,
+                                    struct place place)
 {
-    require_comparable(p, op, &left, &right, place);
-    emit(p, op, place);
+    expr_require_comparable(p, op, &left, &right, place);
+    expr_emit(p, op, place);
     return (struct operand){.type = VALUE_BOOL, .place = left.place};
 }
 
-enum value_type unite(struct parser *p, enum value_type so_far, struct operand *next)
+enum value_type expr_unite_type(struct parser *p, enum value_type so_far, struct operand *next)
 {
     adapt(p, next, so_far);
     if (so_far == VALUE_NULL || so_far == next->type)
@@ -234,14 +228,14 @@ enum value_type unite(struct parser *p, enum value_type so_far, struct operand *
     return so_far;
 }
 
-struct operand fit_result(struct parser *p, struct operand whole)
+struct operand expr_fit_result(struct parser *p, struct operand whole)
 {
     enum value_type want = p->scope->want;
     if (want == VALUE_NULL || p->status != PAWL_OK)
         return whole;
     adapt(p, &whole, want);
     if (want == VALUE_FLOAT64 && whole.type == VALUE_INT64)
-        emit(p, OP_TO_FLOAT, whole.place);
+        expr_emit(p, OP_TO_FLOAT, whole.place);
     else if (whole.type != want && whole.type != VALUE_NULL)
         refuse(p, whole.place, PAWL_EINVAL, "expected an expression that gives %s, and this gives %s",
                type_words[want], type_words[whole.type]);

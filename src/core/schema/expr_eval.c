@@ -123,7 +123,7 @@ static int arithmetic(const struct instruction *in, const struct value *a, const
                       struct value *ret, pawl_error *error)
 {
     enum op op = (enum op)in->op;
-    const char *sign = token_text((enum token_kind)(op - OP_ADD + TOKEN_PLUS));
+    const char *sign = expr_token_text((enum token_kind)(op - OP_ADD + TOKEN_PLUS));
     if (is_null(a) || is_null(b)) {
         *ret = null;
         return PAWL_OK;

@@ -73,16 +73,19 @@ struct lexer {
 };
 
 /* Go on to the next token; at the end it is END for ever. PAWL_EINVAL, PAWL_ETOOBIG, with the place. */
-int lexer_next(struct lexer *x, pawl_error *error);
+int expr_lex(struct lexer *x, pawl_error *error);
 
 /* How a keyword or symbol is written. */
-const char *token_text(enum token_kind kind);
+const char *expr_token_text(enum token_kind kind);
+
+/* How many bytes of a text, in whole characters, go well into a message. */
+int expr_shown(pawl_bytes text);
 
 /* The float nearest to digits[.digits][e[+-]digits], which the lexer has found it to be. False: too large. */
-bool literal_float(pawl_bytes text, double *ret_real);
+bool expr_parse_float(pawl_bytes text, double *ret_real);
 
 /* 2026-11-16, or 2026-11-16T03:20:00Z with up to nine digits of a fraction behind the seconds. */
-bool literal_timestamp(pawl_bytes text, int64_t *ret_ns);
+bool expr_parse_timestamp(pawl_bytes text, int64_t *ret_ns);
 
 /* Comparisons are in the tokens' order. */
 enum op {
@@ -164,29 +167,29 @@ struct parser {
         }                                                                                                      \
     } while (0)
 
-/* Emitting. Each checks its operands' types and writes what follows them; an instruction is named by its index.
- */
-uint32_t emit(struct parser *p, enum op op, struct place place);
-void emit_landing(struct parser *p, uint32_t jump);
-struct operand emit_constant(struct parser *p, struct value value, struct place place);
-struct operand emit_string(struct parser *p, const struct token *token);
-struct operand emit_load(struct parser *p, const struct token *token);
-struct operand emit_arithmetic(struct parser *p, enum op op, struct operand left, struct operand right,
-                               struct place place);
-struct operand emit_concat(struct parser *p, struct operand left, struct operand right, struct place place);
-struct operand emit_comparison(struct parser *p, enum op op, struct operand left, struct operand right,
-                               struct place place);
+/* Emitting. Each checks its operands, and writes what follows them. An instruction is named by its index. */
+uint32_t expr_emit(struct parser *p, enum op op, struct place place);
+void expr_emit_landing(struct parser *p, uint32_t jump);
+struct operand expr_emit_constant(struct parser *p, struct value value, struct place place);
+struct operand expr_emit_string(struct parser *p, const struct token *token);
+struct operand expr_emit_load(struct parser *p, const struct token *token);
+struct operand expr_emit_arithmetic(struct parser *p, enum op op, struct operand left, struct operand right,
+                                    struct place place);
+struct operand expr_emit_concat(struct parser *p, struct operand left, struct operand right,
+                                struct place place);
+struct operand expr_emit_comparison(struct parser *p, enum op op, struct operand left, struct operand right,
+                                    struct place place);
 
 /* Checking alone. */
-void require_type(struct parser *p, const struct operand *operand, enum value_type type, const char *who);
-void require_comparable(struct parser *p, enum op op, struct operand *left, struct operand *right,
-                        struct place place);
-void require_number(struct parser *p, const struct operand *operand, const char *who);
+void expr_require_type(struct parser *p, const struct operand *operand, enum value_type type, const char *who);
+void expr_require_comparable(struct parser *p, enum op op, struct operand *left, struct operand *right,
+                             struct place place);
+void expr_require_number(struct parser *p, const struct operand *operand, const char *who);
 
 /* Let next be an alternative to what came so far: the type of both together. */
-enum value_type unite(struct parser *p, enum value_type so_far, struct operand *next);
+enum value_type expr_unite_type(struct parser *p, enum value_type so_far, struct operand *next);
 
 /* Make the whole what the scope wants. */
-struct operand fit_result(struct parser *p, struct operand whole);
+struct operand expr_fit_result(struct parser *p, struct operand whole);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define SHOWN_BYTES_MAX ((size_t)60)
+
 static const char *const spelling[] = {
     [TOKEN_AND] = "and",
     [TOKEN_OR] = "or",
@@ -30,9 +32,18 @@ static const char *const spelling[] = {
     [TOKEN_COMMA] = ",",
 };
 
-const char *token_text(enum token_kind kind)
+const char *expr_token_text(enum token_kind kind)
 {
     return spelling[kind];
+}
+
+int expr_shown(pawl_bytes text)
+{
+    const uint8_t *c = text.data;
+    size_t size = text.size < SHOWN_BYTES_MAX ? text.size : SHOWN_BYTES_MAX;
+    while (size > 0 && size < text.size && (c[size] & 0xc0) == 0x80)
+        size--;
+    return (int)size;
 }
 
 /* Not ctype.h's, which ask the locale. */
@@ -54,10 +65,12 @@ static uint8_t lower(uint8_t c)
 static bool same_word(pawl_bytes text, const char *word)
 {
     const uint8_t *c = text.data;
+    if (text.size != strlen(word))
+        return false;
     for (size_t i = 0; i < text.size; i++)
         if (lower(c[i]) != (uint8_t)word[i])
             return false;
-    return word[text.size] == '\0';
+    return true;
 }
 
 static enum token_kind find_keyword(pawl_bytes text)
@@ -177,7 +190,7 @@ static int lex_number(struct lexer *x, pawl_error *error)
     if (x->token.text.size > EXPR_NUMBER_CHARS_MAX)
         return fail_at(error, x->token.place, PAWL_ETOOBIG, "a number has at most %d characters",
                        EXPR_NUMBER_CHARS_MAX);
-    if (!(kind == TOKEN_INT ? take_magnitude(&x->token) : literal_float(x->token.text, &x->token.real)))
+    if (!(kind == TOKEN_INT ? take_magnitude(&x->token) : expr_parse_float(x->token.text, &x->token.real)))
         return fail_at(error, x->token.place, PAWL_EINVAL, "the number is too large for %s",
                        kind == TOKEN_INT ? "an int64" : "a float64");
     return PAWL_OK;
@@ -241,7 +254,7 @@ static int lex_symbol(struct lexer *x, pawl_error *error)
     return fail_at(error, x->place, PAWL_EINVAL, "the byte 0x%02x means nothing outside a string", *x->at);
 }
 
-int lexer_next(struct lexer *x, pawl_error *error)
+int expr_lex(struct lexer *x, pawl_error *error)
 {
     skip_space(x);
     x->token = (struct token){.kind = TOKEN_END, .place = x->place};

@@ -7,7 +7,7 @@
 
 /* The mantissa goes to strtod as an integer, its point moved into the exponent: 12.5e3 is 125e2. strtod rounds
  * exactly, but takes the decimal point from the locale, and the host program may have set one with a comma. */
-bool literal_float(pawl_bytes text, double *ret_real)
+bool expr_parse_float(pawl_bytes text, double *ret_real)
 {
     char plain[EXPR_NUMBER_CHARS_MAX + 16];
     const char *c = text.data, *end = c + text.size;
@@ -97,7 +97,7 @@ static bool take_fraction(const char **at, const char *end, int64_t *ret_ns)
     return *at > start;
 }
 
-bool literal_timestamp(pawl_bytes text, int64_t *ret_ns)
+bool expr_parse_timestamp(pawl_bytes text, int64_t *ret_ns)
 {
     const char *at = text.data, *end = at + text.size;
     int64_t days, ns = 0;

@@ -17,7 +17,7 @@ static enum token_kind present(const struct parser *p)
 static void next(struct parser *p)
 {
     if (p->status == PAWL_OK)
-        p->status = lexer_next(&p->lexer, p->error);
+        p->status = expr_lex(&p->lexer, p->error);
     if (p->status != PAWL_OK)
         p->lexer.token.kind = TOKEN_END;
 }
@@ -25,14 +25,14 @@ static void next(struct parser *p)
 static void refuse_token(struct parser *p, const char *expected)
 {
     const struct token *found = &p->lexer.token;
-    size_t size = found->text.size < 60 ? found->text.size : 60;
     if (found->kind == TOKEN_END)
         refuse(p, found->place, PAWL_EINVAL, "expected %s, found the end", expected);
     else if (found->kind == TOKEN_STRING)
         refuse(p, found->place, PAWL_EINVAL, "expected %s, found a string", expected);
     else
         refuse(p, found->place, PAWL_EINVAL, "expected %s, found '%s%.*s'", expected,
-               found->kind == TOKEN_EVENT ? "$event." : "", (int)size, (const char *)found->text.data);
+               found->kind == TOKEN_EVENT ? "$event." : "", expr_shown(found->text),
+               (const char *)found->text.data);
 }
 
 static bool accept(struct parser *p, enum token_kind kind)
@@ -48,7 +48,7 @@ static void expect(struct parser *p, enum token_kind kind)
     char quoted[16];
     if (accept(p, kind))
         return;
-    snprintf(quoted, sizeof quoted, "'%s'", token_text(kind));
+    snprintf(quoted, sizeof quoted, "'%s'", expr_token_text(kind));
     refuse_token(p, quoted);
 }
 
@@ -70,12 +70,12 @@ static struct operand parse_starts_with(struct parser *p)
     next(p);
     expect(p, TOKEN_OPEN);
     struct operand whole = parse_expr(p);
-    require_type(p, &whole, VALUE_STRING, "starts_with");
+    expr_require_type(p, &whole, VALUE_STRING, "starts_with");
     expect(p, TOKEN_COMMA);
     struct operand part = parse_expr(p);
-    require_type(p, &part, VALUE_STRING, "starts_with");
+    expr_require_type(p, &part, VALUE_STRING, "starts_with");
     expect(p, TOKEN_CLOSE);
-    emit(p, OP_STARTS_WITH, place);
+    expr_emit(p, OP_STARTS_WITH, place);
     return (struct operand){.type = VALUE_BOOL, .place = place};
 }
 
@@ -83,7 +83,7 @@ static struct operand parse_starts_with(struct parser *p)
  * jump can be. */
 static uint32_t emit_linked(struct parser *p, enum op op, struct place place, uint32_t previous)
 {
-    uint32_t jump = emit(p, op, place);
+    uint32_t jump = expr_emit(p, op, place);
     p->code[jump].argument = previous;
     return jump;
 }
@@ -92,7 +92,7 @@ static void land_linked(struct parser *p, uint32_t jump)
 {
     while (jump != 0 && p->status == PAWL_OK) {
         uint32_t previous = p->code[jump].argument;
-        emit_landing(p, jump);
+        expr_emit_landing(p, jump);
         jump = previous;
     }
 }
@@ -107,7 +107,7 @@ static struct operand parse_coalesce(struct parser *p)
     expect(p, TOKEN_OPEN);
     for (uint32_t i = 0;; i++) {
         struct operand argument = parse_expr(p);
-        type = unite(p, type, &argument);
+        type = expr_unite_type(p, type, &argument);
         integers |= argument.type == VALUE_INT64;
         if (i > 0 && present(p) != TOKEN_COMMA)
             break;
@@ -119,7 +119,7 @@ static struct operand parse_coalesce(struct parser *p)
     expect(p, TOKEN_CLOSE);
     land_linked(p, skips);
     if (type == VALUE_FLOAT64 && integers)
-        emit(p, OP_TO_FLOAT, place);
+        expr_emit(p, OP_TO_FLOAT, place);
     return (struct operand){.type = type, .place = place};
 }
 
@@ -132,21 +132,21 @@ static struct operand parse_integer(struct parser *p, bool negative, struct plac
     int64_t integer = magnitude > (uint64_t)INT64_MAX ? INT64_MIN
                       : negative                      ? -(int64_t)magnitude
                                                       : (int64_t)magnitude;
-    return emit_constant(p, (struct value){.type = VALUE_INT64, .integer = integer}, place);
+    return expr_emit_constant(p, (struct value){.type = VALUE_INT64, .integer = integer}, place);
 }
 
 static struct operand parse_float(struct parser *p, bool negative, struct place place)
 {
     double real = p->lexer.token.real;
     next(p);
-    return emit_constant(p, (struct value){.type = VALUE_FLOAT64, .real = negative ? -real : real}, place);
+    return expr_emit_constant(p, (struct value){.type = VALUE_FLOAT64, .real = negative ? -real : real}, place);
 }
 
 static struct operand parse_word(struct parser *p, struct value value)
 {
     struct place place = p->lexer.token.place;
     next(p);
-    return emit_constant(p, value, place);
+    return expr_emit_constant(p, value, place);
 }
 
 static struct operand parse_nested(struct parser *p)
@@ -166,9 +166,9 @@ static struct operand parse_primary(struct parser *p)
     case TOKEN_NULL: return parse_word(p, (struct value){.type = VALUE_NULL});
     case TOKEN_TRUE: return parse_word(p, (struct value){.type = VALUE_BOOL, .boolean = true});
     case TOKEN_FALSE: return parse_word(p, (struct value){.type = VALUE_BOOL, .boolean = false});
-    case TOKEN_STRING: next(p); return emit_string(p, &token);
+    case TOKEN_STRING: next(p); return expr_emit_string(p, &token);
     case TOKEN_NAME:
-    case TOKEN_EVENT: next(p); return emit_load(p, &token);
+    case TOKEN_EVENT: next(p); return expr_emit_load(p, &token);
     case TOKEN_OPEN: return parse_nested(p);
     case TOKEN_STARTS_WITH: return parse_starts_with(p);
     case TOKEN_COALESCE: return parse_coalesce(p);
@@ -188,8 +188,8 @@ static struct operand parse_unary(struct parser *p)
     enter(p);
     struct operand inner = parse_unary(p);
     leave(p);
-    require_number(p, &inner, "-");
-    emit(p, OP_NEGATE, place);
+    expr_require_number(p, &inner, "-");
+    expr_emit(p, OP_NEGATE, place);
     return (struct operand){.type = inner.type, .place = place};
 }
 
@@ -200,7 +200,7 @@ static struct operand parse_product(struct parser *p)
         enum op op = present(p) == TOKEN_TIMES ? OP_MULTIPLY : OP_DIVIDE;
         struct place place = p->lexer.token.place;
         next(p);
-        left = emit_arithmetic(p, op, left, parse_unary(p), place);
+        left = expr_emit_arithmetic(p, op, left, parse_unary(p), place);
     }
     return left;
 }
@@ -214,8 +214,8 @@ static struct operand parse_sum(struct parser *p)
         next(p);
         struct operand right = parse_product(p);
         left = sign == TOKEN_CONCAT
-                   ? emit_concat(p, left, right, place)
-                   : emit_arithmetic(p, sign == TOKEN_PLUS ? OP_ADD : OP_SUBTRACT, left, right, place);
+                   ? expr_emit_concat(p, left, right, place)
+                   : expr_emit_arithmetic(p, sign == TOKEN_PLUS ? OP_ADD : OP_SUBTRACT, left, right, place);
     }
     return left;
 }
@@ -223,18 +223,18 @@ static struct operand parse_sum(struct parser *p)
 static struct operand parse_in(struct parser *p, struct operand left, struct place place)
 {
     uint32_t steps = 0;
-    emit(p, OP_IN_BEGIN, place);
+    expr_emit(p, OP_IN_BEGIN, place);
     expect(p, TOKEN_OPEN);
     do {
         struct place at = p->lexer.token.place;
         struct operand element = parse_expr(p);
-        require_comparable(p, OP_EQ, &left, &element, at);
+        expr_require_comparable(p, OP_EQ, &left, &element, at);
         steps = emit_linked(p, OP_IN_STEP, place, steps);
         left.literal = NULL; /* compared as what it is: it can become nothing else any more */
     } while (accept(p, TOKEN_COMMA));
     expect(p, TOKEN_CLOSE);
     land_linked(p, steps);
-    emit(p, OP_IN_END, place);
+    expr_emit(p, OP_IN_END, place);
     return (struct operand){.type = VALUE_BOOL, .place = left.place};
 }
 
@@ -251,7 +251,7 @@ static struct operand parse_comparison(struct parser *p)
     enum token_kind kind = present(p);
     if (is_comparison(kind)) {
         next(p);
-        return emit_comparison(p, (enum op)(kind - TOKEN_EQ + OP_EQ), left, parse_sum(p), place);
+        return expr_emit_comparison(p, (enum op)(kind - TOKEN_EQ + OP_EQ), left, parse_sum(p), place);
     }
     bool negated = accept(p, TOKEN_NOT);
     if (!negated && kind != TOKEN_IN)
@@ -259,7 +259,7 @@ static struct operand parse_comparison(struct parser *p)
     expect(p, TOKEN_IN);
     left = parse_in(p, left, place);
     if (negated)
-        emit(p, OP_NOT, place);
+        expr_emit(p, OP_NOT, place);
     return left;
 }
 
@@ -269,9 +269,9 @@ static struct operand parse_test(struct parser *p)
     for (struct place place = p->lexer.token.place; accept(p, TOKEN_IS); place = p->lexer.token.place) {
         bool negated = accept(p, TOKEN_NOT);
         expect(p, TOKEN_NULL);
-        emit(p, OP_IS_NULL, place);
+        expr_emit(p, OP_IS_NULL, place);
         if (negated)
-            emit(p, OP_NOT, place);
+            expr_emit(p, OP_NOT, place);
         left = (struct operand){.type = VALUE_BOOL, .place = left.place};
     }
     if (is_comparison(present(p)) || present(p) == TOKEN_IN || present(p) == TOKEN_NOT)
@@ -287,8 +287,8 @@ static struct operand parse_not(struct parser *p)
     enter(p);
     struct operand inner = parse_not(p);
     leave(p);
-    require_type(p, &inner, VALUE_BOOL, "not");
-    emit(p, OP_NOT, place);
+    expr_require_type(p, &inner, VALUE_BOOL, "not");
+    expr_emit(p, OP_NOT, place);
     return (struct operand){.type = VALUE_BOOL, .place = place};
 }
 
@@ -298,12 +298,12 @@ static struct operand parse_logic(struct parser *p, enum token_kind sign, enum o
 {
     struct operand left = parse_side(p);
     for (struct place place = p->lexer.token.place; accept(p, sign); place = p->lexer.token.place) {
-        require_type(p, &left, VALUE_BOOL, token_text(sign));
-        uint32_t jump = emit(p, skip, place);
+        expr_require_type(p, &left, VALUE_BOOL, expr_token_text(sign));
+        uint32_t jump = expr_emit(p, skip, place);
         struct operand right = parse_side(p);
-        require_type(p, &right, VALUE_BOOL, token_text(sign));
-        emit(p, op, place);
-        emit_landing(p, jump);
+        expr_require_type(p, &right, VALUE_BOOL, expr_token_text(sign));
+        expr_emit(p, op, place);
+        expr_emit_landing(p, jump);
         left = (struct operand){.type = VALUE_BOOL, .place = left.place};
     }
     return left;
@@ -369,7 +369,7 @@ int expr_compile(pawl_bytes text, const struct expr_scope *scope, const pawl_all
     struct operand whole = parse_expr(p);
     if (present(p) != TOKEN_END)
         refuse_token(p, "an operator or the end");
-    whole = fit_result(p, whole);
+    whole = expr_fit_result(p, whole);
     int status = p->status;
     if (status == PAWL_OK) {
         assert(p->stack == 1 && p->depth == 0);
