@@ -311,7 +311,7 @@ TEST(what_is_no_base64_is_refused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint8_t bytes[16];
         size_t size = 77;
-        print_message("# '%s'\n", cases[i]);
+        print_message("# case %zu\n", i);
         assert_false(form_base64_read(text_bytes(cases[i]), bytes, &size));
         assert_int_equal(size, 77);
     }

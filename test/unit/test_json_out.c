@@ -58,9 +58,9 @@ TEST(lines_stand_beside_each_other)
     for (int i = 0; i < 2; i++) {
         out_open(&out, '{');
         out_close(&out, '}');
-        out_raw(&out, text_bytes("\n"));
+        out_raw(&out, text_bytes("\ndata: "));
     }
-    expect(&out, "{}\n{}\n");
+    expect(&out, "{}\ndata: {}\ndata: ");
     json_out_release(&out);
 }
 
