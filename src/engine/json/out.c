@@ -60,11 +60,10 @@ static void put_char(struct json_out *out, char c)
         *at = c;
 }
 
-/* Whatever ends a value needs a comma behind it before the next one comes; inside strings nobody looks. */
+/* What ends a value needs a comma behind it before the next one comes; compact JSON has no blanks to end in. */
 static void separate(struct json_out *out)
 {
-    char last = out->size ? out->data[out->size - 1] : '\n';
-    if (last != '{' && last != '[' && last != ':' && last != '\n')
+    if (out->size && !memchr("{[: \n", out->data[out->size - 1], 5))
         put_char(out, ',');
 }
 

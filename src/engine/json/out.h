@@ -34,7 +34,8 @@ static inline pawl_bytes json_out_text(const struct json_out *out)
     return (pawl_bytes){out->data, out->size};
 }
 
-/* As it is: a line's end, a frame of a stream. */
+/* As it is: a line's end, a frame of a stream. If a value is to follow, it ends in a blank, a line's end or a
+ * colon. */
 void out_raw(struct json_out *out, pawl_bytes bytes);
 
 /* One value, or the beginning of one: '{' or '['. */
