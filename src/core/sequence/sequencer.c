@@ -21,6 +21,8 @@
 /* Not inlined, so that a call which succeeds saves no registers for one that does not. */
 #define COLD __attribute__((cold, noinline))
 
+#define PREFETCH_MAX 32 /* more would push out the first before they are used, in the cache next to a core */
+
 #define SUCCESSOR(status) (1u << PAWL_SEQUENCER_##status)
 
 static const struct {
@@ -124,6 +126,12 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
     move(s, PAWL_SEQUENCER_READY, PAWL_SEQUENCER_EVENTING);
     *ret_offset = offset;
     return PAWL_OK;
+}
+
+void pawl_sequencer_prefetch(const pawl_sequencer *s, const uint64_t *wsids, size_t count)
+{
+    if (sequencer_state(s) == PAWL_SEQUENCER_READY || sequencer_state(s) == PAWL_SEQUENCER_EVENTING)
+        table_prefetch(&s->table, wsids, count < PREFETCH_MAX ? count : PREFETCH_MAX);
 }
 
 int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, struct record **ret_record,

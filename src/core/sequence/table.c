@@ -64,6 +64,20 @@ static void index_remove(struct table *table, uint64_t wsid, uint32_t slot)
     table->index[hole] = 0;
 }
 
+void table_prefetch(const struct table *table, const uint64_t *wsids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(&table->index[table_hash(wsids[i]) & table->mask]);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t hash = table_hash(wsids[i]);
+        uint64_t at = hash & table->mask;
+        while (table->index[at] && (uint32_t)(table->index[at] >> 32) != hash)
+            at = (at + 1) & table->mask;
+        if (table->index[at])
+            __builtin_prefetch(table_at(table, (uint32_t)table->index[at] - 1), 1);
+    }
+}
+
 /* Records. */
 
 static void slot_free(struct table *table, struct record_class *class, uint32_t slot)

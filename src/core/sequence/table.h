@@ -115,6 +115,10 @@ static inline struct record *table_find(const struct table *table, uint64_t wsid
     return NULL;
 }
 
+/* Bring the records of these workspaces nearer, those that are there: first all the lines of the index, then
+ * all the records, so that the ways to memory overlap. */
+void table_prefetch(const struct table *table, const uint64_t *wsids, size_t count);
+
 /* A record for a workspace that has none, its values all zero. If the table is full another is evicted.
  * PAWL_ENOMEM: nothing has changed but that. */
 int table_insert(struct table *table, uint64_t wsid, uint16_t kind_place, struct record **ret_record);
