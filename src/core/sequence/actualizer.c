@@ -11,12 +11,14 @@
  * While recovering, a record's given is the greatest of what the view had and what the log has shown; a place
  * without a row (record_rows) is one of which the log has shown nothing yet.
  *
- * Two sorts of numbers are kept beside the records, in one map:
- *   suspects    A view may be ahead of its own offset, because values are written before it. It must not be
- *               ahead of the log: what the log has shown of such a value must have reached it at the scan's
- * end. strangers   Numbers of the log whose kind or sequence is not known (any more) have no place in a record,
- * but the view must have them before its offset passes their event; else they would be given again when the
- * kind comes back. */
+ * Two sorts of numbers are kept beside the records, in one map.
+ *
+ * Suspects: a view may be ahead of its own offset, because values are written before it. It must not be ahead
+ * of the log: what the log has shown of such a value must have reached it at the scan's end.
+ *
+ * Strangers: numbers of the log whose kind or sequence is not known (any more) have no place in a record, but
+ * the view must have them before its offset passes their event; else they would be given again when the kind
+ * comes back. */
 #include "core/sequence/sequencer.h"
 
 #include <assert.h>
