@@ -184,8 +184,11 @@ static bool rig_open(struct rig *rig, uint64_t workspaces, uint64_t tail, uint32
     rig->storage.values = calloc(workspaces + 1, sizeof rig->storage.values[0]);
     rig->storage.tail_counts = calloc(TAIL_WORKSPACES + 1, sizeof(uint64_t));
     if (!rig->storage.values || !rig->storage.tail_counts || mem_world_open(&world, &rig->world, NULL)
-        || mem_env_open(rig->world, &node, &rig->env, NULL))
+        || mem_env_open(rig->world, &node, &rig->env, NULL)) {
+        free(rig->storage.values);
+        free(rig->storage.tail_counts);
         return false;
+    }
     pawl_sequencer_options options = {
         .env = mem_env_port(rig->env),
         .storage = {&rig->storage, read_numbers, read_last_offset, write_values_and_offset, scan_log},
