@@ -140,6 +140,8 @@ static int by_place(const void *a, const void *b)
 void request_sort_fields(struct request *request)
 {
     const struct request_object *object = &request->objects[request->object_count - 1];
+    if (object->field_count == 0)
+        return;
     struct request_field *fields = request->fields + object->field_first;
     for (size_t i = 1; i < object->field_count; i++)
         if (fields[i - 1].place > fields[i].place) {
