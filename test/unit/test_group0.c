@@ -48,9 +48,9 @@ TEST(the_shop_becomes_numbers)
     const struct schema_type *customer = schema_type_by_name(s, text_bytes("shop.Customer"));
     const struct schema_type *total = schema_type_by_name(s, text_bytes("shop.CustomerTotal"));
     assert_int_equal(order->table, 0);
-    assert_int_equal(customer->table, 1);
-    assert_int_equal(schema_type_by_name(s, text_bytes("shop.Invoice"))->table, 2);
-    assert_int_equal(total->table, 3);
+    assert_int_equal(customer->table, SCHEMA_TABLE_FIRST);
+    assert_int_equal(schema_type_by_name(s, text_bytes("shop.Invoice"))->table, SCHEMA_TABLE_FIRST + 1);
+    assert_int_equal(total->table, SCHEMA_TABLE_FIRST + 2);
     assert_int_equal(order->fields[0].to, customer->id);
     assert_int_equal(order->fields[1].sequence, tenant->sequences[1].id);
     assert_true(customer->fields[0].required);
@@ -89,7 +89,7 @@ TEST(packages_use_each_others_names)
     const struct schema_type *invoice = schema_type_by_name(s, text_bytes("shop.Invoice"));
     assert_int_equal(note->fields[0].to, schema_name_id(s, text_bytes("shop.Customer")));
     assert_int_equal(note->fields[1].sequence, schema_name_id(s, text_bytes("shop.invoice")));
-    assert_int_equal(note->table, 4);
+    assert_int_equal(note->table, SCHEMA_TABLE_FIRST + 3);
     assert_int_equal(schema_type_by_name(s, text_bytes("crm.Config"))->singleton, 65536 | UINT64_C(1) << 50);
 
     /* IDs go on behind the first package's, and all lists are in their order. */

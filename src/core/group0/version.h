@@ -6,10 +6,11 @@
  * holds a reference.
  *
  *   V1  A name that has a number keeps it, and keeps what it was given to, in every later version.
- *   V2  New numbers are given in the order in which the package says the names: workspaces, each followed by
- * its sequences, types, entities, commands, projectors, views. IDs from SCHEMA_NAME_FIRST, tables from 1,
- * singletons from RECORD_SINGLETON_FIRST, lanes from 1; each the one behind the highest that was ever given. V3
- * Equal versions have equal digests, and a version's digest covers all before it. */
+ *   V2  New numbers are given in the order in which the package says the names: workspaces, each followed
+ *       by its sequences, types, entities, commands, projectors, views. IDs from SCHEMA_NAME_FIRST, tables
+ *       from SCHEMA_TABLE_FIRST, singletons from RECORD_SINGLETON_FIRST, lanes from 1; each is the one behind
+ *       the highest that was ever given.
+ *   V3  Equal versions have equal digests, and a version's digest covers all before it. */
 #ifndef CORE_GROUP0_VERSION_H
 #define CORE_GROUP0_VERSION_H
 
