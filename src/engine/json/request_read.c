@@ -74,8 +74,7 @@ static void read_name(struct request_reader *r, const struct path *at, pawl_byte
 {
     *ret_name = schema_name_id(r->schema, text);
     if (*ret_name == 0)
-        verdict_refuse(&r->v, at, "there is no name '%.*s'", text.size < 100 ? (int)text.size : 100,
-                       (const char *)text.data);
+        verdict_refuse(&r->v, at, "there is no name '%.*s'", TEXT(text));
 }
 
 /* What a value of a field looks like in JSON. */
