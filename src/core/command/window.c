@@ -1,5 +1,7 @@
 #include "core/command/window.h"
 
+#include <assert.h>
+
 #include "core/state/key.h"
 
 struct window {
@@ -87,6 +89,7 @@ static bool has_tag(const struct window *window, uint32_t tag)
 int windows_find(struct windows *w, const struct state *state, struct arena *memory, uint64_t wsid,
                  uint64_t last, uint64_t hash, uint64_t *ret_plog_offset)
 {
+    assert(hash != 0);
     struct window *window = lru_get(&w->used, wsid);
     uint64_t found = 0;
     if (!window) {
