@@ -304,7 +304,7 @@ TEST(as_many_objects_as_are_allowed_decode_and_one_more_does_not)
             event_head_write(&(struct event_head){.command = 1, .object_count = 1}, body + envelope_size(0));
         put_u32(body + envelope_size(0) + 4, count);
         for (uint32_t i = 0; i < count; i++)
-            at = put_object(&object, NULL, at);
+            at = put_object(&object, some_cleared, at);
         assert_int_equal(at - body, size);
         assert_status(decode(body, size, &event, NULL), extra ? PAWL_ECORRUPT : PAWL_OK);
         size_t seen = 0;

@@ -245,8 +245,10 @@ TEST(keys_of_one_hash_are_told_apart_whichever_leaves_first)
 {
     uint8_t room[3][32];
     pawl_bytes keys[3];
-    for (uint64_t i = 0; i < 3; i++)
-        keys[i] = (pawl_bytes){room[i], colliding_key(room[i], i)};
+    for (uint64_t i = 0; i < 3; i++) {
+        size_t size = colliding_key(room[i], i);
+        keys[i] = (pawl_bytes){room[i], size};
+    }
     assert_true(hash_checksum(0, keys[0]) == hash_checksum(0, keys[1]));
     assert_true(hash_checksum(0, keys[0]) == hash_checksum(0, keys[2]));
     for (size_t leaves = 0; leaves < 3; leaves++) {

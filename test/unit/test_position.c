@@ -142,9 +142,10 @@ static struct changes random_event(struct run *run)
         pawl_bytes at = table_key(table, test_below(&run->random, 3), key), old;
         bool there = state_get(&run->bed.state, at, &old) == PAWL_OK;
         put_u64(value, test_random(&run->random));
-        bool removes = there && test_below(&run->random, 2);
-        assert_ok(state_bed_change(&run->bed, &run->bed.memory, &changes, at,
-                                   removes ? (pawl_bytes){0} : (pawl_bytes){value, 8}));
+        pawl_bytes now = {value, sizeof value};
+        if (there && test_below(&run->random, 2))
+            now = (pawl_bytes){0};
+        assert_ok(state_bed_change(&run->bed, &run->bed.memory, &changes, at, now));
     }
     return changes;
 }

@@ -88,10 +88,10 @@ TEST(fields_belong_to_the_object_that_was_added_last)
     struct request_bed bed;
     open_bed(&bed);
     struct request *r = &bed.request;
-    for (uint64_t id = 1; id <= 5; id++) {
+    for (uint16_t id = 1; id <= 5; id++) {
         assert_ok(request_add_record(r, id, 300));
         for (uint16_t place = 0; place < id; place++)
-            assert_ok(request_set(r, place, integer((int64_t)id)));
+            assert_ok(request_set(r, place, integer(id)));
     }
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(r->objects[i].field_count, i + 1);
