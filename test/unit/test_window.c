@@ -249,6 +249,42 @@ TEST(a_miss_in_a_window_that_is_kept_reads_nothing)
     close_bed(&bed);
 }
 
+/* A scan of the state gathers all that is staged, of whichever workspace, in memory of its own: too much for a
+ * command that comes to a workspace which was not used for a while. */
+TEST(a_window_is_read_without_going_through_what_others_have_staged)
+{
+    struct window_bed bed;
+    struct changes changes = {0};
+    open_bed(&bed, 1);
+    store_row(&bed, WSID, 1, 11);
+    stage_row(&bed, &changes, WSID, 2, 22);
+    for (uint64_t wsid = 100; wsid < 1100; wsid++)
+        stage_row(&bed, &changes, wsid, 1, wsid);
+    struct arena none;
+    arena_init(&none, &bed.state.alloc.allocator, 64);
+    test_alloc_fail(&bed.state.alloc, 1, TEST_ALLOC_FROM_THEN_ON);
+    for (uint64_t offset = 1; offset <= 2; offset++) {
+        uint64_t found = 0;
+        windows_clear(&bed.windows);
+        assert_ok(windows_find(&bed.windows, &bed.state.state, &none, WSID, 2, 11 * offset, &found));
+        assert_true(found == plog_of(offset));
+    }
+    arena_release(&none);
+    close_bed(&bed);
+}
+
+TEST(a_log_that_ends_before_the_workspaces_last_event_is_corruption)
+{
+    struct window_bed bed;
+    uint64_t found = 4;
+    open_bed(&bed, 1);
+    store_row(&bed, WSID, 1, 11);
+    assert_status(windows_find(&bed.windows, &bed.state.state, &bed.state.memory, WSID, 2, 11, &found),
+                  PAWL_ECORRUPT);
+    assert_true(found == 4);
+    close_bed(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +300,8 @@ int main(void)
         RUN(a_row_that_is_gone_behind_its_tag_is_corruption),
         RUN(a_store_that_cannot_be_read_is_asked_again_the_next_time),
         RUN(a_miss_in_a_window_that_is_kept_reads_nothing),
+        RUN(a_window_is_read_without_going_through_what_others_have_staged),
+        RUN(a_log_that_ends_before_the_workspaces_last_event_is_corruption),
     };
     return TEST_MAIN(tests);
 }
