@@ -46,11 +46,13 @@ typedef struct pawl_engine pawl_engine;
 
 /* Zero means the default, of everything. */
 typedef struct pawl_options {
-    uint32_t partitions;    /* of a new directory: 16; a power of two, at most 65536 */
-    uint32_t shards;        /* of a new directory: 2; at most 64, and at most partitions */
-    bool must_exist;        /* PAWL_ENOTFOUND instead of making a new directory */
-    uint32_t pool_threads;  /* 2 */
-    uint32_t mailbox;       /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
+    uint32_t partitions;   /* of a new directory: 16; a power of two, at most 65536 */
+    uint32_t shards;       /* of a new directory: 2; at most 64, and at most partitions */
+    bool must_exist;       /* PAWL_ENOTFOUND instead of making a new directory */
+    bool read_only;        /* only read, beside the process that writes or without one: as far as that has come.
+                              Implies must_exist; whatever would write is PAWL_EREADONLY */
+    uint32_t pool_threads; /* 2 */
+    uint32_t mailbox;      /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
     pawl_duration wait;     /* 10 s: how long a command waits for a partition that is recovering */
     const pawl_allocator *allocator;
@@ -193,6 +195,34 @@ typedef struct pawl_read_options {
  * Errors: PAWL_ENOTFOUND, PAWL_ETIMEOUT. */
 PAWL_API int pawl_record_get(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t id,
                              const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
+
+/* One record without a copy: visit is called on this thread, with a record that is borrowed until it returns,
+ * and must not take long: what it looks at keeps the store from reusing its pages. type is the record's, which
+ * has a table. Errors: as pawl_record_get. */
+typedef struct pawl_record pawl_record;
+typedef void (*pawl_record_visit)(void *arg, const pawl_record *record);
+PAWL_API int pawl_record_read(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t id,
+                              const pawl_read_options *options, pawl_record_visit visit, void *arg,
+                              pawl_error *error);
+
+PAWL_API uint64_t pawl_record_id(const pawl_record *record);
+PAWL_API uint64_t pawl_record_parent(const pawl_record *record); /* 0: none */
+PAWL_API bool pawl_record_active(const pawl_record *record);
+
+/* A field. PAWL_ENOTFOUND: the type has no such field. PAWL_EINVAL: it is of another type. *ret_null, which may
+ * be NULL, tells whether the field is null; then the value is 0 or empty. A ref is its ID. */
+PAWL_API int pawl_record_int64(const pawl_record *record, const char *field, int64_t *ret_value,
+                               bool *ret_null);
+PAWL_API int pawl_record_float64(const pawl_record *record, const char *field, double *ret_value,
+                                 bool *ret_null);
+PAWL_API int pawl_record_bool(const pawl_record *record, const char *field, bool *ret_value, bool *ret_null);
+PAWL_API int pawl_record_string(const pawl_record *record, const char *field, pawl_bytes *ret_value,
+                                bool *ret_null);
+PAWL_API int pawl_record_bytes(const pawl_record *record, const char *field, pawl_bytes *ret_value,
+                               bool *ret_null);
+PAWL_API int pawl_record_time(const pawl_record *record, const char *field, pawl_wall *ret_value,
+                              bool *ret_null);
+PAWL_API int pawl_record_ref(const pawl_record *record, const char *field, uint64_t *ret_value, bool *ret_null);
 
 /* Records of a type with IDs above after, ascending, one JSON line each, at most limit. */
 PAWL_API int pawl_record_list(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t after,

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/json/show.h"
 #include "engine/node.h"
+#include "engine/text.h"
 
 static int send(pawl_engine *e, pawl_request *r)
 {
@@ -26,6 +28,8 @@ int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, 
 {
     if (atomic_load_explicit(&e->closing, memory_order_relaxed))
         return error_set(&r->error, PAWL_ECLOSED, "the engine is being closed");
+    if (e->options.read_only)
+        return error_set(&r->error, PAWL_EREADONLY, "the engine was opened read-only");
     r->done = done;
     r->arg = arg;
     return send(e, r);
@@ -33,7 +37,7 @@ int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, 
 
 int pawl_command(pawl_engine *e, pawl_request *r, pawl_answer *ret_answer, pawl_error *error)
 {
-    int status = engine_enter(e, error);
+    int status = engine_enter_writing(e, error);
     if (status != PAWL_OK)
         return status;
     r->done = NULL;
@@ -73,4 +77,23 @@ uint64_t pawl_request_id(const pawl_request *r, uint64_t raw)
         if (object.raw == raw && raw != 0)
             return object.id;
     return 0;
+}
+
+int pawl_request_answer_json(const pawl_request *r, pawl_text *ret_text, pawl_error *error)
+{
+    struct json_out out;
+    struct event event;
+    if (!r->body.data)
+        return error_set(error, PAWL_EMISUSE, "there is no answer");
+    int status = event_decode(r->body, &event, error);
+    if (status != PAWL_OK)
+        return status;
+    struct json_source source = {.partition = r->answer.partition,
+                                 .offset = r->answer.offset,
+                                 .schema = engine_schema_at(r->engine, event.head.schema),
+                                 .body = r->body};
+    json_out_init(&out, r->engine->options.allocator);
+    status = source.schema ? json_answer(&out, &source, r->answer.repeated, error)
+                           : error_set(error, PAWL_ECORRUPT, "the schema of the event is not known");
+    return text_take(&out, status, ret_text, error);
 }

@@ -44,7 +44,10 @@ static int find_or_make(pawl_engine *e, pawl_error *error)
 {
     const pawl_options *o = &e->options;
     int status = node_file_read(e->dir, &e->file, error);
-    if (status != PAWL_ENOTFOUND || o->must_exist)
+    if (status == PAWL_OK && e->file.log[0] && !o->read_only)
+        return error_set(error, PAWL_EREADONLY, "it holds only state, of the log in %s: open it read-only",
+                         e->file.log);
+    if (status != PAWL_ENOTFOUND || o->must_exist || o->read_only)
         return status;
     e->file = (struct node_file){.partitions = o->partitions ? o->partitions : PARTITIONS_DEFAULT,
                                  .shards = o->shards ? o->shards : SHARDS_DEFAULT};
@@ -64,8 +67,9 @@ static void open_store(void *arg)
     struct storing *s = arg;
     char path[NODE_PATH_MAX];
     s->status = node_path(s->shard->engine->dir, path, s->error, "state/%u", s->shard->index);
+    const pawl_options *o = &s->shard->engine->options;
     struct lmdb_options options = {
-        .dir = path, .mode = PAWL_STORE_FAST, .alloc = s->shard->engine->options.allocator};
+        .dir = path, .mode = PAWL_STORE_FAST, .read_only = o->read_only, .alloc = o->allocator};
     if (s->status == PAWL_OK)
         s->status = lmdb_store_open(&options, NULL, &s->shard->store, s->error);
 }
@@ -140,8 +144,13 @@ static int open_log(pawl_engine *e, pawl_error *error)
         .dir = path, .env = e->env, .alloc = e->options.allocator, .witnesses = witnesses};
     if (!witnesses)
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
-    int status = node_path(e->dir, path, error, "log");
-    if (status == PAWL_OK)
+    int status = PAWL_OK;
+    options.read_only = e->options.read_only;
+    if (e->file.log[0])
+        snprintf(path, sizeof path, "%s", e->file.log);
+    else
+        status = node_path(e->dir, path, error, "log");
+    if (status == PAWL_OK && !e->file.log[0])
         status = gather_witnesses(e, witnesses, &options.witness_count, error);
     if (status == PAWL_OK)
         status = journal_open(&options, &e->log, error);
@@ -225,7 +234,7 @@ static int open_all(pawl_engine *e, pawl_error *error)
         status = open_log(e, error);
     if (status == PAWL_OK)
         status = engine_group0_open(e, error);
-    return status == PAWL_OK ? open_partitions(e, error) : status;
+    return status == PAWL_OK && !e->options.read_only ? open_partitions(e, error) : status;
 }
 
 int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine, pawl_error *error)
@@ -260,6 +269,13 @@ int engine_enter(const pawl_engine *e, pawl_error *error)
     if (atomic_load(&e->closing))
         return error_set(error, PAWL_ECLOSED, "the engine is being closed");
     return PAWL_OK;
+}
+
+int engine_enter_writing(const pawl_engine *e, pawl_error *error)
+{
+    if (e->options.read_only)
+        return error_set(error, PAWL_EREADONLY, "the engine was opened read-only");
+    return engine_enter(e, error);
 }
 
 int pawl_close(pawl_engine *e)

@@ -124,8 +124,22 @@ int engine_group0_open(pawl_engine *engine, pawl_error *error);
 
 /* Any of the engine's calls, from a thread that may make it. */
 int engine_enter(const pawl_engine *engine, pawl_error *error);
+int engine_enter_writing(const pawl_engine *engine, pawl_error *error);
 
-/* read.c: wait until the state is at least there. */
+/* The schema that the command at this very position made; NULL if none did. Any thread. */
+const struct schema *engine_schema_at(pawl_engine *engine, uint64_t position);
+
+/* records.c: whether a workspace exists (PAWL_ENOTFOUND), and of which kind; its last offset, 0 if it has no
+ * event. */
+int engine_workspace(pawl_engine *engine, uint64_t wsid, uint16_t *ret_kind, pawl_error *error);
+int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last);
+
+/* events.c: read entries of a partition on this thread. ret_next may be NULL. */
+int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uint64_t limit,
+                     bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
+                     pawl_error *error);
+
+/* wait.c: wait until the state is at least there. */
 int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,
                         pawl_error *error);
 void shard_tell_applied(struct shard *shard, uint16_t partition, uint64_t offset);

@@ -12,7 +12,7 @@
 #include "base/id.h"
 
 #define FILE_NAME  "node"
-#define TEXT_MAX   128
+#define TEXT_MAX   (128 + NODE_PATH_MAX)
 #define SHARDS_MAX 64
 
 int node_path(const char *dir, char *ret_path, pawl_error *error, const char *format, ...)
@@ -46,6 +46,22 @@ static int read_text(const char *path, char *text, pawl_error *error)
     return PAWL_OK;
 }
 
+/* What follows the numbers: nothing, or the path of a log. */
+static bool read_log_line(const char *line, char log[NODE_PATH_MAX])
+{
+    static const char word[] = "log ";
+    log[0] = '\0';
+    if (line[0] == '\0')
+        return true;
+    size_t size = strlen(line);
+    if (strncmp(line, word, sizeof word - 1) != 0 || line[size - 1] != '\n'
+        || size - sizeof word >= NODE_PATH_MAX)
+        return false;
+    memcpy(log, line + sizeof word - 1, size - sizeof word);
+    log[size - sizeof word] = '\0';
+    return strchr(log, '\n') == NULL;
+}
+
 int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *error)
 {
     char path[NODE_PATH_MAX], text[TEXT_MAX];
@@ -60,13 +76,14 @@ int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *erro
         return error_set(error, PAWL_EVERSION, "%s is of version %u; this program knows version 1", path,
                          version);
     if (sscanf(text, "pawl 1\npartitions %9u\nshards %9u\n%n", &partitions, &shards, &end) != 2
-        || text[end] != '\0')
+        || !read_log_line(text + end, ret_file->log))
         return error_set(error, PAWL_EFORMAT, "%s is not the file of a Pawl directory", path);
     if (partitions == 0 || partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) || shards == 0
         || shards > SHARDS_MAX || shards > partitions)
         return error_set(error, PAWL_EFORMAT, "%s: %u partitions on %u shards is not possible", path,
                          partitions, shards);
-    *ret_file = (struct node_file){.partitions = partitions, .shards = shards};
+    ret_file->partitions = partitions;
+    ret_file->shards = shards;
     return PAWL_OK;
 }
 
@@ -102,7 +119,8 @@ static int write_text(const char *path, const char *text, pawl_error *error)
 int node_file_make(const char *dir, const struct node_file *file, pawl_error *error)
 {
     char path[NODE_PATH_MAX], temporary[NODE_PATH_MAX], text[TEXT_MAX];
-    snprintf(text, sizeof text, "pawl 1\npartitions %u\nshards %u\n", file->partitions, file->shards);
+    snprintf(text, sizeof text, "pawl 1\npartitions %u\nshards %u\n%s%s%s", file->partitions, file->shards,
+             file->log[0] ? "log " : "", file->log, file->log[0] ? "\n" : "");
     int status = make_directory(dir, error);
     if (status == PAWL_OK)
         status = node_path(dir, path, error, "state");

@@ -1,6 +1,7 @@
 /* engine/node_file.h: what a data directory was made with, and where its parts are.
  *
- *     DIR/node        text: "pawl 1", "partitions 16", "shards 2", one a line
+ *     DIR/node        text: "pawl 1", "partitions 16", "shards 2", one a line; in a directory that holds only
+ *                     state, derived from another's log, also "log /path/of/it"
  *     DIR/log/        the journal
  *     DIR/state/N/    the live store of shard N */
 #ifndef ENGINE_NODE_FILE_H
@@ -13,6 +14,7 @@
 struct node_file {
     uint32_t partitions;
     uint32_t shards;
+    char log[NODE_PATH_MAX]; /* "": the directory's own */
 };
 
 /* PAWL_ENOTFOUND: there is none. PAWL_EFORMAT, PAWL_EVERSION, and those of reading it. */

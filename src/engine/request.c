@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/json/request.h"
 #include "engine/node.h"
 
 #define ARENA_CHUNK ((size_t)4096)
@@ -58,6 +59,12 @@ int pawl_request_begin(pawl_request *r, uint64_t wsid, const char *command, pawl
         return error_set(error, PAWL_ENOTFOUND, "there is no command %s", command);
     r->request.command = found->id;
     return PAWL_OK;
+}
+
+int pawl_request_json(pawl_request *r, uint64_t wsid, pawl_bytes json, pawl_error *error)
+{
+    request_restart(r, wsid);
+    return json_request(json, wsid, r->schema, &r->memory, &r->request, error);
 }
 
 static int added(int status, pawl_error *error)

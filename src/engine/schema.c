@@ -88,9 +88,17 @@ static void publish(pawl_engine *e)
     atomic_store_explicit(&e->schema, group0_schema(e->group0), memory_order_release);
 }
 
+const struct schema *engine_schema_at(pawl_engine *e, uint64_t position)
+{
+    pthread_mutex_lock(&e->group0_lock);
+    const struct schema *schema = group0_schema_at(e->group0, position);
+    pthread_mutex_unlock(&e->group0_lock);
+    return schema && schema->position == position ? schema : NULL;
+}
+
 int engine_group0_open(pawl_engine *e, pawl_error *error)
 {
-    int status = claim_group0(e, error);
+    int status = e->options.read_only ? PAWL_OK : claim_group0(e, error);
     if (status == PAWL_OK)
         status = read_group0(e, error);
     if (status == PAWL_OK)
@@ -204,7 +212,7 @@ static int apply(pawl_engine *e, pawl_bytes json, struct arena *arena, uint64_t 
 int pawl_schema_apply(pawl_engine *e, const char *json, uint64_t *ret_position, pawl_error *error)
 {
     struct arena arena;
-    int status = engine_enter(e, error);
+    int status = engine_enter_writing(e, error);
     if (status != PAWL_OK)
         return status;
     arena_init(&arena, e->options.allocator, ARENA_CHUNK);
@@ -220,25 +228,22 @@ int pawl_schema_apply(pawl_engine *e, const char *json, uint64_t *ret_position, 
 int pawl_schema_show(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
 {
     struct arena arena;
-    pawl_text text = {.allocator = e->options.allocator};
+    struct json_out out;
     int status = engine_enter(e, error);
     if (status != PAWL_OK)
         return status;
     arena_init(&arena, e->options.allocator, ARENA_CHUNK);
+    json_out_init(&out, e->options.allocator);
     const struct definition *package;
     const struct schema *schema = engine_schema(e);
     for (size_t i = 0; status == PAWL_OK && (package = schema_package(schema, i)); i++) {
         pawl_bytes shown;
         status = schema_show(package, &arena, &shown);
         if (status == PAWL_OK)
-            status = text_add(&text, shown);
+            out_raw(&out, shown);
     }
     arena_release(&arena);
-    if (status == PAWL_OK)
-        *ret_text = text;
-    else {
-        pawl_text_free(&text);
+    if (status != PAWL_OK)
         error_set(error, status, "no memory to show a schema");
-    }
-    return status;
+    return text_take(&out, status, ret_text, error);
 }

@@ -81,11 +81,7 @@ void shard_drain(pawl_task *task)
 
 static const struct schema *schema_at(void *ctx, uint64_t position)
 {
-    pawl_engine *engine = ctx;
-    pthread_mutex_lock(&engine->group0_lock);
-    const struct schema *schema = group0_schema_at(engine->group0, position);
-    pthread_mutex_unlock(&engine->group0_lock);
-    return schema && schema->position == position ? schema : NULL;
+    return engine_schema_at(ctx, position);
 }
 
 static void applied(void *ctx, uint16_t number, uint64_t offset)

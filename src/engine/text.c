@@ -1,29 +1,19 @@
 #include "engine/text.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
+#include "base/error.h"
 
-#define ROOM_FIRST ((size_t)256)
-
-int text_add(pawl_text *text, pawl_bytes bytes)
+int text_take(struct json_out *out, int status, pawl_text *ret_text, pawl_error *error)
 {
-    if (bytes.size >= SIZE_MAX / 2 - text->size)
-        return PAWL_ENOMEM;
-    size_t need = text->size + bytes.size + 1, room = text->room ? text->room : ROOM_FIRST;
-    while (room < need)
-        room *= 2;
-    if (room != text->room) {
-        char *data = mem_resize(text->allocator, text->data, text->room, room);
-        if (!data)
-            return PAWL_ENOMEM;
-        text->data = data;
-        text->room = room;
+    size_t size = out->size;
+    out_raw(out, (pawl_bytes){"", 1});
+    if (status == PAWL_OK && out->status != PAWL_OK)
+        status = error_set(error, out->status, "no memory for a text");
+    if (status != PAWL_OK) {
+        json_out_release(out);
+        return status;
     }
-    if (bytes.size)
-        memcpy(text->data + text->size, bytes.data, bytes.size);
-    text->size += bytes.size;
-    text->data[text->size] = '\0';
+    *ret_text = (pawl_text){.data = out->data, .size = size, .room = out->room, .allocator = out->alloc};
     return PAWL_OK;
 }
 

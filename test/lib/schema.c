@@ -28,6 +28,27 @@ const char schema_shop[] =
     "                  'set': { 'orders': 'coalesce(orders, 0) + 1' } } ] } },\n"
     "  'views': { 'invoices_by_number': { 'base': 'Invoice', 'key': ['number'], 'include': ['cents'] } } }\n";
 
+const char schema_crm[] =
+    "{'schema': 1, 'package': 'crm',"
+    "'types': {'Note': {'kind': 'WDoc', 'fields': {'about': {'type': 'ref', 'to': 'shop.Customer'},"
+    "                                              'number': {'type': 'int64', 'sequence': 'shop.invoice'}}},"
+    "          'Config': {'kind': 'CDoc', 'singleton': true, 'children': {'parts': 'Part'}}, 'Part': {'kind': "
+    "'CRecord'}},"
+    "'commands': {'AddNote': {'argument': 'Note', 'records': ['shop.Customer', 'Config']}},"
+    "'entities': {'Notes': {'key': ['about'], 'fields': {'about': {'type': 'ref'}, 'count': {'type': 'int64'},"
+    "                                                    'last': {'type': 'timestamp'}, 'by': {'type': "
+    "'string'},"
+    "                                                    'cents': {'type': 'int64'}}}},"
+    "'projectors': {'count': {'on': ['AddNote'], 'sync': true, 'do': [{'upsert': 'Notes', 'key': {'about': "
+    "'$event.argument.about'},"
+    "                  'set': {'count': 'coalesce(count, 0) + 1', 'last': '$event.time', 'by': "
+    "'$event.actor'}}]},"
+    "               'bill': {'on': ['AddNote', 'shop.PlaceOrder'], 'sync': true, 'do': [{'update': 'Notes',"
+    "                  'where': 'about = $event.records.shop.Invoice.order and count > 0 and by != `x`',"
+    "                  'set': {'cents': '$event.records.shop.Invoice.cents'}}, {'delete': 'Notes', 'where': "
+    "'count = 99'}]}},"
+    "'views': {'by_count': {'base': 'Notes', 'key': ['count', 'last'], 'filter': 'count > 1'}}}";
+
 int schema_command(const pawl_allocator *alloc, const char *text, struct arena *arena, pawl_bytes *ret_command,
                    pawl_error *error)
 {
@@ -40,7 +61,7 @@ int schema_command(const pawl_allocator *alloc, const char *text, struct arena *
         else if (*at == '`')
             *at = '\'';
     struct definition definition;
-    arena_init(arena, alloc, 4096);
+    arena_init(arena, alloc, 1);
     int status = schema_read((pawl_bytes){json, strlen(json)}, arena, &definition, error);
     if (status == PAWL_OK)
         status = group0_schema_encode(&definition, arena, ret_command);

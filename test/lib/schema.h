@@ -9,6 +9,9 @@
 /* The shop of docs/SCHEMA.md. */
 extern const char schema_shop[];
 
+/* A second package, which uses the first one's names, and most of what there is. */
+extern const char schema_crm[];
+
 /* JSON -> definition -> command, in the arena. */
 int schema_command(const pawl_allocator *alloc, const char *text, struct arena *arena, pawl_bytes *ret_command,
                    pawl_error *error);

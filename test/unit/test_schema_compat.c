@@ -8,10 +8,10 @@ static const char before[] =
     "'types': {'A': {'kind': 'CDoc', 'fields': {'a': {'type': 'int64'}, 'b': {'type': 'string', 'required': "
     "true},"
     "                                           'r': {'type': 'ref', 'to': 'B'}, 'n': {'type': 'int64', "
-    "'sequence': 's'}},"
+    "'sequence': 's'}, 'y': {'type': 'ref'}},"
     "                'children': {'c': 'K'}},"
     "          'B': {'kind': 'WDoc', 'singleton': true}, 'K': {'kind': 'CRecord'}, 'L': {'kind': 'CRecord'}},"
-    "'commands': {'Do': {'records': ['A']}, 'Undo': {}},"
+    "'commands': {'Do': {'records': ['A']}, 'Undo': {}, 'Set': {'argument': 'A'}},"
     "'entities': {'E': {'key': ['k', 'j'], 'fields': {'k': {'type': 'int64'}, 'j': {'type': 'int64'}, 'v': "
     "{'type': 'int64'}}}},"
     "'projectors': {'q': {'on': ['Do'], 'do': [{'update': 'E', 'set': {'v': 'v + 1'}}]}},"
@@ -62,6 +62,9 @@ static const struct {
     {"'type': 'int64', 'sequence': 's'", "'type': 'int64'", "$.types.A.fields.n.sequence: a field's sequence"},
     {"'sequence': 's'", "'sequence': 'u'", "$.types.A.fields.n.sequence: a field's sequence"},
     {"'to': 'B'", "'to': 'A'", "$.types.A.fields.r.to: what a ref refers to"},
+    {"'y': {'type': 'ref'}", "'y': {'type': 'ref', 'to': 'B'}", "$.types.A.fields.y.to: what a ref refers to"},
+    {"'argument': 'A'", "'argument': 'B'", "$.commands.Set.argument: a command's argument"},
+    {"'argument': 'A'", "'records': ['A']", "$.commands.Set.argument: a command's argument"},
     {"'L': {'kind': 'CRecord'}", "'L': {'kind': 'WRecord'}",
      "$.types.L.kind: it was CRecord and cannot become WRecord"},
     {"'key': ['k', 'j']", "'key': ['j', 'k']", "$.entities.E.key: an entity's key cannot change"},
@@ -171,9 +174,9 @@ TEST(fields_keep_their_places_whatever_order_they_are_written_in)
     snprintf(text, size, "%.*s'a': {'type': 'int64'}, %s", (int)(at - after), after, at);
     assert_ok(schema_apply(group0, text, &outcome, &error));
     const struct schema_type *type = schema_type_by_name(group0_schema(group0), text_bytes("p.A"));
-    static const char *const places[] = {"a", "b", "r", "n", "z"};
-    assert_int_equal(type->field_count, 5);
-    for (int i = 0; i < 5; i++)
+    static const char *const places[] = {"a", "b", "r", "n", "y", "z"};
+    assert_int_equal(type->field_count, 6);
+    for (int i = 0; i < 6; i++)
         assert_int_equal(schema_field_place(type, text_bytes(places[i])), i);
     free(after);
     free(text);
@@ -193,7 +196,7 @@ TEST(a_name_keeps_its_meaning)
     assert_ok(schema_apply(group0, without, &outcome, &error));
     assert_int_equal(group0_schema(group0)->view_count, 0);
     assert_int_equal(schema_name_id(group0_schema(group0), text_bytes("p.x")), id);
-    char *other = replaced("'Undo': {}}", "'Undo': {}, 'x': {}}");
+    char *other = replaced("'Undo': {},", "'Undo': {}, 'x': {},");
     char *end = strstr(other, ",'views'");
     snprintf(end, strlen(end) + 1, "}");
     assert_status(schema_check(group0, other, &outcome, &error), PAWL_EINVAL);

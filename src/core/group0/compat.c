@@ -127,9 +127,16 @@ int compat_check(const struct definition *before, const struct definition *after
         compare_entity(&v, &entities, &before->entities[i],
                        FIND(after->entities, after->entity_count, before->entities[i].name));
     for (size_t i = 0; i < before->command_count; i++) {
-        struct path here = path_name(&commands, before->commands[i].name);
-        if (!FIND(after->commands, after->command_count, before->commands[i].name))
+        const struct definition_command *old = &before->commands[i];
+        const struct definition_command *new = FIND(after->commands, after->command_count, old->name);
+        struct path here = path_name(&commands, old->name), argument = path_member(&here, "argument");
+        if (!new)
             verdict_refuse(&v, &here, "the command was removed; events name it");
+        else if (old->argument.size && !bytes_equal(old->argument, new->argument))
+            verdict_refuse(
+                &v, &argument,
+                "a command's argument can be added, not changed: projectors would read events that have "
+                "the former");
     }
     return v.status;
 }

@@ -4,8 +4,6 @@
 #include "base/error.h"
 #include "core/group0/version.h"
 
-#define CHUNK ((size_t)16 * 1024)
-
 struct group0 {
     const pawl_allocator *alloc;
     struct version **versions; /* by position; the first is the empty one */
@@ -92,7 +90,7 @@ static int judge(const struct group0 *group0, uint64_t position, pawl_bytes byte
     struct arena arena;
     struct group0_command command;
     error_clear(error);
-    arena_init(&arena, group0->alloc, CHUNK);
+    arena_init(&arena, group0->alloc, VERSION_CHUNK);
     int status = group0_command_decode(bytes, &arena, &command, error);
     if (status == PAWL_OK)
         status = version_next(newest(group0), position, &command.schema, ret_version, error);

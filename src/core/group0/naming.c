@@ -7,13 +7,6 @@
 #include "base/id.h"
 #include "core/schema/path.h"
 
-static const char *const kind_words[] = {
-    [NAMED_SYSTEM] = "the system's",   [NAMED_WORKSPACE] = "a workspace kind",
-    [NAMED_SEQUENCE] = "a sequence",   [NAMED_TYPE] = "a type",
-    [NAMED_ENTITY] = "an entity",      [NAMED_COMMAND] = "a command",
-    [NAMED_PROJECTOR] = "a projector", [NAMED_VIEW] = "a view",
-};
-
 struct namer {
     struct verdict v;
     struct arena *arena;
@@ -61,7 +54,8 @@ static struct schema_name *name_one(struct namer *n, const struct path *at, pawl
         return NULL;
     const struct schema_name *there = known(n, qname, kind);
     if (there && there->kind != kind)
-        verdict_refuse(&n->v, at, "the name was given to %s, and keeps its meaning", kind_words[there->kind]);
+        verdict_refuse(&n->v, at, "the name was given to %s, and keeps its meaning",
+                       named_kind_text(there->kind));
     if (there)
         return NULL;
     if (n->next_id > UINT16_MAX) {

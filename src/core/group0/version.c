@@ -7,8 +7,6 @@
 #include "core/group0/compat.h"
 #include "core/group0/naming.h"
 
-#define CHUNK ((size_t)16 * 1024)
-
 /* What the system itself names. */
 static const struct schema_name system_names[] = {
     {.id = NAME_WS_CREATE, .kind = NAMED_SYSTEM, .text = {"sys.CreateWorkspace", 19}},
@@ -22,7 +20,7 @@ static struct version *version_new(const pawl_allocator *alloc)
         return NULL;
     atomic_init(&version->references, 1);
     version->alloc = alloc;
-    arena_init(&version->arena, alloc, CHUNK);
+    arena_init(&version->arena, alloc, VERSION_CHUNK);
     return version;
 }
 
@@ -56,14 +54,6 @@ int version_first(const pawl_allocator *alloc, struct version **ret_version)
     return PAWL_OK;
 }
 
-static void fold(struct hash128 *digest, pawl_bytes bytes)
-{
-    uint8_t before[16];
-    put_u64(before, digest->low);
-    put_u64(before + 8, digest->high);
-    *digest = hash_row((pawl_bytes){before, sizeof before}, bytes);
-}
-
 static void fold_numbers(struct hash128 *digest, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     uint8_t bytes[32];
@@ -71,7 +61,7 @@ static void fold_numbers(struct hash128 *digest, uint64_t a, uint64_t b, uint64_
     put_u64(bytes + 8, b);
     put_u64(bytes + 16, c);
     put_u64(bytes + 24, d);
-    fold(digest, (pawl_bytes){bytes, sizeof bytes});
+    hash_chain(digest, (pawl_bytes){bytes, sizeof bytes});
 }
 
 /* Everything that was decided; what follows from it needs no digest of its own. */
@@ -81,17 +71,17 @@ static struct hash128 digest_of(const struct version *version, struct hash128 be
     struct hash128 digest = before;
     fold_numbers(&digest, r->schema.position, version->package_count, r->schema.name_count, r->lane_count);
     for (size_t i = 0; i < version->package_count; i++)
-        fold(&digest, version->package_bytes[i]);
+        hash_chain(&digest, version->package_bytes[i]);
     for (size_t i = 0; i < r->schema.name_count; i++) {
         const struct schema_name *name = &r->schema.names[i];
         fold_numbers(&digest, name->id, (uint64_t)name->kind << 8 | name->filler, name->table, name->singleton);
-        fold(&digest, name->text);
+        hash_chain(&digest, name->text);
     }
     for (size_t i = 0; i < r->lane_count; i++) {
         const struct known_lane *lane = &r->lanes[i];
         fold_numbers(&digest, (uint64_t)lane->lane.id << 32 | lane->lane.generation, lane->present,
                      lane->digest.low, lane->digest.high);
-        fold(&digest, lane->lane.name);
+        hash_chain(&digest, lane->lane.name);
     }
     return digest;
 }

@@ -6,16 +6,22 @@
  * holds a reference.
  *
  *   V1  A name that has a number keeps it, and keeps what it was given to, in every later version.
- *   V2  New numbers are given in the order in which the package says the names: workspaces, each followed by
- * its sequences, types, entities, commands, projectors, views. IDs from SCHEMA_NAME_FIRST, tables from
- * SCHEMA_TABLE_FIRST, singletons from RECORD_SINGLETON_FIRST, lanes from 1; each the one behind the highest
- * that was ever given. V3 Equal versions have equal digests, and a version's digest covers all before it. */
+ *   V2  New numbers are given in the order in which the package says the names: workspaces, each followed
+ *       by its sequences, types, entities, commands, projectors, views. IDs from SCHEMA_NAME_FIRST, tables
+ *       from SCHEMA_TABLE_FIRST, singletons from RECORD_SINGLETON_FIRST, lanes from 1; each is the one behind
+ *       the highest that was ever given.
+ *   V3  Equal versions have equal digests, and a version's digest covers all before it. */
 #ifndef CORE_GROUP0_VERSION_H
 #define CORE_GROUP0_VERSION_H
 
 #include <stdatomic.h>
 
 #include "core/schema/resolve.h"
+
+/* Bytes that are allocated at a time. A test makes it 1, so that whatever is taken can fail by itself. */
+#ifndef VERSION_CHUNK
+#define VERSION_CHUNK ((size_t)16 * 1024)
+#endif
 
 struct version {
     atomic_size_t references;

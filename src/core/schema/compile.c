@@ -6,9 +6,7 @@
  *     $event.records.TYPE.FIELD   of the event's first record of a type, its own name or a qualified one
  *
  * and id in place of FIELD in the latter two. */
-#include "base/alloc.h"
 #include "base/bytes.h"
-#include "base/error.h"
 #include "core/schema/resolve_impl.h"
 
 struct names {

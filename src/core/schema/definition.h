@@ -1,7 +1,6 @@
 /* core/schema/definition.h: one package as its author wrote it: names are texts, nothing is looked up yet.
  *
- *     JSON ── engine/json ──► definition ── definition_encode ──► group0 command ──► group0: check, resolve ──►
- * schema
+ *     JSON ── engine/json ──► definition ──► group0 command ── group0: check, resolve ──► schema
  *
  * docs/SCHEMA.md says what everything means. Optional texts are empty when they are not there. Every struct
  * that has a name begins with it. Texts and lists are borrowed from wherever the definition was made: an arena,
@@ -23,7 +22,7 @@
 /* How many there may be: of a package, but for those that say otherwise. */
 #define DEFINITION_WORKSPACES_MAX 64
 #define DEFINITION_SEQUENCES_MAX  256  /* of a workspace kind */
-#define DEFINITION_TYPES_MAX      4096 /* entities included */
+#define DEFINITION_TYPES_MAX      4096 /* and as many entities */
 #define DEFINITION_CHILDREN_MAX   256  /* of a type */
 #define DEFINITION_KEY_MAX        16   /* fields of a key */
 #define DEFINITION_COMMANDS_MAX   4096

@@ -27,8 +27,7 @@ static void check_name(struct check *c, const struct path *at, pawl_bytes name)
         verdict_refuse(&c->v, at,
                        "'%.*s' is not a name: those are letters, digits and _, do not begin with a digit, and "
                        "have at most %d characters",
-                       name.size > 100 ? 100 : (int)name.size, name.data ? (const char *)name.data : "",
-                       SCHEMA_NAME_BYTES_MAX);
+                       TEXT(name), SCHEMA_NAME_BYTES_MAX);
 }
 
 /* A list of references: none twice, none empty. */
@@ -77,8 +76,7 @@ static void check_field(struct check *c, const struct path *at, const struct def
         verdict_refuse(
             &c->v, &type,
             "'%.*s' is not a type; those are int64, float64, bool, string, bytes, timestamp, qname, ref",
-            field->type.size > 100 ? 100 : (int)field->type.size,
-            field->type.data ? (const char *)field->type.data : "");
+            TEXT(field->type));
     if (entity && field->required)
         verdict_refuse(&c->v, &required,
                        "the fields of an entity are set by projectors, and cannot be required");
@@ -110,8 +108,7 @@ static void check_type(struct check *c, const struct path *group, const struct d
     if (!kind)
         verdict_refuse(&c->v, &kind_at,
                        "'%.*s' is not a kind; those are CDoc, CRecord, WDoc, WRecord, ODoc, ORecord",
-                       type->kind.size > 100 ? 100 : (int)type->kind.size,
-                       type->kind.data ? (const char *)type->kind.data : "");
+                       TEXT(type->kind));
     if (type->singleton && kind != TYPE_CDOC && kind != TYPE_WDOC)
         verdict_refuse(&c->v, &singleton, "only a CDoc or a WDoc can be a singleton");
     check_fields(c, &here, type->fields, type->field_count, false);

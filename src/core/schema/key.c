@@ -3,13 +3,14 @@
  * A field is one byte, 0 for null and 1 for a value, and then the value:
  *
  *     INT64, TIMESTAMP   8 bytes, big-endian, with the sign bit turned over
- *     FLOAT64            8 bytes, big-endian: of a negative number all bits turned over, of another the sign
- * bit BOOL               1 byte, 0 or 1 QNAME              2 bytes, big-endian REF                8 bytes,
- * big-endian STRING, BYTES      the bytes, 00 written as 00 FF, and 00 00 behind them
+ *     FLOAT64            8 bytes, big-endian: of a negative number all bits turned over, else the sign bit
+ *     BOOL               1 byte, 0 or 1
+ *     QNAME              2 bytes, big-endian
+ *     REF                8 bytes, big-endian
+ *     STRING, BYTES      the bytes, 00 written as 00 FF, and 00 00 behind them
  *
  * Of two different strings the keys differ within the strings or at 00 00, which is below whatever could stand
  * there: so a prefix sorts first, whatever fields follow it. */
-#include <assert.h>
 #include <math.h>
 
 #include "base/bytes.h"

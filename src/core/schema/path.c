@@ -16,8 +16,7 @@ static size_t put_step(const struct path *path, char *text, size_t size)
     else if (text_is_name(path->name))
         length = snprintf(text, size, ".%.*s", TEXT(path->name));
     else
-        length = snprintf(text, size, "[\"%.*s\"]", path->name.size > 64 ? 64 : (int)path->name.size,
-                          (const char *)path->name.data);
+        length = snprintf(text, size, "[\"%.*s\"]", TEXT(path->name));
     return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }
 

@@ -16,9 +16,8 @@ struct path {
 
 struct verdict {
     int status;
-    pawl_error *error; /* may be NULL */
-    pawl_bytes
-        package; /* put in front of paths that are in another package than the one at hand; may be empty */
+    pawl_error *error;  /* may be NULL */
+    pawl_bytes package; /* that paths are in, if it is another than the one at hand; else empty */
 };
 
 static inline struct path path_name(const struct path *up, pawl_bytes name)
@@ -46,7 +45,9 @@ __attribute__((format(printf, 3, 4))) void verdict_refuse(struct verdict *verdic
 /* Something else failed, and has filled in the error itself, if there is more to say than the status does. */
 void verdict_fail(struct verdict *verdict, int status);
 
-/* For printf's %.*s. */
-#define TEXT(bytes) (int)(bytes).size, (const char *)(bytes).data
+/* For printf's %.*s: as much of a text as goes well into a message. */
+#define TEXT(bytes)                                                                                            \
+    (int)((bytes).size > SHOWN_MAX ? SHOWN_MAX : (bytes).size), (bytes).data ? (const char *)(bytes).data : ""
+#define SHOWN_MAX 130
 
 #endif

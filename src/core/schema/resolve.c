@@ -7,13 +7,6 @@
 #include "base/bytes.h"
 #include "core/schema/resolve_impl.h"
 
-static const char *const kind_words[] = {
-    [NAMED_SYSTEM] = "the system's",   [NAMED_WORKSPACE] = "a workspace kind",
-    [NAMED_SEQUENCE] = "a sequence",   [NAMED_TYPE] = "a type",
-    [NAMED_ENTITY] = "an entity",      [NAMED_COMMAND] = "a command",
-    [NAMED_PROJECTOR] = "a projector", [NAMED_VIEW] = "a view",
-};
-
 static const char *const type_words[] = {
     [TYPE_CDOC] = "CDoc", [TYPE_CRECORD] = "CRecord", [TYPE_WDOC] = "WDoc",     [TYPE_WRECORD] = "WRecord",
     [TYPE_ODOC] = "ODoc", [TYPE_ORECORD] = "ORecord", [TYPE_ENTITY] = "entity",
@@ -64,13 +57,12 @@ const struct schema_name *resolver_refer(struct resolver *r, const struct path *
                                          enum named_kind kind)
 {
     const struct schema_name *name = resolver_look(r, text);
-    const char *word = kind_words[kind];
+    const char *word = named_kind_text(kind);
     const char *noun = strchr(word, ' ') + 1;
     if (!name)
-        verdict_refuse(&r->v, at, "there is no %s '%.*s'", noun, text.size > 130 ? 130 : (int)text.size,
-                       text.data ? (const char *)text.data : "");
+        verdict_refuse(&r->v, at, "there is no %s '%.*s'", noun, TEXT(text));
     else if (name->kind != kind)
-        verdict_refuse(&r->v, at, "'%.*s' is %s, not %s", TEXT(text), kind_words[name->kind], word);
+        verdict_refuse(&r->v, at, "'%.*s' is %s, not %s", TEXT(text), named_kind_text(name->kind), word);
     return name && name->kind == kind ? name : NULL;
 }
 

@@ -8,8 +8,8 @@
  * another order, or do something else; and when it comes back after a schema without it. What they do is
  * compared by a digest of its text, with everything that has a number by that.
  *
- *   L1  An entity is filled by synchronous projectors, or by those of exactly one lane; and which of the two it
- * is does not change, even if for a while nothing fills it: its rows are there. */
+ *   L1  An entity is filled by synchronous projectors, or by those of exactly one lane; and which of the two
+ *       does not change, even if for a while nothing fills it: its rows are there. */
 #include "base/bytes.h"
 #include "core/schema/resolve_impl.h"
 
@@ -112,19 +112,11 @@ static void unite_by_name(struct resolver *r, struct grouping *g, size_t project
         }
 }
 
-static void fold(struct hash128 *digest, pawl_bytes bytes)
-{
-    uint8_t before[16];
-    put_u64(before, digest->low);
-    put_u64(before + 8, digest->high);
-    *digest = hash_row((pawl_bytes){before, sizeof before}, bytes);
-}
-
 static void fold_number(struct hash128 *digest, uint64_t number)
 {
     uint8_t bytes[8];
     put_u64(bytes, number);
-    fold(digest, (pawl_bytes){bytes, sizeof bytes});
+    hash_chain(digest, (pawl_bytes){bytes, sizeof bytes});
 }
 
 static void fold_pairs(struct hash128 *digest, const struct schema_type *entity,
@@ -133,7 +125,7 @@ static void fold_pairs(struct hash128 *digest, const struct schema_type *entity,
     fold_number(digest, count);
     for (size_t i = 0; i < count; i++) {
         fold_number(digest, (uint64_t)schema_field_place(entity, pairs[i].name));
-        fold(digest, pairs[i].text);
+        hash_chain(digest, pairs[i].text);
     }
 }
 
@@ -151,7 +143,7 @@ static void fold_projector(struct hash128 *digest, const struct schema_projector
         fold_number(digest, entity->id);
         fold_pairs(digest, entity, from->actions[i].key, from->actions[i].key_count);
         fold_pairs(digest, entity, from->actions[i].sets, from->actions[i].set_count);
-        fold(digest, from->actions[i].where);
+        hash_chain(digest, from->actions[i].where);
     }
 }
 

@@ -3,6 +3,17 @@
 
 #include "base/bytes.h"
 
+const char *named_kind_text(enum named_kind kind)
+{
+    static const char *const texts[] = {
+        [NAMED_SYSTEM] = "the system's",   [NAMED_WORKSPACE] = "a workspace kind",
+        [NAMED_SEQUENCE] = "a sequence",   [NAMED_TYPE] = "a type",
+        [NAMED_ENTITY] = "an entity",      [NAMED_COMMAND] = "a command",
+        [NAMED_PROJECTOR] = "a projector", [NAMED_VIEW] = "a view",
+    };
+    return texts[kind];
+}
+
 /* Of count items of this size, sorted by the ID that they begin with. */
 static const void *by_id(const void *items, size_t count, size_t item_size, uint16_t id)
 {

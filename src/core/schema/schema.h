@@ -47,6 +47,9 @@ enum named_kind {
     NAMED_VIEW = 8,
 };
 
+/* "a type", "an entity", ... */
+const char *named_kind_text(enum named_kind kind);
+
 /* Who fills an entity: once it is decided it stays, because its rows are there. */
 enum named_filler { FILLED_NOT_YET = 0, FILLED_SYNC = 1, FILLED_BY_LANE = 2 };
 
@@ -112,8 +115,8 @@ struct schema_type {
 struct schema_sequence {
     uint16_t id;
     pawl_bytes name;
-    uint64_t first;
-    uint64_t end;
+    uint64_t first; /* at least 1 */
+    uint64_t end;   /* at most INT64_MAX, which it is if the schema says none */
 };
 
 struct schema_workspace {

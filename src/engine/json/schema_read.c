@@ -1,12 +1,10 @@
 /* engine/json/schema_read.c: JSON becomes a definition: only the form is looked at here.
  *
  * A reader goes bad once, and its verdict keeps the first complaint; what is read behind it is empty. */
-#include <jansson.h>
-
 #include "base/bytes.h"
 #include "base/error.h"
-#include "core/schema/path.h"
 #include "engine/json/schema.h"
+#include "engine/json/tree.h"
 
 struct reader {
     struct verdict v;
@@ -31,52 +29,9 @@ static pawl_bytes copy(struct reader *r, const char *text, size_t size)
     return copied.data ? copied : (pawl_bytes){NULL, 0};
 }
 
-static const char *type_word(const json_t *json)
-{
-    switch (json_typeof(json)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "an array";
-    case JSON_STRING: return "a string";
-    case JSON_INTEGER: return "an integer";
-    case JSON_REAL: return "a number with a fraction";
-    case JSON_TRUE:
-    case JSON_FALSE: return "a bool";
-    case JSON_NULL: return "null";
-    }
-    return "something else";
-}
-
-static bool expect(struct reader *r, const struct path *at, const json_t *json, bool good, const char *what)
-{
-    if (!good)
-        verdict_refuse(&r->v, at, "expected %s, not %s", what, type_word(json));
-    return good;
-}
-
-/* An object with no other members than these, the last of which is NULL. */
-static bool object_of(struct reader *r, const struct path *at, json_t *json, const char *const *members)
-{
-    if (!expect(r, at, json, json_is_object(json), "an object"))
-        return false;
-    const char *key;
-    json_t *value;
-    json_object_foreach(json, key, value)
-    {
-        size_t i = 0;
-        while (members[i] && strcmp(members[i], key) != 0)
-            i++;
-        if (members[i])
-            continue;
-        struct path here = path_member(at, key);
-        verdict_refuse(&r->v, &here, "there is no such member");
-        return false;
-    }
-    return true;
-}
-
 static pawl_bytes text_of(struct reader *r, const struct path *at, const json_t *json)
 {
-    if (!expect(r, at, json, json_is_string(json), "a string"))
+    if (!tree_expect(&r->v, at, json, json_is_string(json), "a string"))
         return (pawl_bytes){NULL, 0};
     if (json_string_length(json) == 0) {
         verdict_refuse(&r->v, at, "it is empty");
@@ -101,14 +56,15 @@ static bool read_flag(struct reader *r, const struct path *at, const json_t *obj
 {
     struct path here = path_member(at, member);
     const json_t *json = json_object_get(object, member);
-    return json && expect(r, &here, json, json_is_boolean(json), "true or false") && json_is_true(json);
+    return json && tree_expect(&r->v, &here, json, json_is_boolean(json), "true or false")
+           && json_is_true(json);
 }
 
 static uint64_t read_number(struct reader *r, const struct path *at, const json_t *object, const char *member)
 {
     struct path here = path_member(at, member);
     const json_t *json = json_object_get(object, member);
-    if (!json || !expect(r, &here, json, json_is_integer(json), "an integer"))
+    if (!json || !tree_expect(&r->v, &here, json, json_is_integer(json), "an integer"))
         return 0;
     if (json_integer_value(json) < 1)
         verdict_refuse(&r->v, &here, "it must be at least 1");
@@ -120,7 +76,7 @@ static pawl_bytes *read_texts(struct reader *r, const struct path *at, const jso
 {
     struct path here = path_member(at, member);
     const json_t *json = json_object_get(object, member);
-    if (!json || !expect(r, &here, json, json_is_array(json), "an array of strings"))
+    if (!json || !tree_expect(&r->v, &here, json, json_is_array(json), "an array of strings"))
         return NULL;
     size_t count = json_array_size(json);
     pawl_bytes *texts = take(r, count, sizeof *texts);
@@ -139,7 +95,7 @@ static void *read_group(struct reader *r, const struct path *at, const json_t *o
 {
     struct path group = path_member(at, member);
     json_t *json = json_object_get(object, member);
-    if (!json || !expect(r, &group, json, json_is_object(json), "an object"))
+    if (!json || !tree_expect(&r->v, &group, json, json_is_object(json), "an object"))
         return NULL;
     uint8_t *items = take(r, json_object_size(json), item_size);
     size_t count = 0;
@@ -165,7 +121,7 @@ static void read_sequence(struct reader *r, const struct path *at, json_t *json,
 {
     static const char *const members[] = {"first", "end", NULL};
     struct definition_sequence *to = item;
-    if (!object_of(r, at, json, members))
+    if (!tree_expect_members(&r->v, at, json, members))
         return;
     to->first = read_number(r, at, json, "first");
     to->end = read_number(r, at, json, "end");
@@ -175,7 +131,7 @@ static void read_workspace(struct reader *r, const struct path *at, json_t *json
 {
     static const char *const members[] = {"sequences", NULL};
     struct definition_workspace *to = item;
-    if (object_of(r, at, json, members))
+    if (tree_expect_members(&r->v, at, json, members))
         GROUP(r, at, json, "sequences", read_sequence, to->sequences, to->sequence_count);
 }
 
@@ -183,7 +139,7 @@ static void read_field(struct reader *r, const struct path *at, json_t *json, vo
 {
     static const char *const members[] = {"type", "required", "sequence", "to", NULL};
     struct definition_field *to = item;
-    if (!object_of(r, at, json, members))
+    if (!tree_expect_members(&r->v, at, json, members))
         return;
     to->type = read_text(r, at, json, "type", true);
     to->required = read_flag(r, at, json, "required");
@@ -200,7 +156,7 @@ static void read_type(struct reader *r, const struct path *at, json_t *json, voi
 {
     static const char *const members[] = {"kind", "singleton", "fields", "children", NULL};
     struct definition_type *to = item;
-    if (!object_of(r, at, json, members))
+    if (!tree_expect_members(&r->v, at, json, members))
         return;
     to->kind = read_text(r, at, json, "kind", true);
     to->singleton = read_flag(r, at, json, "singleton");
@@ -212,7 +168,7 @@ static void read_entity(struct reader *r, const struct path *at, json_t *json, v
 {
     static const char *const members[] = {"key", "fields", NULL};
     struct definition_entity *to = item;
-    if (!object_of(r, at, json, members))
+    if (!tree_expect_members(&r->v, at, json, members))
         return;
     to->key = read_texts(r, at, json, "key", &to->key_count);
     GROUP(r, at, json, "fields", read_field, to->fields, to->field_count);
@@ -222,7 +178,7 @@ static void read_command(struct reader *r, const struct path *at, json_t *json, 
 {
     static const char *const members[] = {"argument", "records", NULL};
     struct definition_command *to = item;
-    if (!object_of(r, at, json, members))
+    if (!tree_expect_members(&r->v, at, json, members))
         return;
     to->argument = read_text(r, at, json, "argument", false);
     to->records = read_texts(r, at, json, "records", &to->record_count);
@@ -240,7 +196,7 @@ static const struct {
 static void read_action(struct reader *r, const struct path *at, json_t *json, struct definition_action *to)
 {
     size_t which = 0;
-    if (!expect(r, at, json, json_is_object(json), "an object"))
+    if (!tree_expect(&r->v, at, json, json_is_object(json), "an object"))
         return;
     while (which < 3 && !json_object_get(json, actions[which].members[0]))
         which++;
@@ -248,7 +204,7 @@ static void read_action(struct reader *r, const struct path *at, json_t *json, s
         verdict_refuse(&r->v, at, "an action is an upsert, an update or a delete");
         return;
     }
-    if (!object_of(r, at, json, actions[which].members))
+    if (!tree_expect_members(&r->v, at, json, actions[which].members))
         return;
     to->kind = actions[which].kind;
     to->entity = read_text(r, at, json, actions[which].members[0], true);
@@ -261,14 +217,14 @@ static void read_projector(struct reader *r, const struct path *at, json_t *json
 {
     static const char *const members[] = {"on", "sync", "lane", "do", NULL};
     struct definition_projector *to = item;
-    if (!object_of(r, at, json, members))
+    if (!tree_expect_members(&r->v, at, json, members))
         return;
     to->on = read_texts(r, at, json, "on", &to->on_count);
     to->sync = read_flag(r, at, json, "sync");
     to->lane = read_text(r, at, json, "lane", false);
     struct path all = path_member(at, "do");
     const json_t *list = json_object_get(json, "do");
-    if (!list || !expect(r, &all, list, json_is_array(list), "an array of actions"))
+    if (!list || !tree_expect(&r->v, &all, list, json_is_array(list), "an array of actions"))
         return;
     size_t count = json_array_size(list);
     to->actions = take(r, count, sizeof *to->actions);
@@ -283,7 +239,7 @@ static void read_view(struct reader *r, const struct path *at, json_t *json, voi
 {
     static const char *const members[] = {"base", "key", "include", "filter", NULL};
     struct definition_view *to = item;
-    if (!object_of(r, at, json, members))
+    if (!tree_expect_members(&r->v, at, json, members))
         return;
     to->base = read_text(r, at, json, "base", true);
     to->key = read_texts(r, at, json, "key", &to->key_count);
@@ -296,7 +252,7 @@ static void read_package(struct reader *r, json_t *json, struct definition *to)
     static const char *const members[] = {"schema",   "package",    "workspaces", "types", "commands",
                                           "entities", "projectors", "views",      NULL};
     struct path root = {0}, version_at = path_member(&root, "schema");
-    if (!object_of(r, &root, json, members))
+    if (!tree_expect_members(&r->v, &root, json, members))
         return;
     const json_t *version = json_object_get(json, "schema");
     if (!json_is_integer(version) || json_integer_value(version) != 1)
@@ -310,48 +266,13 @@ static void read_package(struct reader *r, json_t *json, struct definition *to)
     GROUP(r, &root, json, "views", read_view, to->views, to->view_count);
 }
 
-/* Brackets inside each other, looked at before the parser recurses into them. Strings are stepped over; what is
- * no JSON at all is for the parser to say. */
-static int check_depth(pawl_bytes text, pawl_error *error)
-{
-    const char *at = text.data;
-    size_t depth = 0, line = 1, column = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < text.size; i++) {
-        column++;
-        if (at[i] == '\n') {
-            line++;
-            column = 0;
-        } else if (quoted && at[i] == '\\') {
-            i++;
-            column++;
-        } else if (at[i] == '"')
-            quoted = !quoted;
-        else if (!quoted && (at[i] == '{' || at[i] == '['))
-            depth++;
-        else if (!quoted && (at[i] == '}' || at[i] == ']') && depth > 0)
-            depth--;
-        if (depth > SCHEMA_JSON_DEPTH_MAX)
-            return error_set(error, PAWL_EINVAL, "line %zu, column %zu: brackets are more than %d deep", line,
-                             column, SCHEMA_JSON_DEPTH_MAX);
-    }
-    return PAWL_OK;
-}
-
 int schema_read(pawl_bytes text, struct arena *arena, struct definition *ret_definition, pawl_error *error)
 {
-    if (text.size > SCHEMA_JSON_BYTES_MAX)
-        return error_set(error, PAWL_ETOOBIG, "the schema has %zu bytes; %zu are the most", text.size,
-                         SCHEMA_JSON_BYTES_MAX);
-    int status = check_depth(text, error);
+    const struct tree_limits limits = {.bytes_max = SCHEMA_JSON_BYTES_MAX, .depth_max = SCHEMA_JSON_DEPTH_MAX};
+    json_t *json;
+    int status = tree_read(text, &limits, &json, error);
     if (status)
         return status;
-    json_error_t why;
-    json_t *json = json_loadb(text.size ? text.data : "", text.size, JSON_REJECT_DUPLICATES, &why);
-    if (!json && json_error_code(&why) == json_error_out_of_memory)
-        return error_set(error, PAWL_ENOMEM, "%s", pawl_status_text(PAWL_ENOMEM));
-    if (!json)
-        return error_set(error, PAWL_EINVAL, "line %d, column %d: %s", why.line, why.column, why.text);
     struct definition definition = {0};
     struct reader r = {.v = {.error = error}, .arena = arena};
     error_clear(error);
