@@ -144,12 +144,16 @@ static int work(void)
 
 static void kill_in_the_middle(unsigned round, uint64_t *random)
 {
+    sigset_t ended;
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &ended, NULL);
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
         _exit(work());
     struct timespec time = {.tv_nsec = (long)(10 + test_random(random) % 200) * 1000000};
-    nanosleep(&time, NULL);
+    (void)sigtimedwait(&ended, NULL, &time); /* it does not end by itself, unless something is wrong */
     kill(child, SIGKILL);
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);
