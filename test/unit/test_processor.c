@@ -369,6 +369,66 @@ TEST(a_done_may_close)
     }
 }
 
+TEST(more_lost_events_than_one_read_shows_are_all_found)
+{
+    enum { MANY = 1300 }; /* a read shows 1024 */
+    struct partition p;
+    struct ask *ask = calloc(MANY, sizeof *ask);
+    assert_non_null(ask);
+    open_partition(&p);
+    p.log_options.window = 4096;
+    boot(&p);
+    for (uint64_t i = 1; i <= 3; i++)
+        order(&p, MEM_LOG_LANDED, i, 0);
+    for (size_t i = 0; i < MANY; i++) {
+        ask_customer(&ask[i], &p, 7);
+        assert_ok(partition_submit(&p, &ask[i].call));
+    }
+    partition_run(&p);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_ok(ask_wait(&ask[i]));
+        assert_int_equal(ask[i].call.offset, 2 + i);
+        ask_release(&ask[i]);
+    }
+    free(ask);
+    assert_int_equal(processor_figures(p.processor)->replayed, MANY);
+    partition_check_digests(&p);
+
+    /* And so is a state that was thrown away. */
+    pawl_bytes live = partition_dump(&p);
+    partition_halt(&p);
+    partition_forget_state(&p);
+    partition_boot(&p);
+    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    pawl_bytes derived = partition_dump(&p);
+    assert_int_equal(live.size, derived.size);
+    assert_memory_equal(live.data, derived.data, live.size);
+    free((void *)live.data);
+    free((void *)derived.data);
+    finish(&p);
+}
+
+TEST(a_full_queue_is_busy)
+{
+    struct partition p;
+    struct ask ask[3];
+    open_partition(&p);
+    p.options.queue_max = 2;
+    partition_boot(&p);
+    for (size_t i = 0; i < 3; i++)
+        ask_create(&ask[i], &p, 7 + i, "p.w");
+    assert_ok(partition_submit(&p, &ask[0].call));
+    assert_ok(partition_submit(&p, &ask[1].call));
+    assert_status(partition_submit(&p, &ask[2].call), PAWL_EBUSY);
+    assert_contains(ask[2].error.text, "2 commands waiting");
+    for (size_t i = 0; i < 3; i++) {
+        if (i < 2)
+            assert_ok(ask_wait(&ask[i]));
+        ask_release(&ask[i]);
+    }
+    finish(&p);
+}
+
 /* --- idempotency --- */
 
 static void ask_keyed(struct ask *ask, struct partition *p, const char *key, int64_t points)
@@ -461,6 +521,8 @@ int main(void)
         RUN(everybody_is_answered_once_whenever_it_is_closed),
         RUN(who_waits_for_a_lost_event_is_told_when_the_state_is_refused),
         RUN(a_done_may_close),
+        RUN(more_lost_events_than_one_read_shows_are_all_found),
+        RUN(a_full_queue_is_busy),
         RUN(a_repeated_key_is_answered_by_the_event_of_then),
         RUN(a_key_is_forgotten_after_1024_events),
     };
