@@ -88,6 +88,7 @@ TEST(text_is_escaped_and_mended)
         pawl_bytes text;
         const char *expected;
     } cases[] = {
+        {{NULL, 0}, "\"\""},
         {{"a\"b\\c/", 6}, "\"a\\\"b\\\\c/\""},
         {{"\b\f\n\r\t", 5}, "\"\\b\\f\\n\\r\\t\""},
         {{"\0\x01\x1f\x7f", 4}, "\"\\u0000\\u0001\\u001f\x7f\""},

@@ -11,7 +11,8 @@
 #include "core/state/derive.h"
 #include "core/state/key.h"
 
-#define PAUSE PAWL_MILLISECOND
+#define PAUSE       PAWL_MILLISECOND
+#define FETCH_AHEAD 16
 
 void calls_init(struct calls *calls)
 {
@@ -373,10 +374,24 @@ static void pause_begin(struct processor *p)
     pawl_env_after(p->options.env, &p->pause, PAUSE);
 }
 
+/* What the sequencer will be asked next is fetched into the cache together, while there is other work to do. */
+static void fetch_ahead(struct processor *p)
+{
+    uint64_t wsids[FETCH_AHEAD];
+    size_t count = 0;
+    for (const struct call *call = p->queue.first; call && count < FETCH_AHEAD; call = call->next)
+        wsids[count++] = call->request->wsid;
+    if (count > 1)
+        pawl_sequencer_prefetch(p->sequencer, wsids, count);
+}
+
 static void fill(struct processor *p, struct batch *batch)
 {
+    size_t taken = 0;
     while (p->queue.first && batch->count < p->options.batch_events_max
            && batch->bytes < p->options.batch_bytes_max) {
+        if (taken++ % FETCH_AHEAD == 0)
+            fetch_ahead(p);
         struct call *call = calls_take(&p->queue);
         if (process(p, batch, call) != PAWL_EBUSY)
             continue;

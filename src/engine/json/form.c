@@ -11,16 +11,16 @@
 
 bool form_integer_read(pawl_bytes text, int64_t *ret_integer)
 {
-    const char *at = text.data, *end = at + text.size;
-    bool negative = text.size > 0 && *at == '-';
-    at += negative;
-    if (at == end || (*at == '0' && (negative || end - at > 1)))
+    const char *at = text.data;
+    bool negative = text.size > 0 && at[0] == '-';
+    size_t first = negative ? 1 : 0;
+    if (text.size == first || (at[first] == '0' && text.size > 1))
         return false;
     uint64_t limit = negative ? (uint64_t)INT64_MAX + 1 : INT64_MAX, v = 0;
-    for (; at < end; at++) {
-        if (*at < '0' || *at > '9')
+    for (size_t i = first; i < text.size; i++) {
+        if (at[i] < '0' || at[i] > '9')
             return false;
-        uint64_t digit = (uint64_t)(*at - '0');
+        uint64_t digit = (uint64_t)(at[i] - '0');
         if (v > (limit - digit) / 10)
             return false;
         v = v * 10 + digit;

@@ -101,14 +101,14 @@ static bool needs_escape(uint8_t c)
 
 static void put_utf8(struct json_out *out, pawl_bytes text)
 {
-    const uint8_t *at = text.data, *end = at + text.size;
-    while (at < end) {
-        const uint8_t *run = at;
-        while (at < end && !needs_escape(*at))
-            at++;
-        out_raw(out, (pawl_bytes){run, (size_t)(at - run)});
-        if (at < end)
-            put_escape(out, *at++);
+    const uint8_t *at = text.data;
+    for (size_t i = 0; i < text.size;) {
+        size_t run = i;
+        while (i < text.size && !needs_escape(at[i]))
+            i++;
+        out_raw(out, (pawl_bytes){at + run, i - run});
+        if (i < text.size)
+            put_escape(out, at[i++]);
     }
 }
 

@@ -4,22 +4,13 @@
 #include "engine/json/form.h"
 #include "engine/json/request_impl.h"
 
-#define NAME_SHOWN_MAX 100
-
-/* For printf's %.*s: a name that a user wrote may have any length. */
-static int shown(pawl_bytes name)
-{
-    return (int)(name.size < NAME_SHOWN_MAX ? name.size : NAME_SHOWN_MAX);
-}
-
 static void refuse_unknown(struct request_reader *r, const struct path *at, const char *what, pawl_bytes name)
 {
     char where[256];
     if (r->v.status)
         return;
     path_format(at, where, sizeof where);
-    error_set(r->v.error, PAWL_ENOTFOUND, "%s: there is no %s '%.*s'", where, what, shown(name),
-              (const char *)name.data);
+    error_set(r->v.error, PAWL_ENOTFOUND, "%s: there is no %s '%.*s'", where, what, TEXT(name));
     verdict_fail(&r->v, PAWL_ENOTFOUND);
 }
 

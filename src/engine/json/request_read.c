@@ -74,8 +74,7 @@ static void read_name(struct request_reader *r, const struct path *at, pawl_byte
 {
     *ret_name = schema_name_id(r->schema, text);
     if (*ret_name == 0)
-        verdict_refuse(&r->v, at, "there is no name '%.*s'", text.size < 100 ? (int)text.size : 100,
-                       (const char *)text.data);
+        verdict_refuse(&r->v, at, "there is no name '%.*s'", TEXT(text));
 }
 
 /* What a value of a field looks like in JSON. */
@@ -140,6 +139,8 @@ static int by_place(const void *a, const void *b)
 void request_sort_fields(struct request *request)
 {
     const struct request_object *object = &request->objects[request->object_count - 1];
+    if (object->field_count == 0)
+        return;
     struct request_field *fields = request->fields + object->field_first;
     for (size_t i = 1; i < object->field_count; i++)
         if (fields[i - 1].place > fields[i].place) {
