@@ -31,21 +31,22 @@ void applier_add(struct applier *applier, struct apply_item *item)
     applier->last = &item->next;
 }
 
-void applier_remove(struct applier *applier, struct apply_item *item)
+bool applier_remove(struct applier *applier, struct apply_item *item)
 {
     struct apply_item **link = &applier->first;
     while (*link && *link != item)
         link = &(*link)->next;
     if (!*link)
-        return;
+        return false;
     *link = item->next;
     if (!*link)
         applier->last = link;
     if (applier->first)
-        return;
+        return true;
     applier->stuck = PAWL_OK; /* nothing waits for the store any more */
     applier->delay = 0;
     pawl_env_cancel(applier->env, &applier->timer);
+    return true;
 }
 
 void applier_soon(struct applier *applier)

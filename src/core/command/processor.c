@@ -51,6 +51,21 @@ void calls_prepend(struct calls *to, struct calls *from)
     calls_init(from);
 }
 
+void calls_return(struct calls *to, struct calls *from)
+{
+    struct call **at = &to->first, *call;
+    while ((call = calls_take(from))) {
+        while (*at && (*at)->order < call->order)
+            at = &(*at)->next;
+        call->next = *at;
+        *at = call;
+        at = &call->next;
+        if (!call->next)
+            to->last = at;
+        to->count++;
+    }
+}
+
 void call_finish(struct call *call, int status)
 {
     struct processor *p = call->processor;
@@ -125,8 +140,7 @@ static void queue_late(pawl_timer *timer)
                        p->queue.first ? p->queue.first->deadline.ns - now.ns : p->options.wait);
 }
 
-/* Nobody waits for ever: from now on the first of the queue is looked at when its time is over. */
-static void queue_watch(struct processor *p)
+void queue_watch(struct processor *p)
 {
     p->queue_timer.fn = queue_late;
     pawl_env_after(p->options.env, &p->queue_timer, p->options.wait);
@@ -327,6 +341,8 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     struct built built;
     uint64_t repeated = 0;
     struct arena_mark mark = arena_mark(&batch->memory);
+    error_clear(call->error); /* it may be processed again, because what it rested on was lost */
+    call->repeated = false;
     int status = find_workspace(p, r, &state, &facts, call->error);
     if (status == PAWL_OK)
         status = find_key(p, call, &state, &batch->memory, &facts, &repeated);
@@ -355,6 +371,8 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     arena_rewind(&batch->memory, mark);
     if (status == PAWL_EBUSY)
         return status;
+    if (call->error && call->error->code != status) /* of the store's, which has no request to speak of */
+        error_set(call->error, status, "the state cannot be read: %s", pawl_status_text(status));
     processor_answer(p, call, status);
     return PAWL_OK;
 }
@@ -398,7 +416,7 @@ static void fill(struct processor *p, struct batch *batch)
         struct calls back;
         calls_init(&back);
         calls_add(&back, call);
-        calls_prepend(&p->queue, &back);
+        calls_return(&p->queue, &back);
         pause_begin(p);
         return;
     }
@@ -577,7 +595,7 @@ static void batch_lost(struct batch *batch)
     batch->state = BATCH_LOST;
     for (size_t i = 0; i < batch->count; i++)
         overlay_remove(&p->overlay, &batch->events[i].changes);
-    calls_prepend(&p->queue, &batch->waiting);
+    calls_return(&p->queue, &batch->waiting);
     for (size_t i = 0; i < batch->count; i++) {
         int reason = batch->entries[i].status;
         if (!is_certain(reason))
@@ -613,6 +631,7 @@ int processor_submit(struct processor *p, struct call *call)
     call->processor = p;
     call->not_repeated = call->repeated = false;
     call->found = NULL;
+    call->order = p->submitted++;
     call->deadline = (pawl_instant){pawl_env_now(p->options.env).ns + p->options.wait};
     calls_add(&p->queue, call);
     return PAWL_OK;

@@ -55,6 +55,7 @@ struct call {
     pawl_bytes body;
 
     struct call *next;
+    uint64_t order; /* of submission */
     pawl_instant deadline;
     struct processor *processor;
     bool not_repeated; /* a suspicion of the window was looked into: it was another key */
@@ -151,7 +152,7 @@ const pawl_error *processor_error(const struct processor *processor);
 void processor_watch(struct processor *processor, void (*changed)(void *arg), void *arg);
 
 /* Finish: what waits is refused with PAWL_ECLOSED, what was sent is answered. closed is called, not from
- * inside, when nothing is under way any more; then free it. */
+ * inside, when nothing is under way any more; then free it. A done may call this. */
 void processor_close(struct processor *processor, void (*closed)(void *arg), void *arg);
 void processor_free(struct processor *processor);
 
