@@ -160,7 +160,7 @@ int pawl_workspace_events_read(pawl_engine *e, uint64_t wsid, uint64_t from, siz
     struct wlog_page page = {0};
     int status = check_range(e, partition, from, error);
     if (status == PAWL_OK)
-        status = engine_workspace(e, wsid, NULL, error);
+        status = engine_workspace(e, wsid, error);
     struct showing s = {.engine = e, .partition = partition, .visit = visit, .arg = arg, .error = error};
     json_out_init(&s.out, e->options.allocator);
     while (status == PAWL_OK && limit > 0 && !s.stopped) {
