@@ -183,13 +183,15 @@ static void put_plain(struct json_out *out, const char *text, size_t size, bool 
 void out_timestamp(struct json_out *out, int64_t ns)
 {
     char text[FORM_TIMESTAMP_CHARS];
-    put_plain(out, text, form_timestamp_write(ns, text), true);
+    size_t size = form_timestamp_write(ns, text);
+    put_plain(out, text, size, true);
 }
 
 void out_real(struct json_out *out, double real)
 {
     char text[FORM_REAL_CHARS];
-    put_plain(out, text, form_real_write(real, text), false);
+    size_t size = form_real_write(real, text);
+    put_plain(out, text, size, false);
 }
 
 void out_integer(struct json_out *out, int64_t integer)
@@ -202,7 +204,8 @@ void out_integer(struct json_out *out, int64_t integer)
 void out_unsigned(struct json_out *out, uint64_t integer)
 {
     char text[FORM_INTEGER_CHARS];
-    put_plain(out, text, form_unsigned_write(integer, text), integer >= (uint64_t)FORM_INTEGER_END);
+    size_t size = form_unsigned_write(integer, text);
+    put_plain(out, text, size, integer >= (uint64_t)FORM_INTEGER_END);
 }
 
 void out_name(struct json_out *out, pawl_bytes name)
@@ -214,5 +217,6 @@ void out_name(struct json_out *out, pawl_bytes name)
 void out_number_name(struct json_out *out, uint64_t number)
 {
     char text[FORM_INTEGER_CHARS];
-    out_name(out, (pawl_bytes){text, form_unsigned_write(number, text)});
+    size_t size = form_unsigned_write(number, text);
+    out_name(out, (pawl_bytes){text, size});
 }

@@ -236,7 +236,7 @@ static void read_request(struct request_reader *r, json_t *json)
     json_t *argument = json_object_get(json, "argument");
     if (argument && !command->argument)
         verdict_refuse(&r->v, &argument_at, "%.*s takes none", TEXT(command->name));
-    if (argument && r->v.status == PAWL_OK)
+    else if (argument && r->v.status == PAWL_OK)
         read_argument(r, &argument_at, command->argument, argument, REQUEST_NO_PARENT, 0);
     if (r->v.status == PAWL_OK)
         read_records(r, &root, json);
