@@ -31,6 +31,24 @@ void applier_add(struct applier *applier, struct apply_item *item)
     applier->last = &item->next;
 }
 
+bool applier_remove(struct applier *applier, struct apply_item *item)
+{
+    struct apply_item **link = &applier->first;
+    while (*link && *link != item)
+        link = &(*link)->next;
+    if (!*link)
+        return false;
+    *link = item->next;
+    if (!*link)
+        applier->last = link;
+    if (applier->first)
+        return true;
+    applier->stuck = PAWL_OK; /* nothing waits for the store any more */
+    applier->delay = 0;
+    pawl_env_cancel(applier->env, &applier->timer);
+    return true;
+}
+
 void applier_soon(struct applier *applier)
 {
     /* Refused only once the env is closing, when nothing runs any more. */
@@ -55,10 +73,28 @@ static int write_all(struct applier *applier)
     return status;
 }
 
+static void tell_done(struct applier *applier)
+{
+    struct apply_item *item = applier->first;
+    applier->first = NULL;
+    applier->last = &applier->first;
+    applier->telling = true;
+    while (item) {
+        struct apply_item *next = item->next; /* done may add it again */
+        item->done(item);
+        item = next;
+    }
+    applier->telling = false;
+}
+
 void applier_run(struct applier *applier)
 {
-    if (!applier->first)
+    if (!applier->first || applier->closed)
         return;
+    if (applier->telling) { /* A2; and a done that leads to the next one does not use up the stack */
+        applier_soon(applier);
+        return;
+    }
     int status = write_all(applier);
     applier->stuck = status;
     if (status != PAWL_OK) {
@@ -70,17 +106,11 @@ void applier_run(struct applier *applier)
     }
     applier->commits++;
     applier->delay = 0;
-    struct apply_item *item = applier->first;
-    applier->first = NULL;
-    applier->last = &applier->first;
-    while (item) {
-        struct apply_item *next = item->next; /* done may add it again */
-        item->done(item);
-        item = next;
-    }
+    tell_done(applier);
 }
 
 void applier_close(struct applier *applier)
 {
+    applier->closed = true;
     pawl_env_cancel(applier->env, &applier->timer);
 }

@@ -10,7 +10,11 @@
  *
  * An event that is durable will be applied: a store that is full or failing is tried again until it works, or
  * the applier is closed. stuck says what it is waiting for, so that processors refuse new commands meanwhile.
- */
+ *
+ * Invariants
+ *   A1  Items are written in the order in which they were added.
+ *   A2  They are done in that order, too, and one after the other: while an item's changes lie in an overlay,
+ *       those of a later one must not have left it. */
 #ifndef CORE_COMMAND_APPLIER_H
 #define CORE_COMMAND_APPLIER_H
 
@@ -21,7 +25,7 @@ struct apply_item {
     struct apply_item *next;
     int (*write)(struct apply_item *item, pawl_store *store); /* into the open transaction */
     void (*undo)(struct apply_item *item); /* the transaction is gone; only if write returned PAWL_OK */
-    void (*done)(struct apply_item *item); /* committed */
+    void (*done)(struct apply_item *item); /* committed; may add, and run, but not free the applier */
 };
 
 struct applier {
@@ -34,18 +38,26 @@ struct applier {
     pawl_timer timer;
     pawl_duration delay; /* before the next attempt; 0: the last one worked */
     int stuck;           /* what the last attempt ended with; PAWL_OK */
+    bool telling;        /* inside a done */
+    bool closed;
     uint64_t commits;
     uint64_t retries;
 };
 
 void applier_init(struct applier *applier, pawl_env *env, uint32_t shard, pawl_store *store);
 
-/* On the shard. Items are written in the order in which they were added: at the loop's next turn, or now. */
+/* On the shard. What was added is written at the loop's next turn, or now; from inside a done, at the next turn
+ * in any case. */
 void applier_add(struct applier *applier, struct apply_item *item);
 void applier_soon(struct applier *applier);
 void applier_run(struct applier *applier);
 
-/* No more attempts. What is left is still in the list: whoever closes knows what to do with it. */
+/* Take an item back that waits for the store: whoever owns it goes first. It gets no done. False: it is not here,
+ * because it was written, and its done is coming. */
+bool applier_remove(struct applier *applier, struct apply_item *item);
+
+/* No more attempts. Whoever added something that is left has taken it back. A turn of the loop that was asked for
+ * still comes, and does nothing: free the applier after that. */
 void applier_close(struct applier *applier);
 
 #endif

@@ -141,6 +141,8 @@ static int check_parent(const struct plan *plan, size_t i)
     const struct request_object *o = &r->objects[i];
     const struct schema_type *type = plan->objects[i].type;
     bool child = type->kind == TYPE_CRECORD || type->kind == TYPE_WRECORD;
+    if (o->parent_id == 0 && o->container != 0)
+        return refuse(plan, PAWL_EINVAL, i, -1, "a container without a parent");
     if (!plan->objects[i].creates)
         return o->parent_id == 0 ? PAWL_OK
                                  : refuse(plan, PAWL_EINVAL, i, -1, "a record's parent cannot be changed");
@@ -188,20 +190,33 @@ static int check_stored_parent(const struct plan *plan, size_t i)
                   o->parent_id);
 }
 
-static int check_existing(const struct plan *plan, size_t i, bool wanted)
+static int check_existing(const struct plan *plan, size_t i)
 {
     const struct build *b = plan->build;
     const struct schema_type *type = plan->objects[i].type;
-    uint64_t id = wanted ? b->request->objects[i].id : type->singleton;
+    uint64_t id = b->request->objects[i].id;
     uint8_t key[KEY_NUMBERED];
     pawl_bytes value;
     int status = state_get(b->state, key_numbered(type->table, b->request->wsid, id, key), &value);
     if (status == PAWL_ENOTFOUND)
-        return wanted ? refuse(plan, status, i, -1, "there is no %.*s %" PRIu64, TEXT(type->name), id)
-                      : PAWL_OK;
-    if (status == PAWL_OK && !wanted)
-        return refuse(plan, PAWL_EEXISTS, i, -1, "%.*s is a singleton and exists already", TEXT(type->name));
+        return refuse(plan, status, i, -1, "there is no %.*s %" PRIu64, TEXT(type->name), id);
     return status;
+}
+
+/* There is none yet, and the request, argument included, makes one. */
+static int check_singleton(const struct plan *plan, size_t i)
+{
+    const struct build *b = plan->build;
+    const struct schema_type *type = plan->objects[i].type;
+    uint8_t key[KEY_NUMBERED];
+    pawl_bytes value;
+    for (size_t k = 0; k < i; k++)
+        if (plan->objects[k].type == type && plan->objects[k].creates)
+            return refuse(plan, PAWL_EEXISTS, i, -1, "%.*s is a singleton", TEXT(type->name));
+    int status = state_get(b->state, key_numbered(type->table, b->request->wsid, type->singleton, key), &value);
+    if (status == PAWL_OK)
+        return refuse(plan, PAWL_EEXISTS, i, -1, "%.*s is a singleton and exists already", TEXT(type->name));
+    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }
 
 static int check_record(struct plan *plan, const struct schema_command *command, size_t i)
@@ -221,15 +236,7 @@ static int check_record(struct plan *plan, const struct schema_command *command,
     int status = check_parent(plan, i);
     if (status == PAWL_OK)
         status = check_stored_parent(plan, i);
-    if (status == PAWL_OK && !plan->objects[i].creates)
-        return check_existing(plan, i, true);
-    if (status == PAWL_OK && type->singleton) {
-        for (size_t k = plan->build->request->argument_count; k < i; k++)
-            if (plan->objects[k].type == type && plan->objects[k].creates)
-                return refuse(plan, PAWL_EEXISTS, i, -1, "%.*s is a singleton", TEXT(type->name));
-        return check_existing(plan, i, false);
-    }
-    return status;
+    return status == PAWL_OK && !plan->objects[i].creates ? check_existing(plan, i) : status;
 }
 
 /* A reference to what this command creates is of the right type; any other exists, where existence can be seen.
@@ -359,6 +366,8 @@ int plan_check(struct plan *plan)
     for (size_t i = 0; status == PAWL_OK && i < r->object_count; i++) {
         status =
             i < r->argument_count ? check_argument_object(plan, command, i) : check_record(plan, command, i);
+        if (status == PAWL_OK && plan->objects[i].creates && plan->objects[i].type->singleton)
+            status = check_singleton(plan, i);
         if (status == PAWL_OK)
             status = check_fields(plan, i);
     }

@@ -98,6 +98,7 @@ int processor_new(const struct processor_options *options, struct processor **re
         return status;
     }
     p->figures.offset = p->position.offset;
+    queue_watch(p);
     *ret_processor = p;
     return PAWL_OK;
 }
@@ -172,10 +173,15 @@ static void end_batches(struct processor *p)
     }
 }
 
-static bool batches_are_sent(const struct processor *p)
+/* What was sent comes back; what is durable is written now, or, if the store cannot be written, given up. */
+static bool batches_come_back(struct processor *p)
 {
     for (const struct batch *b = p->first; b; b = b->next)
-        if (b->state == BATCH_SENT || (b->state == BATCH_DURABLE && p->options.applier->stuck == PAWL_OK))
+        if (b->state == BATCH_SENT)
+            return true;
+    applier_run(p->options.applier);
+    for (struct batch *b = p->first; b; b = b->next)
+        if (b->state == BATCH_DURABLE && !applier_remove(p->options.applier, &b->item))
             return true;
     return false;
 }
@@ -188,8 +194,8 @@ static void tell_closed(pawl_task *task)
 
 void close_step(struct processor *p)
 {
-    if (p->state != PROCESSOR_CLOSED || p->claiming || p->reading || p->repeats > 0 || p->sequencer_closing
-        || p->closing_told || batches_are_sent(p))
+    if (p->state != PROCESSOR_CLOSED || p->claiming || p->reading || p->repeats > 0 || batches_come_back(p)
+        || p->sequencer_closing || p->closing_told)
         return;
     end_batches(p);
     calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
@@ -211,5 +217,5 @@ void processor_close(struct processor *p, void (*closed)(void *arg), void *arg)
     pawl_env_cancel(p->options.env, &p->pause);
     pawl_env_cancel(p->options.env, &p->retry);
     calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
-    close_step(p);
+    (void)pawl_env_post(p->options.env, p->options.shard, &p->begin); /* this may be a done, amid its batch */
 }

@@ -11,7 +11,8 @@
 #include "core/state/derive.h"
 #include "core/state/key.h"
 
-#define PAUSE PAWL_MILLISECOND
+#define PAUSE       PAWL_MILLISECOND
+#define FETCH_AHEAD 16
 
 void calls_init(struct calls *calls)
 {
@@ -48,6 +49,21 @@ void calls_prepend(struct calls *to, struct calls *from)
     to->first = from->first;
     to->count += from->count;
     calls_init(from);
+}
+
+void calls_return(struct calls *to, struct calls *from)
+{
+    struct call **at = &to->first, *call;
+    while ((call = calls_take(from))) {
+        while (*at && (*at)->order < call->order)
+            at = &(*at)->next;
+        call->next = *at;
+        *at = call;
+        at = &call->next;
+        if (!call->next)
+            to->last = at;
+        to->count++;
+    }
 }
 
 void call_finish(struct call *call, int status)
@@ -124,8 +140,7 @@ static void queue_late(pawl_timer *timer)
                        p->queue.first ? p->queue.first->deadline.ns - now.ns : p->options.wait);
 }
 
-/* Nobody waits for ever: from now on the first of the queue is looked at when its time is over. */
-static void queue_watch(struct processor *p)
+void queue_watch(struct processor *p)
 {
     p->queue_timer.fn = queue_late;
     pawl_env_after(p->options.env, &p->queue_timer, p->options.wait);
@@ -326,6 +341,8 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     struct built built;
     uint64_t repeated = 0;
     struct arena_mark mark = arena_mark(&batch->memory);
+    error_clear(call->error); /* it may be processed again, because what it rested on was lost */
+    call->repeated = false;
     int status = find_workspace(p, r, &state, &facts, call->error);
     if (status == PAWL_OK)
         status = find_key(p, call, &state, &batch->memory, &facts, &repeated);
@@ -354,6 +371,8 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     arena_rewind(&batch->memory, mark);
     if (status == PAWL_EBUSY)
         return status;
+    if (call->error && call->error->code != status) /* of the store's, which has no request to speak of */
+        error_set(call->error, status, "the state cannot be read: %s", pawl_status_text(status));
     processor_answer(p, call, status);
     return PAWL_OK;
 }
@@ -373,17 +392,31 @@ static void pause_begin(struct processor *p)
     pawl_env_after(p->options.env, &p->pause, PAUSE);
 }
 
+/* What the sequencer will be asked next is fetched into the cache together, while there is other work to do. */
+static void fetch_ahead(struct processor *p)
+{
+    uint64_t wsids[FETCH_AHEAD];
+    size_t count = 0;
+    for (const struct call *call = p->queue.first; call && count < FETCH_AHEAD; call = call->next)
+        wsids[count++] = call->request->wsid;
+    if (count > 1)
+        pawl_sequencer_prefetch(p->sequencer, wsids, count);
+}
+
 static void fill(struct processor *p, struct batch *batch)
 {
+    size_t taken = 0;
     while (p->queue.first && batch->count < p->options.batch_events_max
            && batch->bytes < p->options.batch_bytes_max) {
+        if (taken++ % FETCH_AHEAD == 0)
+            fetch_ahead(p);
         struct call *call = calls_take(&p->queue);
         if (process(p, batch, call) != PAWL_EBUSY)
             continue;
         struct calls back;
         calls_init(&back);
         calls_add(&back, call);
-        calls_prepend(&p->queue, &back);
+        calls_return(&p->queue, &back);
         pause_begin(p);
         return;
     }
@@ -452,6 +485,13 @@ void processor_run(struct processor *p, bool alone)
     }
 }
 
+void processor_tell_applied(struct processor *p)
+{
+    p->figures.offset = p->position.offset;
+    if (p->options.applied)
+        p->options.applied(p->options.ctx, p->options.partition, p->position.offset);
+}
+
 static int item_write(struct apply_item *item, pawl_store *store)
 {
     struct batch *batch = heap_entry(item, struct batch, item);
@@ -508,7 +548,7 @@ static void item_done(struct apply_item *item)
         p->figures.puts += batch->events[i].changes.count;
     }
     p->figures.events += batch->count;
-    p->figures.offset = p->position.offset;
+    processor_tell_applied(p);
     for (size_t i = 0; i < batch->count; i++)
         staged_answer(&batch->events[i]);
     batch_free(batch);
@@ -555,7 +595,7 @@ static void batch_lost(struct batch *batch)
     batch->state = BATCH_LOST;
     for (size_t i = 0; i < batch->count; i++)
         overlay_remove(&p->overlay, &batch->events[i].changes);
-    calls_prepend(&p->queue, &batch->waiting);
+    calls_return(&p->queue, &batch->waiting);
     for (size_t i = 0; i < batch->count; i++) {
         int reason = batch->entries[i].status;
         if (!is_certain(reason))
@@ -580,14 +620,18 @@ void batch_sent_done(struct batch *batch)
 int processor_submit(struct processor *p, struct call *call)
 {
     if (p->state == PROCESSOR_CLOSED)
-        return PAWL_ECLOSED;
+        return error_set(call->error, PAWL_ECLOSED, "closed");
     if (p->state == PROCESSOR_REFUSED)
         return error_set(call->error, p->error.code, "%s", p->error.text);
     if (p->queue.count >= p->options.queue_max)
-        return PAWL_EBUSY;
+        return error_set(call->error, PAWL_EBUSY, "partition %u has %zu commands waiting", p->options.partition,
+                         p->queue.count);
+    if (p->state == PROCESSOR_CLAIMING && p->retrying && p->claim.status == PAWL_EFULL)
+        return error_set(call->error, PAWL_EFULL, "%s", p->error.text);
     call->processor = p;
     call->not_repeated = call->repeated = false;
     call->found = NULL;
+    call->order = p->submitted++;
     call->deadline = (pawl_instant){pawl_env_now(p->options.env).ns + p->options.wait};
     calls_add(&p->queue, call);
     return PAWL_OK;

@@ -55,6 +55,7 @@ struct call {
     pawl_bytes body;
 
     struct call *next;
+    uint64_t order; /* of submission */
     pawl_instant deadline;
     struct processor *processor;
     bool not_repeated; /* a suspicion of the window was looked into: it was another key */
@@ -91,6 +92,9 @@ struct processor_options {
 
     /* The schema at a position of group0; NULL if there is none. */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
+
+    /* The state has come to this offset. May be NULL. */
+    void (*applied)(void *ctx, uint16_t partition, uint64_t offset);
     void *ctx;
 
     /* Zero means the default. */
@@ -143,11 +147,12 @@ pawl_sequencer *processor_sequencer(const struct processor *processor); /* may b
 /* Why it is not running: words for whoever waits. */
 const pawl_error *processor_error(const struct processor *processor);
 
-/* Be told whenever the state becomes RUNNING or REFUSED. One watcher; NULL for none. */
+/* Be told whenever the state becomes RUNNING or REFUSED, or recovery stumbles and will try again later. One
+ * watcher; NULL for none. */
 void processor_watch(struct processor *processor, void (*changed)(void *arg), void *arg);
 
 /* Finish: what waits is refused with PAWL_ECLOSED, what was sent is answered. closed is called, not from
- * inside, when nothing is under way any more; then free it. */
+ * inside, when nothing is under way any more; then free it. A done may call this. */
 void processor_close(struct processor *processor, void (*closed)(void *arg), void *arg);
 void processor_free(struct processor *processor);
 

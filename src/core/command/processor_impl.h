@@ -60,7 +60,8 @@ struct processor {
     struct workspaces workspaces;
     struct windows windows;
 
-    struct calls queue;
+    struct calls queue; /* in the order of submission, whatever came back to it */
+    uint64_t submitted;
     pawl_timer queue_timer; /* at the first one's deadline */
     pawl_timer pause;       /* the sequencer was busy: look again */
     bool pausing;
@@ -81,6 +82,7 @@ struct processor {
 
     pawl_read read;
     bool reading;
+    bool unread;   /* the position is not the store's: a transaction of catching up failed */
     bool verified; /* the event at the state's position is the log's */
     struct arena replay;
     struct replayed *replayed;
@@ -106,6 +108,9 @@ struct call *calls_take(struct calls *calls); /* NULL: empty */
 /* All of from, in order, before all of to. */
 void calls_prepend(struct calls *to, struct calls *from);
 
+/* All of from, each to its place in to, which is in the order of submission. */
+void calls_return(struct calls *to, struct calls *from);
+
 /* The call is over. */
 void call_finish(struct call *call, int status);
 
@@ -120,9 +125,12 @@ static inline struct state processor_view(const struct processor *p)
 }
 
 /* processor.c */
+/* Nobody waits for ever: from now on the first of the queue is looked at when its time is over. */
+void queue_watch(struct processor *p);
 void processor_move(struct processor *p, enum processor_state to);
 /* Answer, as soon as that which the answer rests on is durable (P2). */
 void processor_answer(struct processor *p, struct call *call, int status);
+void processor_tell_applied(struct processor *p);
 void batch_free(struct batch *batch);      /* from the list; its changes have left the overlay */
 void staged_answer(struct staged *staged); /* durable, and applied if that was asked */
 void batch_sent_done(struct batch *batch);

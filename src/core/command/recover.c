@@ -30,10 +30,18 @@
 #define RETRY_MIN     (10 * PAWL_MILLISECOND)
 #define RETRY_MAX     PAWL_SECOND
 
+/* It will not be found out any more what became of lost events. */
 static void refuse(struct processor *p, int status)
 {
     p->error.code = status;
     processor_move(p, PROCESSOR_REFUSED);
+    while (p->first) {
+        struct batch *b = p->first;
+        assert(b->state == BATCH_LOST);
+        for (size_t i = 0; i < b->count; i++)
+            calls_refuse(&b->events[i].calls, PAWL_EUNKNOWN, p->error.text);
+        batch_free(b);
+    }
     calls_refuse(&p->queue, status, p->error.text);
 }
 
@@ -51,6 +59,8 @@ static void try_later(struct processor *p)
     p->retrying = true;
     p->retry.fn = retry_over;
     pawl_env_after(p->options.env, &p->retry, p->retry_delay);
+    if (p->changed)
+        p->changed(p->changed_arg);
 }
 
 static bool batches_are_under_way(const struct processor *p)
@@ -61,7 +71,8 @@ static bool batches_are_under_way(const struct processor *p)
     return false;
 }
 
-/* A batch that was filled and never sent is lost too, for certain. */
+/* A batch that was filled and never sent is lost too, for certain: its commands are processed again, and what
+ * was remembered of them is forgotten. */
 static void drop_unsent(struct processor *p)
 {
     for (struct batch *b = p->first, *next; b; b = next) {
@@ -70,10 +81,12 @@ static void drop_unsent(struct processor *p)
             continue;
         for (size_t i = 0; i < b->count; i++) {
             overlay_remove(&p->overlay, &b->events[i].changes);
-            calls_prepend(&p->queue, &b->events[i].calls);
+            calls_return(&p->queue, &b->events[i].calls);
         }
-        calls_prepend(&p->queue, &b->waiting);
+        calls_return(&p->queue, &b->waiting);
         batch_free(b);
+        workspaces_clear(&p->workspaces);
+        windows_clear(&p->windows);
     }
 }
 
@@ -153,8 +166,8 @@ static int verify_first(struct processor *p)
 static int replay_one(struct processor *p, const struct replayed *replayed)
 {
     struct event event;
-    struct changes changes;
-    struct state state = {.reader = pawl_store_writer(p->options.store), .scratch = p->scratch};
+    struct changes changes = {0};
+    struct state state = processor_view(p); /* the overlay is empty: it shows the event its own changes */
     int status = event_decode(replayed->body, &event, &p->error);
     if (status != PAWL_OK)
         return status;
@@ -173,38 +186,45 @@ static int replay_one(struct processor *p, const struct replayed *replayed)
                                : pawl_store_remove(p->options.store, STATE_SPACE, c->key);
         p->figures.puts++;
     }
+    overlay_remove(&p->overlay, &changes);
     p->position.offset = replayed->offset;
     p->position.place = replayed->place;
     p->position.checksum = hash_checksum(0, replayed->body);
     return status;
 }
 
-/* All of a read, in one transaction; after a failure the position is read again, so that it is the store's. */
+/* All of a read, in one transaction; after a failure the position is to be read again. */
 static int replay_all(struct processor *p)
 {
+    if (!p->replayed)
+        return error_set(&p->error, PAWL_ECORRUPT,
+                         "plog/%u ends at offset %" PRIu64 ", and was claimed at %" PRIu64,
+                         p->options.partition, p->read.from - 1, p->next);
     int status = verify_first(p);
     uint64_t count = 0;
+    p->unread = true;
     for (const struct replayed *r = p->replayed; status == PAWL_OK && r; r = r->next) {
         status = replay_one(p, r);
         if (status != PAWL_OK)
             error_wrap(&p->error, status, "plog/%u, offset %" PRIu64, p->options.partition, r->offset);
         count++;
     }
-    if (status == PAWL_OK && count > 0)
+    if (status == PAWL_OK && count > 0) {
         status = position_write(&p->position, p->options.store);
-    if (status == PAWL_OK && count > 0)
-        status = pawl_store_commit(p->options.store);
-    else
-        pawl_store_abort(p->options.store);
+        if (status == PAWL_OK)
+            status = pawl_store_commit(p->options.store);
+        if (status != PAWL_OK)
+            error_set(&p->error, status, "the state cannot be written: %s", p->options.store->error.text);
+    }
     if (status != PAWL_OK) {
-        pawl_error ignored;
-        (void)position_read(&p->position, pawl_store_writer(p->options.store), &ignored);
+        pawl_store_abort(p->options.store);
         return status;
     }
+    p->unread = false;
     p->verified = true;
     p->figures.replayed += count;
     p->figures.events += count;
-    p->figures.offset = p->position.offset;
+    processor_tell_applied(p);
     return PAWL_OK;
 }
 
@@ -232,6 +252,10 @@ static void resolve(struct processor *p, uint64_t upto, const struct replayed *w
 static void caught_up(struct processor *p)
 {
     resolve(p, UINT64_MAX, NULL);
+    if (p->state == PROCESSOR_CLOSED) { /* by one of those who were told */
+        close_step(p);
+        return;
+    }
     assert(!p->first && p->overlay.count == 0);
     p->cause = PAWL_OK;
     workspaces_clear(&p->workspaces);
@@ -267,6 +291,14 @@ static void entries_read(pawl_read *read)
 
 static void catch_up(struct processor *p)
 {
+    if (p->unread) {
+        int status = position_read(&p->position, pawl_store_writer(p->options.store), &p->error);
+        if (status != PAWL_OK) {
+            try_later(p);
+            return;
+        }
+        p->unread = false;
+    }
     bool whole = p->verified || p->position.offset == 0;
     uint64_t from = whole ? p->position.offset + 1 : p->position.offset;
     if (from >= p->next) {

@@ -29,14 +29,14 @@ static int judge(const struct request *request, pawl_bytes body, enum verdict *r
     return PAWL_OK;
 }
 
-/* To the front of the queue: it has waited already. */
+/* To where it was in the queue: it has waited already. */
 static void process_again(struct processor *p, struct call *call)
 {
     struct calls one;
     call->not_repeated = true;
     calls_init(&one);
     calls_add(&one, call);
-    calls_prepend(&p->queue, &one);
+    calls_return(&p->queue, &one);
 }
 
 static int refuse_other_body(struct call *call, uint64_t offset)

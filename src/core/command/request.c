@@ -78,6 +78,17 @@ int request_set(struct request *r, uint16_t place, struct value value)
     return PAWL_OK;
 }
 
+uint16_t request_container(const struct schema *schema, uint16_t type, pawl_bytes name)
+{
+    for (size_t i = 0; i < schema->type_count; i++) {
+        const struct schema_type *parent = &schema->types[i];
+        int place = schema_container_place(parent, name);
+        if (place >= 0 && parent->containers[place].type->id == type)
+            return (uint16_t)(place + 1);
+    }
+    return 0;
+}
+
 static uint64_t digest_number(uint64_t digest, uint64_t number)
 {
     uint8_t bytes[8];
@@ -106,6 +117,17 @@ static uint64_t digest_value(uint64_t digest, const struct value *value)
     return digest;
 }
 
+/* A sum, because the order in which fields are said means nothing. */
+static uint64_t digest_fields(uint64_t digest, const struct request *r, const struct request_object *o)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < o->field_count; i++) {
+        const struct request_field *field = &r->fields[o->field_first + i];
+        sum += digest_value(digest_number(digest, field->place), &field->value);
+    }
+    return digest_number(digest, sum);
+}
+
 uint64_t request_digest(const struct request *r)
 {
     uint64_t digest = digest_number(r->wsid, (uint64_t)r->command << 16 | r->kind);
@@ -116,10 +138,7 @@ uint64_t request_digest(const struct request *r)
         digest = digest_number(digest, (uint64_t)o->type << 48 | (uint64_t)o->container << 32 | o->parent);
         digest = digest_number(digest, o->parent_id);
         digest = digest_number(digest, (uint64_t)o->active << 32 | o->field_count);
-        for (uint32_t f = 0; f < o->field_count; f++) {
-            digest = digest_number(digest, r->fields[o->field_first + f].place);
-            digest = digest_value(digest, &r->fields[o->field_first + f].value);
-        }
+        digest = digest_fields(digest, r, o);
     }
     return digest;
 }

@@ -72,7 +72,13 @@ int request_add_record(struct request *request, uint64_t id, uint16_t type);
 /* Set a field of the last object. Copies bytes. PAWL_ENOMEM; PAWL_EEXISTS: it was set before. */
 int request_set(struct request *request, uint16_t place, struct value value);
 
-/* Of all that the request asks, whoever asks it and under whichever key. */
+/* A container by its name, for a child of this type whose parent's type is not known yet: its place plus 1 in
+ * the first type that has one of this name for such children; 0 if none has. */
+uint16_t request_container(const struct schema *schema, uint16_t type, pawl_bytes name);
+
+/* Of all that the request asks, whoever asks it, under whichever key, and at whichever offset it expects the
+ * workspace; the order of an object's fields does not count. It is stored in events: what it is of a request
+ * never changes. */
 uint64_t request_digest(const struct request *request);
 
 /* "$.argument.lines[2].qty", "$.records[0].fields.cents": where a user wrote it. place -1: the object itself.

@@ -1,5 +1,7 @@
 #include "core/command/window.h"
 
+#include <assert.h>
+
 #include "core/state/key.h"
 
 struct window {
@@ -27,37 +29,53 @@ void windows_clear(struct windows *w)
     lru_clear(&w->used);
 }
 
-struct loading {
-    struct window *window;
-    int status;
-};
-
-static bool load_row(void *arg, pawl_bytes key, pawl_bytes value)
-{
-    struct loading *loading = arg;
-    struct wlog_row row;
-    if (key.size != KEY_NUMBERED || !wlog_row_read(value, &row)) {
-        loading->status = PAWL_ECORRUPT;
-        return false;
-    }
-    uint64_t offset = get_u64_sorted((const uint8_t *)key.data + KEY_WORKSPACE);
-    loading->window->tags[offset % WINDOW_EVENTS] = tag_of(row.key_hash);
-    return true;
-}
-
 static uint64_t first_of_window(uint64_t last)
 {
     return last > WINDOW_EVENTS ? last - WINDOW_EVENTS + 1 : 1;
 }
 
-static int load(const struct state *state, struct arena *memory, uint64_t wsid, uint64_t last,
-                struct window *window)
+struct loading {
+    struct window *window;
+    uint64_t offset; /* of the last row seen */
+    bool bad;
+};
+
+static void note_row(struct loading *loading, uint64_t offset, pawl_bytes value)
 {
-    struct loading loading = {.window = window};
+    struct wlog_row row;
+    loading->offset = offset;
+    loading->bad = !wlog_row_read(value, &row);
+    if (!loading->bad)
+        loading->window->tags[offset % WINDOW_EVENTS] = tag_of(row.key_hash);
+}
+
+static bool load_row(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct loading *loading = arg;
+    if (key.size == KEY_NUMBERED)
+        note_row(loading, get_u64_sorted((const uint8_t *)key.data + KEY_WORKSPACE), value);
+    else
+        loading->bad = true;
+    return !loading->bad;
+}
+
+/* The store's rows, and then one by one those behind them, which are staged: a scan of the state would go
+ * through all that is staged, of every workspace. */
+static int load(const struct state *state, uint64_t wsid, uint64_t last, struct window *window)
+{
+    struct loading loading = {.window = window, .offset = first_of_window(last) - 1};
     uint8_t from[KEY_NUMBERED], to[KEY_NUMBERED];
-    int status = state_scan(state, key_numbered(TABLE_WLOG, wsid, first_of_window(last), from),
-                            key_numbered(TABLE_WLOG, wsid, last + 1, to), memory, load_row, &loading);
-    return status == PAWL_OK ? loading.status : status;
+    pawl_range range = {.space = STATE_SPACE,
+                        .from = key_numbered(TABLE_WLOG, wsid, loading.offset + 1, from),
+                        .to = key_numbered(TABLE_WLOG, wsid, last + 1, to)};
+    int status = pawl_store_scan(state->reader, range, false, load_row, &loading);
+    while (status == PAWL_OK && !loading.bad && loading.offset < last) {
+        pawl_bytes value;
+        status = state_get(state, key_numbered(TABLE_WLOG, wsid, loading.offset + 1, from), &value);
+        if (status == PAWL_OK)
+            note_row(&loading, loading.offset + 1, value);
+    }
+    return loading.bad || status == PAWL_ENOTFOUND ? PAWL_ECORRUPT : status;
 }
 
 /* Whether the event at this offset has the key's hash, all of it. */
@@ -87,12 +105,13 @@ static bool has_tag(const struct window *window, uint32_t tag)
 int windows_find(struct windows *w, const struct state *state, struct arena *memory, uint64_t wsid,
                  uint64_t last, uint64_t hash, uint64_t *ret_plog_offset)
 {
+    assert(hash != 0);
     struct window *window = lru_get(&w->used, wsid);
     uint64_t found = 0;
     if (!window) {
         struct lru_evicted evicted;
         window = lru_put(&w->used, wsid, &evicted);
-        int status = load(state, memory, wsid, last, window);
+        int status = load(state, wsid, last, window);
         if (status != PAWL_OK) {
             lru_remove(&w->used, wsid);
             return status;

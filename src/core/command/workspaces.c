@@ -52,7 +52,9 @@ static int find_last(const struct state *state, uint64_t wsid, struct last_row *
     }
     if (last->bad)
         return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": a row of its log is not one", wsid);
-    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
+    if (status != PAWL_OK && status != PAWL_ENOTFOUND)
+        return error_set(error, status, "cannot read the log of workspace %" PRIu64, wsid);
+    return PAWL_OK;
 }
 
 int workspaces_get(struct workspaces *w, const struct state *state, uint64_t wsid,

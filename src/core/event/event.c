@@ -20,6 +20,7 @@ size_t event_object_size(size_t cleared_count, size_t row_size)
 uint8_t *event_head_write(const struct event_head *head, uint8_t *at)
 {
     const pawl_bytes texts[] = {head->actor, head->correlation, head->causation, head->key};
+    assert(head->object_count <= EVENT_OBJECTS_MAX && head->argument_count <= head->object_count);
     put_u8(at, EVENT_VERSION);
     put_u8(at + 1, 0);
     put_u16(at + 2, head->command);
@@ -45,6 +46,7 @@ uint8_t *event_head_write(const struct event_head *head, uint8_t *at)
 
 uint8_t *event_object_write(const struct event_object *object, uint8_t *at)
 {
+    assert(object->row.size <= UINT32_MAX && object->cleared_count <= UINT16_MAX);
     put_u8(at, (uint8_t)object->op);
     put_u8(at + 1,
            (uint8_t)((object->active ? FLAG_ACTIVE : 0) | (object->says_active ? FLAG_SAYS_ACTIVE : 0)));
@@ -126,7 +128,9 @@ static bool decode_head(struct decoder *d, struct event_head *h)
     h->time = (pawl_wall){(int64_t)decode_u64(d)};
     h->record = decode_u64(d);
     h->digest = decode_u64(d);
-    uint8_t sizes[4] = {decode_u8(d), decode_u8(d), decode_u8(d), decode_u8(d)};
+    uint8_t sizes[4];
+    for (size_t i = 0; i < 4; i++) /* C does not order the elements of an initializer */
+        sizes[i] = decode_u8(d);
     h->actor = decode_text(d, sizes[0]);
     h->correlation = decode_text(d, sizes[1]);
     h->causation = decode_text(d, sizes[2]);

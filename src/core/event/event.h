@@ -5,11 +5,15 @@
  *      1  zero         u8
  *      2  command      u16
  *      4  objects      u32   n
- *      8  argument     u32   as many of them, the first, are the argument and its children, each after its
- * parent 12  zero         u32 16  schema       u64   position of the schema it was made under 24  time i64
- * nanoseconds since 1970 UTC: a stamp 32  record       u64   the last number of the workspace's O/W register,
- * this event's included; 0: none yet 40  digest       u64   of what was asked, so that a repeated key can be
- * told from a stolen one 48  sizes        u8 each: actor, correlation, causation, key; then their bytes objects
+ *      8  argument     u32   the first so many are the argument and its children, each after its parent
+ *     12  zero         u32
+ *     16  schema       u64   position of the schema that it was made under
+ *     24  time         i64   nanoseconds since 1970 UTC: a stamp
+ *     32  record       u64   last number of the workspace's O/W register, this event's included; 0: none yet
+ *     40  digest       u64   of what was asked, so that a repeated key can be told from a stolen one
+ *     48  sizes        u8 each: actor, correlation, causation, key
+ *     52  texts        their bytes
+ *         objects      n of them
  *
  * An object:
  *

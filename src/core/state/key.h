@@ -32,7 +32,6 @@ enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3 };
 #define KEY_TABLE     ((size_t)4)
 #define KEY_WORKSPACE ((size_t)20) /* up to here all keys of a workspace in a table agree */
 #define KEY_NUMBERED  ((size_t)28) /* with a number of its own: an ID or an offset */
-#define KEY_BYTES_MAX ((size_t)1024)
 
 #define WORKSPACE_BYTES ((size_t)8)
 #define WLOG_BYTES      ((size_t)24)

@@ -126,6 +126,7 @@ int position_write(struct position *p, pawl_store *store)
     int status = reserve(p, p->table_count);
     if (status != PAWL_OK)
         return status;
+    const pawl_digest nothing = {0};
     uint8_t key[KEY], *at = p->bytes;
     put_u8(at, POSITION_VERSION);
     put_u8(at + 1, 0);
@@ -137,7 +138,7 @@ int position_write(struct position *p, pawl_store *store)
     uint32_t count = 0;
     for (size_t i = 0; i < p->table_count; i++) {
         const struct table_digest *t = &p->tables[i];
-        if (t->digest.rows == 0)
+        if (pawl_digest_equal(&t->digest, &nothing))
             continue;
         uint8_t *slot = at + FIXED + count++ * TABLE;
         put_u32(slot, t->table);
@@ -147,6 +148,14 @@ int position_write(struct position *p, pawl_store *store)
     }
     put_u32(at + 4, count);
     return pawl_store_put(store, STATE_SPACE, position_key(p, key), (pawl_bytes){at, bytes_size(count)});
+}
+
+static bool tables_ascend(const uint8_t *tables, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (get_u32(tables + (i - 1) * TABLE) >= get_u32(tables + i * TABLE))
+            return false;
+    return true;
 }
 
 static int decode(struct position *p, pawl_bytes bytes, pawl_error *error)
@@ -165,6 +174,9 @@ static int decode(struct position *p, pawl_bytes bytes, pawl_error *error)
     if (d.bad || version == 0 || zero != 0 || partition != p->partition || count > POSITION_TABLES_MAX
         || d.left != count * TABLE)
         return error_set(error, PAWL_ECORRUPT, "the position of partition %u is not one", p->partition);
+    if (!tables_ascend(d.at, count))
+        return error_set(error, PAWL_ECORRUPT, "the position of partition %u has its tables in no order",
+                         p->partition);
     int status = reserve(p, count);
     if (status != PAWL_OK)
         return error_set(error, status, "no memory for the position of partition %u", p->partition);
@@ -174,9 +186,6 @@ static int decode(struct position *p, pawl_bytes bytes, pawl_error *error)
         t->digest.low = decode_u64(&d);
         t->digest.high = decode_u64(&d);
         t->digest.rows = decode_u64(&d);
-        if (i > 0 && p->tables[i - 1].table >= t->table)
-            return error_set(error, PAWL_ECORRUPT, "the position of partition %u has its tables in no order",
-                             p->partition);
     }
     p->offset = offset;
     p->place = place;
