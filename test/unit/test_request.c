@@ -3,31 +3,24 @@
 #include "core/command/request.h"
 #include "test/lib/alloc.h"
 
-/* Orders have lines, and lines have notes. */
-static const struct schema_field note_fields[] = {{.name = {"text", 4}}};
-static const struct schema_type note = {.id = 302, .fields = note_fields, .field_count = 1};
-static const struct schema_container line_containers[] = {{.name = {"notes", 5}, .type = &note}};
-static const struct schema_field line_fields[] = {{.name = {"sku", 3}}, {.name = {"qty", 3}}};
-static const struct schema_type line = {
-    .id = 301, .fields = line_fields, .field_count = 2, .containers = line_containers, .container_count = 1};
-static const struct schema_container order_containers[] = {{.name = {"lines", 5}, .type = &line},
-                                                           {.name = {"gifts", 5}, .type = &line}};
-static const struct schema_field order_fields[] = {{.name = {"number", 6}}};
-static const struct schema_type order = {
-    .id = 300, .fields = order_fields, .field_count = 1, .containers = order_containers, .container_count = 2};
-/* Its name is as long as names may be, and it holds itself. */
+/* Orders have lines, lines have notes; and a type whose name is as long as names may be holds itself. */
+enum { ORDER, LINE, NOTE, DEEP };
+static const struct schema_type types[4];
 static const char long_name[] = "a_name_of_sixty_four_bytes_of_which_these_are_the_first_and_last";
-static const struct schema_type deep;
-static const struct schema_container deep_containers[] = {{.name = {long_name, 64}, .type = &deep}};
-static const struct schema_type deep = {.id = 303, .containers = deep_containers, .container_count = 1};
-static const struct schema some_schema = {0};
-
-/* In place of the schema's own. */
-const struct schema_type *schema_type_by_id(const struct schema *schema, uint16_t id)
-{
-    assert_ptr_equal(schema, &some_schema);
-    return id == 300 ? &order : id == 301 ? &line : id == 302 ? &note : id == 303 ? &deep : NULL;
-}
+static const struct schema_field order_fields[] = {{.name = {"number", 6}}};
+static const struct schema_field line_fields[] = {{.name = {"sku", 3}}, {.name = {"qty", 3}}};
+static const struct schema_field note_fields[] = {{.name = {"text", 4}}};
+static const struct schema_container order_containers[] = {{.name = {"lines", 5}, .type = &types[LINE]},
+                                                           {.name = {"gifts", 5}, .type = &types[LINE]}};
+static const struct schema_container line_containers[] = {{.name = {"notes", 5}, .type = &types[NOTE]}};
+static const struct schema_container deep_containers[] = {{.name = {long_name, 64}, .type = &types[DEEP]}};
+static const struct schema_type types[4] = {
+    {.id = 300, .fields = order_fields, .field_count = 1, .containers = order_containers, .container_count = 2},
+    {.id = 301, .fields = line_fields, .field_count = 2, .containers = line_containers, .container_count = 1},
+    {.id = 302, .fields = note_fields, .field_count = 1},
+    {.id = 303, .containers = deep_containers, .container_count = 1},
+};
+static const struct schema some_schema = {.types = types, .type_count = 4};
 
 struct request_bed {
     struct test_alloc alloc;
