@@ -54,7 +54,6 @@ static void read_argument_fields(struct request_reader *r, const struct path *at
         if (r->v.status)
             return;
     }
-    request_sort_fields(r->request);
 }
 
 static void read_argument(struct request_reader *r, const struct path *at, const struct schema_type *type,
@@ -113,7 +112,6 @@ static void read_record_fields(struct request_reader *r, const struct path *at, 
         if (r->v.status)
             return;
     }
-    request_sort_fields(r->request);
 }
 
 static const struct schema_type *read_type(struct request_reader *r, const struct path *at, const json_t *json)
