@@ -296,7 +296,8 @@ PAWL_API int pawl_workspace_events_read(pawl_engine *engine, uint64_t wsid, uint
                                         pawl_error *error);
 
 /* Events of a partition from an offset on, and those to come, on a thread of Pawl's, which visit must not
- * block. It ends when visit returns false or by unfollow, which waits until visit is not running. */
+ * block. It ends when visit returns false or by unfollow, which waits until visit is not running. If it ends by
+ * an error, visit is called once more, with NULL, and unfollow says which. */
 typedef struct pawl_events pawl_events;
 PAWL_API int pawl_events_follow(pawl_engine *engine, uint16_t partition, uint64_t from, pawl_event_visit visit,
                                 void *arg, pawl_events **ret_events, pawl_error *error);

@@ -26,9 +26,19 @@ struct reading {
     int bell; /* following: there is nothing more to do */
 };
 
+static void ring(int bell)
+{
+    uint64_t one = 1;
+    (void)!write(bell, &one, sizeof one);
+}
+
 static bool print(void *arg, const pawl_event *event)
 {
     struct reading *r = arg;
+    if (!event) {
+        ring(r->bell);
+        return false;
+    }
     r->next = event->offset + 1;
     if (r->wsid && (event->wsid != r->wsid || event->workspace_offset < r->from))
         return true;
@@ -37,10 +47,8 @@ static bool print(void *arg, const pawl_event *event)
     if (r->following)
         fflush(stdout);
     bool more = --r->left > 0 && !ferror(stdout);
-    if (r->following && !more) {
-        uint64_t one = 1;
-        (void)!write(r->bell, &one, sizeof one);
-    }
+    if (r->following && !more)
+        ring(r->bell);
     return more;
 }
 
@@ -108,12 +116,14 @@ static int block_signals(sigset_t *ret_set, int *ret_signals, int *ret_bell, paw
     return *ret_signals < 0 || *ret_bell < 0 ? error_errno(error, errno, "cannot prepare to wait") : PAWL_OK;
 }
 
-/* Until a signal comes, which is returned, or there is nothing more to do: 0. */
+/* Until a signal comes, which is returned, or there is nothing more to do: 0. That nobody reads stdout is seen even
+ * while there is nothing to print. */
 static int wait_for_end(int signals, int bell)
 {
-    struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = bell, .events = POLLIN}};
+    struct pollfd fds[] = {
+        {.fd = signals, .events = POLLIN}, {.fd = bell, .events = POLLIN}, {.fd = STDOUT_FILENO}};
     struct signalfd_siginfo info;
-    while (poll(fds, 2, -1) < 0) {
+    while (poll(fds, sizeof fds / sizeof fds[0], -1) < 0) {
     }
     if (fds[0].revents && read(signals, &info, sizeof info) == (ssize_t)sizeof info)
         return (int)info.ssi_signo;
@@ -123,10 +133,9 @@ static int wait_for_end(int signals, int bell)
 static int follow(struct reading *r, int signals, const sigset_t *set, int *ret_signal, pawl_error *error)
 {
     pawl_events *events;
-    uint64_t left = r->left;
     int status = r->wsid ? read_then_find(r, error) : PAWL_OK;
     fflush(stdout);
-    if (status != PAWL_OK || (left != r->left && r->left == 0) || ferror(stdout))
+    if (status != PAWL_OK || r->left == 0 || ferror(stdout))
         return status;
     r->following = true;
     status = pawl_events_follow(r->engine, r->partition, r->wsid ? r->next : r->from, print, r, &events, error);
