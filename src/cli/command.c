@@ -349,6 +349,9 @@ static int verdict(const struct commanding *c, pawl_error *error)
     }
     if (c->refused == 0)
         return PAWL_OK;
+    if (c->begun == 1)
+        return error_set(error, c->refused_status, "the command in line %" PRIu64 " was refused",
+                         c->refused_line);
     return error_set(error, c->refused_status,
                      "%" PRIu64 " of %" PRIu64 " commands were refused, the first in line %" PRIu64, c->refused,
                      c->begun, c->refused_line);
