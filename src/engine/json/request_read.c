@@ -131,24 +131,6 @@ void request_read_field(struct request_reader *r, const struct path *at, const s
         verdict_fail(&r->v, status);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    return (int)((const struct request_field *)a)->place - (int)((const struct request_field *)b)->place;
-}
-
-void request_sort_fields(struct request *request)
-{
-    const struct request_object *object = &request->objects[request->object_count - 1];
-    if (object->field_count == 0)
-        return;
-    struct request_field *fields = request->fields + object->field_first;
-    for (size_t i = 1; i < object->field_count; i++)
-        if (fields[i - 1].place > fields[i].place) {
-            qsort(fields, object->field_count, sizeof *fields, by_place);
-            return;
-        }
-}
-
 struct known {
     uint64_t id;
     uint16_t type;
@@ -218,16 +200,15 @@ static void read_container(struct request_reader *r, const struct path *at, cons
     object->container = above ? place_in(above, tree_text(name), type->id)
                               : place_anywhere(r->schema, tree_text(name), type->id);
     if (object->container == UINT16_MAX)
-        verdict_refuse(
-            &r->v, &here,
-            "several types have such a container for a %.*s, at different places: name the parent among"
-            " the records too",
-            TEXT(type->name));
+        object->container = 0; /* by its name alone, once the parent's type is known */
     else if (object->container == 0 && above)
         verdict_refuse(&r->v, &here, "%.*s has no such container for a %.*s", TEXT(above->name),
                        TEXT(type->name));
     else if (object->container == 0)
         verdict_refuse(&r->v, &here, "no type has such a container for a %.*s", TEXT(type->name));
+    object->container_name = arena_copy(r->request->memory, tree_text(name));
+    if (!object->container_name.data)
+        verdict_fail(&r->v, PAWL_ENOMEM);
 }
 
 void request_read_containers(struct request_reader *r, const struct path *at, const json_t *records)
