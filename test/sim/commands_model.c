@@ -270,6 +270,21 @@ static int object_of(const struct request *r, uint64_t raw)
     return -1;
 }
 
+static const char *const container_names[MODEL_TYPES] = {[M_CUSTOMER] = "contacts",
+                                                         [M_CONTACT] = "remarks",
+                                                         [M_ORDER] = "lines",
+                                                         [M_LINE] = "parts",
+                                                         [M_INVOICE] = "rows"};
+
+/* Whether a parent of this type has the container that a record asks for, by name or by place, and for it. */
+static bool holds(int parent, const struct request_object *o, int t)
+{
+    if (parent < 0 || types[parent].holds != t)
+        return false;
+    return o->container_name.size ? bytes_equal(o->container_name, text_bytes(container_names[parent]))
+                                  : o->container == 1;
+}
+
 static bool is_within(int type, int root)
 {
     for (; root >= 0; root = types[root].holds)
@@ -347,20 +362,18 @@ static bool has_type(const struct model_workspace *w, int type)
 static void judge_parent(struct judging *j, const struct request_object *o, int t)
 {
     if (o->parent_id == 0) {
-        refuse_if(j, types[t].child || o->container != 0, PAWL_EINVAL);
+        refuse_if(j, types[t].child || o->container != 0 || o->container_name.size != 0, PAWL_EINVAL);
         return;
     }
     refuse_if(j, !types[t].child, PAWL_EINVAL);
-    int parent = -1;
     if (record_is_raw(o->parent_id)) {
         int object = object_of(j->request, o->parent_id);
         bool record = object >= 0 && (size_t)object >= j->request->argument_count;
-        parent = record ? type_of(j->model, j->request->objects[object].type) : -1;
-        refuse_if(j, parent < 0 || o->container != 1 || types[parent].holds != t, PAWL_EINVAL);
+        refuse_if(j, !record || !holds(type_of(j->model, j->request->objects[object].type), o, t), PAWL_EINVAL);
         return;
     }
     const struct model_record *stored = find_record(j->workspace, -1, o->parent_id);
-    refuse_if(j, !stored || o->container != 1 || types[stored->type].holds != t, PAWL_ENOTFOUND);
+    refuse_if(j, !stored || !holds((int)stored->type, o, t), PAWL_ENOTFOUND);
 }
 
 static void judge_record(struct judging *j, int command, size_t i, int t)
@@ -371,7 +384,7 @@ static void judge_record(struct judging *j, int command, size_t i, int t)
               PAWL_EINVAL);
     refuse_if(j, o->id == 0, PAWL_EINVAL);
     if (!record_is_raw(o->id)) {
-        refuse_if(j, o->parent_id != 0 || o->container != 0, PAWL_EINVAL);
+        refuse_if(j, o->parent_id != 0 || o->container != 0 || o->container_name.size != 0, PAWL_EINVAL);
         refuse_if(j, !types[t].table || !find_record(j->workspace, t, o->id), PAWL_ENOTFOUND);
         return;
     }
@@ -428,8 +441,10 @@ static void plan_object(struct judging *j, size_t i, uint64_t singleton)
     const struct request_object *o = &j->request->objects[i];
     struct model_record *planned = &j->plan->objects[i];
     enum model_type t = (enum model_type)type_of(j->model, o->type);
-    *planned = (struct model_record){
-        .id = o->id, .type = t, .active = o->active != ACTIVE_NO, .container = o->container};
+    *planned = (struct model_record){.id = o->id,
+                                     .type = t,
+                                     .active = o->active != ACTIVE_NO,
+                                     .container = o->parent_id != 0 ? 1 : o->container};
     for (uint32_t k = 0; k < o->field_count; k++) {
         const struct request_field *f = &j->request->fields[o->field_first + k];
         planned->values[f->place] = value_of(&f->value);

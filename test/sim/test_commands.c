@@ -219,11 +219,14 @@ static void add_record(struct sim *s, struct command *c, uint64_t id, enum model
     assert_ok(request_add_record(&c->request, id, s->model.type_ids[type]));
 }
 
-static void set_parent(struct command *c, uint64_t parent)
+static void set_parent(struct command *c, uint64_t parent, const char *name)
 {
     struct request_object *o = &c->request.objects[c->request.object_count - 1];
     o->parent_id = parent;
-    o->container = 1;
+    if (name)
+        o->container_name = text_bytes(name);
+    else
+        o->container = 1;
 }
 
 static void set_active(struct command *c, enum request_active active)
@@ -246,12 +249,12 @@ static void ask_customer(struct sim *s, struct command *c, uint64_t *raw)
         for (uint64_t n = below(s, 3); n > 0; n--) {
             uint64_t contact = ++*raw;
             add_record(s, c, contact, M_CONTACT);
-            set_parent(c, id);
+            set_parent(c, id, below(s, 2) ? "contacts" : NULL);
             set(c, 1, (struct value){.type = VALUE_BOOL, .boolean = below(s, 2)});
             if (below(s, 2) == 0)
                 continue;
             add_record(s, c, ++*raw, M_REMARK);
-            set_parent(c, contact);
+            set_parent(c, contact, below(s, 2) ? "remarks" : NULL);
             set_text(c, 0, some_text(s));
         }
         return;
@@ -268,7 +271,7 @@ static void ask_customer(struct sim *s, struct command *c, uint64_t *raw)
         return;
     default:
         add_record(s, c, id, M_CONTACT);
-        set_parent(c, some_id(s, wsid, M_CUSTOMER));
+        set_parent(c, some_id(s, wsid, M_CUSTOMER), below(s, 9) ? "contacts" : "remarks");
         set_text(c, 0, some_text(s));
         return;
     }
@@ -289,7 +292,7 @@ static void ask_invoice(struct sim *s, struct command *c, uint64_t *raw, uint64_
         return;
     for (uint64_t n = below(s, 3); n > 0; n--) {
         add_record(s, c, ++*raw, M_ROW);
-        set_parent(c, id);
+        set_parent(c, id, below(s, 2) ? "rows" : NULL);
         set_number(c, 0, some_cents(s));
         set(c, 1, (struct value){.type = VALUE_QNAME, .name = s->model.name});
     }
@@ -491,7 +494,8 @@ static bool same_request(const struct request *a, const struct request *b)
         return false;
     for (size_t i = 0; i < a->object_count; i++) {
         const struct request_object *x = &a->objects[i], *y = &b->objects[i];
-        if (x->id != y->id || x->type != y->type || x->container != y->container || x->parent != y->parent
+        if (x->id != y->id || x->type != y->type || x->container != y->container
+            || !bytes_equal(x->container_name, y->container_name) || x->parent != y->parent
             || x->parent_id != y->parent_id || x->active != y->active || x->field_count != y->field_count)
             return false;
     }
