@@ -367,9 +367,9 @@ int plan_check(struct plan *plan)
     const struct request *r = plan->build->request;
     const struct schema_command *command;
     int status = check_head(plan, &command);
-    if (status != PAWL_OK)
+    if (status != PAWL_OK || !command) /* to create a workspace there is nothing else to check */
         return status;
-    if (command && (command->argument != NULL) != (r->argument_count > 0))
+    if ((command->argument != NULL) != (r->argument_count > 0))
         return error_set(plan->error, PAWL_EINVAL,
                          command->argument ? "$.argument: %.*s needs one" : "$.argument: %.*s takes none",
                          TEXT(command->name));

@@ -290,11 +290,12 @@ static void catch_up(struct processor *p)
     p->read = (pawl_read){.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->options.partition},
                           .from = from,
                           .limit = left < REPLAY_EVENTS ? left : REPLAY_EVENTS,
-                          .at = whole ? (pawl_place){0} : p->position.place,
                           .visit = take_entry,
                           .done = entries_read,
                           .arg = p,
                           .error = &p->error};
+    if (!whole)
+        p->read.at = p->position.place;
     p->reading = pawl_log_read(p->options.log, &p->read) == PAWL_OK;
     if (!p->reading)
         try_later(p);
