@@ -109,7 +109,7 @@ static void boot(void *arg)
     p->sequences = (struct sequences){
         .log = p->log, .store = p->store, .env = mem_env_port(p->env), .partition = PARTITION_NUMBER};
     o.env = mem_env_port(p->env);
-    o.log = p->log;
+    o.log = p->front ? p->front : p->log;
     o.store = p->store;
     o.applier = &p->applier;
     o.partition = PARTITION_NUMBER;

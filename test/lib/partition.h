@@ -30,6 +30,7 @@ struct partition {
     pawl_log *observer;
     struct processor_options options; /* limits: to be set before boot */
     struct mem_log_options log_options;
+    pawl_log *front;  /* what the processor takes for its log; NULL: the log itself */
     bool no_schemas;  /* what an event names is not found any more */
     uint64_t answers; /* counted by test/lib/ask.h */
 

@@ -178,6 +178,82 @@ TEST(a_full_log_refuses_and_resumes)
     finish(&p);
 }
 
+/* A log in front of the log, which answers a lone append on the spot, or does not take it at all. */
+struct front {
+    pawl_log port;
+    struct partition *partition;
+    int returned; /* by the call itself */
+    int status;   /* of the entries, if it was PAWL_APPEND_DONE */
+    int appends;
+};
+
+static struct partition *behind(pawl_log *log)
+{
+    return ((struct front *)log)->partition;
+}
+
+static int front_claim(pawl_log *log, pawl_claim *claim)
+{
+    return pawl_log_claim(behind(log)->log, claim);
+}
+
+static int front_append(pawl_log *log, pawl_append *append)
+{
+    struct front *front = (struct front *)log;
+    if (!append->alone || front->returned == PAWL_OK)
+        return pawl_log_append(behind(log)->log, append);
+    front->appends++;
+    int returned = front->returned;
+    front->returned = PAWL_OK;
+    append->status = append->entries[0].status = front->status;
+    snprintf(append->error->text, sizeof append->error->text, "on the spot");
+    return returned;
+}
+
+static int front_read(pawl_log *log, pawl_read *read)
+{
+    return pawl_log_read(behind(log)->log, read);
+}
+
+static void run_alone(void *arg)
+{
+    struct partition *p = arg;
+    processor_run(p->processor, true);
+}
+
+TEST(an_append_that_fails_on_the_spot_is_like_any_other)
+{
+    static const struct pawl_log_ops ops = {.claim = front_claim, .append = front_append, .read = front_read};
+    static const struct {
+        int returned, status, answer;
+    } cases[] = {{PAWL_APPEND_DONE, PAWL_EFULL, PAWL_EFULL},
+                 {PAWL_APPEND_DONE, PAWL_EIO, PAWL_EIO},
+                 {PAWL_APPEND_DONE, PAWL_EUNKNOWN, PAWL_EIO},
+                 {PAWL_ENOMEM, PAWL_OK, PAWL_EIO},
+                 {PAWL_EBUSY, PAWL_OK, PAWL_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct partition p;
+        struct front front = {.port.ops = &ops, .partition = &p};
+        struct ask ask, next;
+        open_partition(&p);
+        p.front = &front.port;
+        boot(&p);
+        ask_customer(&ask, &p, 7);
+        ask_customer(&next, &p, 7);
+        front.returned = cases[i].returned;
+        front.status = cases[i].status;
+        assert_ok(partition_submit(&p, &ask.call));
+        partition_call(&p, run_alone, &p);
+        assert_status(ask_wait(&ask), cases[i].answer);
+        assert_int_equal(front.appends, 1);
+        assert_ok(ask_and_wait(&next));
+        assert_int_equal(next.call.offset, cases[i].answer == PAWL_OK ? 3 : 2);
+        ask_release(&ask);
+        ask_release(&next);
+        finish(&p);
+    }
+}
+
 TEST(no_more_batches_are_under_way_than_allowed)
 {
     struct partition p;
@@ -515,6 +591,7 @@ int main(void)
         RUN(an_unknown_outcome_becomes_the_true_one),
         RUN(durable_is_answered_before_applied),
         RUN(a_full_log_refuses_and_resumes),
+        RUN(an_append_that_fails_on_the_spot_is_like_any_other),
         RUN(no_more_batches_are_under_way_than_allowed),
         RUN(nobody_waits_longer_than_the_time_limit),
         RUN(a_new_sequence_comes_between_batches),
