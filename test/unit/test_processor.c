@@ -398,6 +398,92 @@ TEST(everybody_is_answered_once_whenever_it_is_closed)
                      (1u << PROCESSOR_CLOSED << 1) - 1); /* in every state; refused is below */
 }
 
+/* Something of another partition of the shard. */
+struct stranger {
+    struct apply_item item;
+    struct partition *partition;
+    int status;
+    bool done;
+};
+
+static int stranger_write(struct apply_item *item, pawl_store *store)
+{
+    return ((struct stranger *)item)->status;
+}
+
+static void stranger_undo(struct apply_item *item)
+{
+}
+
+static void stranger_done(struct apply_item *item)
+{
+    ((struct stranger *)item)->done = true;
+}
+
+static void add_stranger(void *arg)
+{
+    struct stranger *s = arg;
+    applier_add(&s->partition->applier, &s->item);
+    applier_soon(&s->partition->applier);
+}
+
+static void remove_stranger(void *arg)
+{
+    struct stranger *s = arg;
+    assert_true(applier_remove(&s->partition->applier, &s->item));
+}
+
+static bool one_waits(void *arg)
+{
+    const struct partition *p = arg;
+    return p->applier.first != NULL;
+}
+
+static bool two_wait(void *arg)
+{
+    return one_waits(arg) && ((const struct partition *)arg)->applier.first->next != NULL;
+}
+
+TEST(partitions_of_a_shard_are_written_together_and_close_by_themselves)
+{
+    for (int first = 0; first < 2; first++)
+        for (int closes = 0; closes < 2; closes++) {
+            struct partition p;
+            struct ask ask;
+            struct stranger stranger = {
+                {.write = stranger_write, .undo = stranger_undo, .done = stranger_done}, &p, PAWL_EIO, false};
+            open_partition(&p);
+            boot(&p);
+            if (first)
+                partition_call(&p, add_stranger, &stranger);
+            ask_customer(&ask, &p, 7);
+            ask.call.ack = ACK_APPLIED;
+            ask_send(&ask);
+            assert_true(mem_world_run_until(p.world, first ? two_wait : one_waits, &p, PARTITION_STEPS_MAX));
+            if (!first)
+                partition_call(&p, add_stranger, &stranger);
+            steps(&p, first ? 200 : 0);
+            if (closes) {
+                partition_begin_halt(&p);
+                assert_ok(ask_wait(&ask));
+                steps(&p, 20);
+                assert_true(p.closed);
+                if (!stranger.done && p.applier.first)
+                    partition_call(&p, remove_stranger, &stranger);
+                partition_end_halt(&p);
+                partition_close(&p);
+            } else {
+                stranger.status = PAWL_OK;
+                assert_ok(ask_wait(&ask));
+                steps(&p, 10);
+                assert_true(stranger.done);
+                partition_check_digests(&p);
+                finish(&p);
+            }
+            ask_release(&ask);
+        }
+}
+
 TEST(who_waits_for_a_lost_event_is_told_when_the_state_is_refused)
 {
     struct partition p;
@@ -596,6 +682,7 @@ int main(void)
         RUN(nobody_waits_longer_than_the_time_limit),
         RUN(a_new_sequence_comes_between_batches),
         RUN(everybody_is_answered_once_whenever_it_is_closed),
+        RUN(partitions_of_a_shard_are_written_together_and_close_by_themselves),
         RUN(who_waits_for_a_lost_event_is_told_when_the_state_is_refused),
         RUN(a_done_may_close),
         RUN(more_lost_events_than_one_read_shows_are_all_found),
