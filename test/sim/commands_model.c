@@ -50,13 +50,13 @@
 
 const char *const model_schemas[MODEL_SCHEMAS] = {
     "{'schema': 1, 'package': 'sim', 'workspaces': {'tenant': {'sequences': {" TENANT "}},"
-    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 40}}}},"
+    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 120}}}},"
     "'types': {'Customer': {'kind': 'CDoc', 'fields': {" CUSTOMER
     "}, 'children': {'contacts': 'Contact'}}, " TYPES "}, 'commands': {" COMMANDS "}, " PROJECTORS,
     /* a field, a type, a command, a sequence more */
     "{'schema': 1, 'package': 'sim', 'workspaces': {'tenant': {'sequences': {" TENANT
     ", 'memo': {'first': 5}}},"
-    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 40}}}},"
+    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 120}}}},"
     "'types': {'Customer': {'kind': 'CDoc', 'fields': {" CUSTOMER ", 'note': {'type': 'string'}},"
     "          'children': {'contacts': 'Contact'}}, " TYPES ","
     "          'Memo': {'kind': 'WDoc', 'fields': {'number': {'type': 'int64', 'sequence': 'memo'},"
@@ -65,7 +65,7 @@ const char *const model_schemas[MODEL_SCHEMAS] = {
     /* a kind more */
     "{'schema': 1, 'package': 'sim', 'workspaces': {'tenant': {'sequences': {" TENANT
     ", 'memo': {'first': 5}}},"
-    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 40}}}, 'depot': {}},"
+    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 120}}}, 'depot': {}},"
     "'types': {'Customer': {'kind': 'CDoc', 'fields': {" CUSTOMER ", 'note': {'type': 'string'}},"
     "          'children': {'contacts': 'Contact'}}, " TYPES ","
     "          'Memo': {'kind': 'WDoc', 'fields': {'number': {'type': 'int64', 'sequence': 'memo'},"
@@ -151,7 +151,7 @@ static const struct {
     uint64_t first, end;
 } sequences[MODEL_SEQUENCES] = {[M_SEQ_ORDER] = {1000, 999999999},
                                 [M_SEQ_INVOICE] = {1, 0},
-                                [M_SEQ_TICKET] = {7, 40},
+                                [M_SEQ_TICKET] = {7, 120},
                                 [M_SEQ_MEMO] = {5, 0}};
 
 void model_init(struct model *m)

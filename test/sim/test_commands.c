@@ -340,19 +340,48 @@ static void ask_ticket(struct sim *s, struct command *c, uint64_t *raw, bool arg
     set_text(c, 1, some_text(s));
 }
 
+static bool is_being_created(const struct sim *s, uint64_t wsid)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->commands[i]->outstanding && s->commands[i]->request.command == NAME_WS_CREATE
+            && s->commands[i]->request.wsid == wsid)
+            return true;
+    return false;
+}
+
+/* One that has a chance in this workspace. */
+static enum model_command fitting(const struct model_workspace *w, enum model_command command)
+{
+    bool customers = false, settings = false;
+    for (size_t i = 0; i < w->record_count; i++) {
+        customers = customers || w->records[i].type == M_CUSTOMER;
+        settings = settings || w->records[i].type == M_SETTINGS;
+    }
+    if ((command == M_SETUP && settings) || (command == M_PLACE && !customers) || w->kind == M_DEPOT)
+        return M_KEEP;
+    if (w->kind == M_BRANCH)
+        return command == M_PLACE || command == M_NOTE ? M_BOOK : command;
+    return command == M_BOOK ? M_PLACE : command;
+}
+
 static void ask(struct sim *s, struct command *c)
 {
     struct request *r = &c->request;
     uint64_t raw = below(s, 100);
     const struct model_workspace *w = model_find(&s->model, r->wsid);
     enum model_command command = (enum model_command)below(s, s->version > 0 ? MODEL_COMMANDS : M_NOTE);
+    if (!w && is_being_created(s, r->wsid) && below(s, 8)) {
+        r->command = s->model.command_ids[M_KEEP];
+        ask_customer(s, c, &raw);
+        return;
+    }
     if (!w || below(s, 40) == 0) {
         r->command = NAME_WS_CREATE;
         r->kind = s->model.kind_ids[below(s, s->version > 1 ? MODEL_KINDS : M_DEPOT)];
         return;
     }
-    if (w->kind == M_BRANCH && command == M_PLACE && below(s, 4))
-        command = M_BOOK;
+    if (below(s, 6))
+        command = fitting(w, command);
     if (command == M_WIPE && below(s, 3))
         command = M_KEEP;
     r->command = s->model.command_ids[command];
