@@ -116,8 +116,8 @@ static int block_signals(sigset_t *ret_set, int *ret_signals, int *ret_bell, paw
     return *ret_signals < 0 || *ret_bell < 0 ? error_errno(error, errno, "cannot prepare to wait") : PAWL_OK;
 }
 
-/* Until a signal comes, which is returned, or there is nothing more to do: 0. That nobody reads stdout is seen even
- * while there is nothing to print. */
+/* Until a signal comes, which is returned, or there is nothing more to do: 0. That nobody reads stdout is seen
+ * even while there is nothing to print. */
 static int wait_for_end(int signals, int bell)
 {
     struct pollfd fds[] = {
