@@ -42,6 +42,8 @@ struct partition {
     struct processor *processor;
     pawl_allocator allocator;
     struct partition_block *blocks;
+    uint64_t memory_fails_in; /* so many allocations; 0: never */
+    uint64_t memory_fails;    /* and then so many */
     bool closed;
     pawl_error error;
 };

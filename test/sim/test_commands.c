@@ -1,6 +1,6 @@
 /* Random commands to one partition, right ones and wrong ones of every sort, many at a time, while the log
- * fails, forgets what became of appends, and is full; the store is full and fails to commit; schemas change;
- * and lives end by closing, by crashing, and with the state thrown away.
+ * fails, forgets what became of appends, and is full; the store is full and fails to commit; memory runs out;
+ * schemas change; and lives end by closing, by crashing, and with the state thrown away.
  *
  * The log is the order in which things happened: each event that appears in it is judged by the model at that
  * place, and must be exactly what the model says. An answer is right if it agrees with that: a command that was
@@ -19,7 +19,7 @@ enum { OUTSTANDING_MAX = 150, COMMANDS_MAX = 4000 };
 /* Statuses that only a fault explains. */
 #define FAULTS                                                                                                 \
     (model_bit(PAWL_EIO) | model_bit(PAWL_EFULL) | model_bit(PAWL_EFENCED) | model_bit(PAWL_EBUSY)             \
-     | model_bit(PAWL_EUNKNOWN))
+     | model_bit(PAWL_EUNKNOWN) | model_bit(PAWL_ENOMEM))
 
 struct command {
     struct call call;
@@ -43,6 +43,7 @@ struct sim {
     int version; /* of the schema */
     bool faulty; /* this life has had a fault */
     bool closing;
+    pawl_task run; /* for who was sent from inside a done */
     struct command *commands[COMMANDS_MAX];
     size_t count;
     size_t outstanding;
@@ -130,6 +131,8 @@ static void check_accepted(struct sim *s, struct command *c)
         assert_true(processor_figures(s->p.processor)->offset >= call->offset);
 }
 
+static void send_one(struct sim *s, bool inside);
+
 static void done(struct call *call)
 {
     struct command *c = (struct command *)((char *)call - offsetof(struct command, call));
@@ -138,6 +141,10 @@ static void done(struct call *call)
     observe(s);
     c->outstanding = false;
     s->outstanding--;
+    if (!s->closing && below(s, 12) == 0) {
+        send_one(s, true);
+        assert_ok(pawl_env_post(mem_env_port(s->p.env), 0, &s->run));
+    }
     if (call->status == PAWL_OK) {
         check_accepted(s, c);
         return;
@@ -515,7 +522,7 @@ static void make_repeat(struct sim *s, struct command *c)
     memcpy(c->key, old->key, sizeof c->key);
 }
 
-static void send_one(struct sim *s)
+static void send_one(struct sim *s, bool inside)
 {
     if (s->outstanding >= OUTSTANDING_MAX || s->count == COMMANDS_MAX)
         return;
@@ -535,7 +542,7 @@ static void send_one(struct sim *s)
     observe(s);
     c->outstanding = true;
     note_wrong(s, c);
-    int status = partition_submit(&s->p, &c->call);
+    int status = inside ? processor_submit(s->p.processor, &c->call) : partition_submit(&s->p, &c->call);
     if (status == PAWL_OK) {
         s->outstanding++;
         return;
@@ -573,6 +580,13 @@ static void order_store_fault(struct sim *s)
     s->faulty = true;
 }
 
+static void order_memory_fault(struct sim *s)
+{
+    s->p.memory_fails_in = 1 + below(s, 30);
+    s->p.memory_fails = 1 + below(s, 4);
+    s->faulty = true;
+}
+
 static void change_schema(struct sim *s)
 {
     if (s->version + 1 >= MODEL_SCHEMAS)
@@ -588,10 +602,12 @@ static void live_a_little(struct sim *s, bool faults)
         order_log_faults(s);
     if (faults && below(s, 20) == 0)
         order_store_fault(s);
+    if (faults && below(s, 20) == 0)
+        order_memory_fault(s);
     if (below(s, 40) == 0)
         change_schema(s);
     for (uint64_t n = below(s, 2) ? 1 : below(s, 30); n > 0; n--)
-        send_one(s);
+        send_one(s, false);
     partition_run(&s->p);
     if (below(s, 30) == 0)
         mem_world_advance(s->p.world, below(s, 2000) * PAWL_MILLISECOND);
@@ -616,6 +632,7 @@ static void check_state(void *arg)
 static void check_quiet(struct sim *s)
 {
     mem_store_disk_fail(s->p.store_disk, (struct mem_store_fault){0});
+    s->p.memory_fails_in = 0;
     assert_true(mem_world_run_until(s->p.world, is_quiet, s, PARTITION_STEPS_MAX));
     assert_int_equal(partition_wait(&s->p), PROCESSOR_RUNNING);
     mem_world_advance(s->p.world, 3 * PAWL_SECOND); /* what was answered when durable is applied too */
@@ -625,8 +642,16 @@ static void check_quiet(struct sim *s)
     partition_check_digests(&s->p);
 }
 
+static void run_later(pawl_task *task)
+{
+    struct sim *s = (struct sim *)((char *)task - offsetof(struct sim, run));
+    if (s->p.processor)
+        processor_run(s->p.processor, false);
+}
+
 static void begin_life(struct sim *s)
 {
+    s->run = (pawl_task){.fn = run_later};
     s->faulty = s->closing = false;
     partition_boot(&s->p);
     if (below(s, 4))
@@ -717,7 +742,7 @@ static void run_seed(uint64_t seed)
 TEST(answers_and_state_are_those_of_the_model_whatever_fails)
 {
     const char *text = getenv("PAWL_SEEDS");
-    uint64_t first = test_seed(1), seeds = text ? strtoull(text, NULL, 0) : 150;
+    uint64_t first = test_seed(1), seeds = text ? strtoull(text, NULL, 0) : 300;
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         if (getenv("PAWL_VERBOSE"))
             print_message("# seed %" PRIu64 "\n", seed);
