@@ -282,6 +282,17 @@ def a_replay_keeps_the_state_of_then(folder):
     assert verb('replay', JSON, '--to', folder + '/then').expect(1).error()['code'] == 'PAWL_EEXISTS'
 
 
+def a_state_that_cannot_be_used_is_derived_again_by_a_writer(folder):
+    verb = shop(folder, 7)
+    verb('command', '7', stdin=customer('Ada').encode()).expect(0)
+    for shard in ('0', '1'):
+        os.truncate(f'{folder}/state/{shard}/data.mdb', 5000)
+    assert verb('record', 'get', '7', str(ADA), JSON).expect(3, 'derived again').error()['code'] == 'PAWL_ECORRUPT'
+    assert verb('command', '1', stdin=b'').expect(0).out == ''
+    assert verb('record', 'get', '7', str(ADA)).expect(0).json()['fields'] == {'name': 'Ada'}
+    verb('verify').expect(0, 'is sound')
+
+
 if __name__ == '__main__':
     main([a_directory_is_made_once, other_verbs_make_no_directory, wrong_use_is_told,
           a_schema_is_applied_shown_and_applied_again, workspaces_are_created_listed_and_shown,
@@ -289,4 +300,4 @@ if __name__ == '__main__':
           a_key_and_an_expected_offset_are_of_one_command, events_are_read_by_workspace_and_by_partition,
           records_are_found_wherever_they_are, long_lists_come_in_pages, entities_are_found_by_their_keys,
           a_state_that_differs_from_its_log_is_found, a_log_that_is_damaged_is_found_before_the_state,
-          a_replay_keeps_the_state_of_then])
+          a_replay_keeps_the_state_of_then, a_state_that_cannot_be_used_is_derived_again_by_a_writer])
