@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from shell import PAWL, ROOT, main, pawl
+from shell import PAWL, ROOT, Skip, main, pawl
 
 TUTORIAL = os.path.join(ROOT, 'docs', 'TUTORIAL.md')
 MARK = '\x01'
@@ -62,8 +62,7 @@ def its_commands_answer_what_it_says(folder):
 
 def it_is_built_as_it_says(folder):
     if PAWL != os.path.join(ROOT, 'build', 'gcc', 'src', 'pawl'):
-        print('# built elsewhere')
-        return
+        raise Skip('it was built elsewhere')
     (block,) = blocks('sh')
     done = subprocess.run(['sh', '-e'], input=block + f'cd {folder}\ncommand -v pawl\n', text=True, cwd=ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
