@@ -72,6 +72,8 @@ static void open_store(void *arg)
         .dir = path, .mode = PAWL_STORE_FAST, .read_only = o->read_only, .alloc = o->allocator};
     if (s->status == PAWL_OK)
         s->status = lmdb_store_open(&options, NULL, &s->shard->store, s->error);
+    if (o->read_only && (s->status == PAWL_ENOTFOUND || s->status == PAWL_ECORRUPT))
+        error_wrap(s->error, s->status, "its state must be derived again, which opening it for writing does");
 }
 
 static void close_store(void *arg)

@@ -1,4 +1,4 @@
-"""docs/TUTORIAL.md is true: its commands are run, in order, and must answer what it says.
+"""The manuals are true. The tutorial: its commands are run, in order, and must answer what it says.
 
 In a block marked console a line with '$ ' is a command and lines with '> ' go on with it; what follows is the
 answer. In an answer … stands for anything within a line, and alone on a line for any lines. Blocks marked sh are how
@@ -8,8 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
-from shell import PAWL, ROOT, main
+from shell import PAWL, ROOT, Skip, main, pawl
 
 TUTORIAL = os.path.join(ROOT, 'docs', 'TUTORIAL.md')
 MARK = '\x01'
@@ -61,17 +62,28 @@ def its_commands_answer_what_it_says(folder):
 
 def it_is_built_as_it_says(folder):
     if PAWL != os.path.join(ROOT, 'build', 'gcc', 'src', 'pawl'):
-        print('# built elsewhere')
-        return
+        raise Skip('it was built elsewhere')
     (block,) = blocks('sh')
     done = subprocess.run(['sh', '-e'], input=block + f'cd {folder}\ncommand -v pawl\n', text=True, cwd=ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == PAWL, done.stdout
 
 
+def the_manual_has_every_verb_and_option(folder):
+    del folder
+    with open(os.path.join(ROOT, 'docs', 'CLI.md'), encoding='utf-8') as file:
+        sections = dict(part.split('\n', 1) for part in file.read().split('\n## pawl ')[1:])
+    verbs = re.findall(r'^  (\w+(?: \w+)?)  +\S', pawl('help').expect(0).out, re.MULTILINE)
+    assert set(verbs) - {'help COMMAND', 'version'} == set(sections)
+    for verb, text in sections.items():
+        usage = pawl(*verb.split(), '--help').expect(0).out.splitlines()[0]
+        missing = [option for option in re.findall(r'--[a-z-]+', usage)
+                   if option not in ('--dir', '--json') and option not in text]
+        assert not missing, f'{verb}: {missing}'
+
+
 def update():
     """Write what the commands say now into the tutorial: python3 test_tutorial.py --update. Review the difference."""
-    import tempfile
     with tempfile.TemporaryDirectory() as folder, open(TUTORIAL, encoding='utf-8') as file:
         os.symlink(os.path.join(ROOT, 'examples'), os.path.join(folder, 'examples'))
         text = file.read()
@@ -91,4 +103,4 @@ if __name__ == '__main__':
     if sys.argv[1:] == ['--update']:
         update()
     else:
-        main([its_commands_answer_what_it_says, it_is_built_as_it_says])
+        main([its_commands_answer_what_it_says, it_is_built_as_it_says, the_manual_has_every_verb_and_option])
