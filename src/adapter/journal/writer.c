@@ -7,8 +7,10 @@
  *                     └──────────── queue not empty ◄─────────┘
  *
  * One thread at a time goes round this: it has the writer's role. A caller that finds the journal idle, and has
- * nothing else to do, goes round once by itself, which spares two changes of thread. One that does not find it
- * idle waits for its group. */
+ * nothing else to do, goes round once by itself, which spares two changes of thread; so does a shard whose
+ * dones have appended again, if nobody else has anything under way. One that does not find it idle waits for
+ * its group.
+ */
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -56,27 +58,31 @@ static void turnstile_pass(struct turnstile *t, uint32_t group)
     }
 }
 
-/* Go round until the queue is empty. With the lock, which is let go meanwhile, and with the role. */
+/* Go round once. With the lock, which is let go meanwhile, and with the role. */
+static void work_once(struct journal *j)
+{
+    struct op *ops = take_queue(j);
+    uint32_t group = j->groups;
+    pthread_mutex_unlock(&j->lock);
+    struct op_list wake;
+    op_list_init(&wake);
+    group_run(j, ops, &wake);
+    journal_deliver(j, ops);
+    /* Those who waited take their ops with them: nothing touches the list behind this. */
+    turnstile_open(&j->turnstiles[group % 2], group);
+    journal_deliver(j, wake.first);
+    pthread_mutex_lock(&j->lock);
+    if (!j->queue.ops.first) {
+        pthread_mutex_unlock(&j->lock);
+        group_rest(j);
+        pthread_mutex_lock(&j->lock);
+    }
+}
+
 static void work_off(struct journal *j)
 {
-    while (j->queue.ops.first) {
-        struct op *ops = take_queue(j);
-        uint32_t group = j->groups;
-        pthread_mutex_unlock(&j->lock);
-        struct op_list wake;
-        op_list_init(&wake);
-        group_run(j, ops, &wake);
-        journal_deliver(j, ops);
-        /* Those who waited take their ops with them: nothing touches the list behind this. */
-        turnstile_open(&j->turnstiles[group % 2], group);
-        journal_deliver(j, wake.first);
-        pthread_mutex_lock(&j->lock);
-        if (!j->queue.ops.first) {
-            pthread_mutex_unlock(&j->lock);
-            group_rest(j);
-            pthread_mutex_lock(&j->lock);
-        }
-    }
+    while (j->queue.ops.first)
+        work_once(j);
 }
 
 /* The writer sleeps on a word of its own, and is woken by who has let go of the lock: on the same processor it
@@ -181,15 +187,29 @@ static void enqueue(struct journal *j, struct op *op)
     atomic_fetch_add(&j->outstanding, 1);
 }
 
+/* A shard whose dones have appended again, while nobody else has anything in the journal, goes round by itself:
+ * two changes of thread take longer than all the rest. Its dones are posted, and run when it has returned. With
+ * the lock. */
+static bool shard_goes_round(const struct journal *j, size_t held)
+{
+    return held > 0 && j->threads && !j->busy && !j->queue.ops.first && atomic_load(&j->outstanding) == held;
+}
+
 void writer_release(struct journal *j, struct outbox *box)
 {
     pthread_mutex_lock(&j->lock);
+    bool here = shard_goes_round(j, box->held.count);
     *j->queue.ops.last = box->held.ops.first;
     j->queue.ops.last = box->held.ops.last;
     j->queue.count += box->held.count;
     j->queue.bytes += box->held.bytes;
     queue_init(&box->held);
     box->holding = false;
+    if (here) {
+        j->busy = true;
+        work_once(j);
+        j->busy = false;
+    }
     unlock_and_wake(j);
 }
 
