@@ -83,18 +83,19 @@ static int run_read(const struct options *options)
     return close_dir(options, r.engine, status, &error);
 }
 
-/* Where in the partition to follow from: behind what was printed, or, if that is nothing, behind the
- * workspace's last event, or, if it is asked for what is still to come, the same: print() leaves out what is
- * before it. */
+/* Print what there is, and find where in the partition to go on: behind the last event that was printed, or, if
+ * it is asked for what is still to come, behind the workspace's last. print() leaves out what comes before
+ * --from. */
 static int read_then_find(struct reading *r, pawl_error *error)
 {
     pawl_workspace workspace;
     int status = pawl_workspace_get(r->engine, r->wsid, NULL, &workspace, error);
     if (status != PAWL_OK)
         return status;
+    bool to_come = r->from > workspace.workspace_offset;
     r->partition = workspace.partition;
-    r->next = workspace.offset + 1;
-    return r->from <= workspace.workspace_offset ? read_workspace(r, error) : PAWL_OK;
+    r->next = to_come ? workspace.offset + 1 : 1;
+    return to_come ? PAWL_OK : read_workspace(r, error);
 }
 
 /* Until a signal comes, which is returned, or there is nothing more to do: 0. That nobody reads stdout is seen

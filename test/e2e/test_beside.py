@@ -65,6 +65,8 @@ def readers_work_beside_a_writer_and_a_second_writer_does_not(folder):
     writer.stdin.flush()
     offset = [json.loads(writer.stdout.readline())['offset'] for _ in range(2)][1]
     at = ['--min-offset', str(offset)]
+    while len(verb('events', 'read', '--ws', '7').expect(0).lines()) < 3:
+        pass  # until the files witness that they are durable
     assert verb('record', 'get', '7', str(ADA), *at).expect(0).json()['fields'] == {'name': 'Ada'}
     assert verb('ws', 'show', '7', JSON, *at).expect(0).json()['sequences']['shop.invoice'] == 1
     assert verb('seq', 'list', '--ws', '7', JSON).expect(0).lines()[-1]['last'] == 1000
