@@ -48,3 +48,11 @@ uint64_t hash_token(uint64_t wsid)
     put_u64(bytes, wsid);
     return XXH3_64bits(bytes, sizeof bytes);
 }
+
+void hash_chain(struct hash128 *digest, pawl_bytes bytes)
+{
+    uint8_t before[16];
+    put_u64(before, digest->low);
+    put_u64(before + 8, digest->high);
+    *digest = hash_row((pawl_bytes){before, sizeof before}, bytes);
+}

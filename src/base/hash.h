@@ -17,6 +17,9 @@ struct hash128 hash_row(pawl_bytes key, pawl_bytes value);
 
 struct hash128 hash_wide(pawl_bytes bytes);
 
+/* Let a digest cover these bytes too, behind what it covers already. */
+void hash_chain(struct hash128 *digest, pawl_bytes bytes);
+
 /* The token of a workspace: XXH3_64 of its eight little-endian bytes. Where it lives, in every cluster. */
 uint64_t hash_token(uint64_t wsid);
 

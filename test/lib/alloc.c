@@ -60,6 +60,7 @@ static void block_free(struct test_alloc *memory, struct header *block)
     memory->live_bytes -= block->size;
     memset(block + 1, 0x5a, block->size);
     block->magic = ~MAGIC_LIVE;
+    __asm__ volatile("" : : "r"(block) : "memory"); /* else a compiler leaves out what is freed next */
     free(block);
 }
 

@@ -100,6 +100,23 @@ TEST(the_hash_of_a_row_never_changes)
     assert_true(h.high == UINT64_C(0x4c20d6c01818e674));
 }
 
+static struct hash128 chain_of(const char *first, const char *second)
+{
+    struct hash128 digest = {0};
+    hash_chain(&digest, text_bytes(first));
+    hash_chain(&digest, text_bytes(second));
+    return digest;
+}
+
+TEST(a_chain_knows_its_pieces_and_their_order)
+{
+    struct hash128 digest = chain_of("ab", "c");
+    assert_true(digest.low == chain_of("ab", "c").low && digest.high == chain_of("ab", "c").high);
+    assert_true(digest.low != chain_of("a", "bc").low);
+    assert_true(digest.low != chain_of("c", "ab").low);
+    assert_true(chain_of("", "").low != chain_of("", "x").low);
+}
+
 TEST(the_mix_brings_high_bits_down_to_the_low_ones)
 {
     assert_true(hash_mix(0) == 0);
@@ -118,6 +135,7 @@ int main(void)
         RUN(a_wide_hash_never_changes),
         RUN(a_row_is_its_key_and_its_value_and_not_their_concatenation),
         RUN(the_hash_of_a_row_never_changes),
+        RUN(a_chain_knows_its_pieces_and_their_order),
         RUN(the_mix_brings_high_bits_down_to_the_low_ones),
     };
     return TEST_MAIN(tests);

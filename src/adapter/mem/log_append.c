@@ -135,7 +135,7 @@ static int append_records(struct mem_log *log, const pawl_append *a, struct disk
 /* What becomes of an append's number-th record. */
 static void set_fate(struct disk_record *r, const struct mem_log_fault *fault, uint32_t number)
 {
-    r->fate = fault->kind;
+    r->fate = fault->kind == MEM_LOG_RIVAL ? 0 : fault->kind; /* which is of claims */
     if (fault->kind == MEM_LOG_TORN)
         r->fate = number < fault->n ? MEM_LOG_LANDED : MEM_LOG_LOST;
     r->hold = fault->kind == MEM_LOG_DELAY && number == 0 ? fault->n : 0;

@@ -1,0 +1,116 @@
+#include "core/command/applier.h"
+
+#include "base/heap.h"
+
+#define DELAY_MIN (10 * PAWL_MILLISECOND)
+#define DELAY_MAX PAWL_SECOND
+
+static void run_task(pawl_task *task)
+{
+    struct applier *applier = heap_entry(task, struct applier, task);
+    if (applier->delay == 0)
+        applier_run(applier);
+}
+
+static void run_late(pawl_timer *timer)
+{
+    applier_run(heap_entry(timer, struct applier, timer));
+}
+
+void applier_init(struct applier *applier, pawl_env *env, uint32_t shard, pawl_store *store)
+{
+    *applier =
+        (struct applier){.env = env, .shard = shard, .store = store, .task.fn = run_task, .timer.fn = run_late};
+    applier->last = &applier->first;
+}
+
+void applier_add(struct applier *applier, struct apply_item *item)
+{
+    item->next = NULL;
+    *applier->last = item;
+    applier->last = &item->next;
+}
+
+bool applier_remove(struct applier *applier, struct apply_item *item)
+{
+    struct apply_item **link = &applier->first;
+    while (*link && *link != item)
+        link = &(*link)->next;
+    if (!*link)
+        return false;
+    *link = item->next;
+    if (!*link)
+        applier->last = link;
+    if (applier->first)
+        return true;
+    applier->stuck = PAWL_OK; /* nothing waits for the store any more */
+    applier->delay = 0;
+    pawl_env_cancel(applier->env, &applier->timer);
+    return true;
+}
+
+void applier_soon(struct applier *applier)
+{
+    /* Refused only once the env is closing, when nothing runs any more. */
+    (void)pawl_env_post(applier->env, applier->shard, &applier->task);
+}
+
+/* All or nothing: an item that fails takes those before it along. */
+static int write_all(struct applier *applier)
+{
+    struct apply_item *item = applier->first;
+    int status = PAWL_OK;
+    for (; item && status == PAWL_OK; item = status == PAWL_OK ? item->next : item)
+        status = item->write(item, applier->store);
+    if (status == PAWL_OK)
+        status = pawl_store_commit(applier->store);
+    else
+        pawl_store_abort(applier->store);
+    if (status == PAWL_OK)
+        return status;
+    for (struct apply_item *written = applier->first; written != item; written = written->next)
+        written->undo(written);
+    return status;
+}
+
+static void tell_done(struct applier *applier)
+{
+    struct apply_item *item = applier->first;
+    applier->first = NULL;
+    applier->last = &applier->first;
+    applier->telling = true;
+    while (item) {
+        struct apply_item *next = item->next; /* done may add it again */
+        item->done(item);
+        item = next;
+    }
+    applier->telling = false;
+}
+
+void applier_run(struct applier *applier)
+{
+    if (!applier->first || applier->closed)
+        return;
+    if (applier->telling) { /* A2; and a done that leads to the next one does not use up the stack */
+        applier_soon(applier);
+        return;
+    }
+    int status = write_all(applier);
+    applier->stuck = status;
+    if (status != PAWL_OK) {
+        applier->retries++;
+        applier->delay = applier->delay == 0 ? DELAY_MIN : applier->delay * 2;
+        applier->delay = applier->delay > DELAY_MAX ? DELAY_MAX : applier->delay;
+        pawl_env_after(applier->env, &applier->timer, applier->delay);
+        return;
+    }
+    applier->commits++;
+    applier->delay = 0;
+    tell_done(applier);
+}
+
+void applier_close(struct applier *applier)
+{
+    applier->closed = true;
+    pawl_env_cancel(applier->env, &applier->timer);
+}

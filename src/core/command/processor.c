@@ -1,0 +1,368 @@
+#include "core/command/processor.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "core/command/processor_impl.h"
+#include "core/schema/schema.h"
+#include "core/state/derive.h"
+#include "core/state/key.h"
+
+#define PAUSE       PAWL_MILLISECOND
+#define FETCH_AHEAD 16
+
+enum processor_state processor_state(const struct processor *p)
+{
+    return p->state;
+}
+
+const struct processor_figures *processor_figures(const struct processor *p)
+{
+    return &p->figures;
+}
+
+const struct position *processor_position(const struct processor *p)
+{
+    return &p->position;
+}
+
+pawl_sequencer *processor_sequencer(const struct processor *p)
+{
+    return p->sequencer;
+}
+
+const pawl_error *processor_error(const struct processor *p)
+{
+    return &p->error;
+}
+
+void processor_watch(struct processor *p, void (*changed)(void *arg), void *arg)
+{
+    p->changed = changed;
+    p->changed_arg = arg;
+}
+
+static void queue_late(pawl_timer *timer)
+{
+    struct processor *p = heap_entry(timer, struct processor, queue_timer);
+    pawl_instant now = pawl_env_now(p->options.env);
+    while (p->queue.first && p->queue.first->deadline.ns <= now.ns && p->state != PROCESSOR_RUNNING) {
+        struct call *call = calls_take(&p->queue);
+        error_set(call->error, PAWL_EBUSY, "partition %u is recovering%s%s", p->options.partition,
+                  p->error.text[0] ? ": " : "", p->error.text);
+        call_finish(call, PAWL_EBUSY);
+    }
+    if (p->state != PROCESSOR_RUNNING && p->state != PROCESSOR_CLOSED)
+        pawl_env_after(p->options.env, &p->queue_timer,
+                       p->queue.first ? p->queue.first->deadline.ns - now.ns : p->options.wait);
+}
+
+void queue_watch(struct processor *p)
+{
+    p->queue_timer.fn = queue_late;
+    pawl_env_after(p->options.env, &p->queue_timer, p->options.wait);
+}
+
+/* The drawing in processor.h, as a table: where one may go from where. */
+void processor_move(struct processor *p, enum processor_state to)
+{
+#define TO(state) (1u << PROCESSOR_##state)
+    static const unsigned legal[] = {
+        [PROCESSOR_CLAIMING] = TO(CATCHING_UP) | TO(REFUSED) | TO(CLOSED),
+        [PROCESSOR_CATCHING_UP] = TO(NUMBERING) | TO(CLAIMING) | TO(REFUSED) | TO(CLOSED),
+        [PROCESSOR_NUMBERING] = TO(RUNNING) | TO(REFUSED) | TO(CLOSED),
+        [PROCESSOR_RUNNING] = TO(DRAINING) | TO(CLOSED),
+        [PROCESSOR_DRAINING] = TO(CLAIMING) | TO(NUMBERING) | TO(CLOSED),
+        [PROCESSOR_REFUSED] = TO(CLOSED),
+        [PROCESSOR_CLOSED] = 0,
+    };
+#undef TO
+    assert(legal[p->state] & 1u << to);
+    if (p->state == PROCESSOR_RUNNING)
+        queue_watch(p);
+    p->state = to;
+    if ((to == PROCESSOR_RUNNING || to == PROCESSOR_REFUSED) && p->changed)
+        p->changed(p->changed_arg);
+}
+
+/* The newest batch that is numbered and not yet durable; what is computed now rests on it (P2). */
+static struct batch *newest_undurable(struct processor *p)
+{
+    struct batch *newest = NULL;
+    for (struct batch *b = p->first; b; b = b->next)
+        if ((b->state == BATCH_FILLING && b->count > 0) || b->state == BATCH_SENT)
+            newest = b;
+    return newest;
+}
+
+void processor_answer(struct processor *p, struct call *call, int status)
+{
+    struct batch *rests_on = newest_undurable(p);
+    call->status = status;
+    if (rests_on)
+        calls_add(&rests_on->waiting, call);
+    else
+        call_finish(call, status);
+}
+
+/* The facts that the event is numbered by; of a workspace that it creates, before anything. */
+static int find_workspace(struct processor *p, const struct request *r, const struct state *state,
+                          struct workspace_facts *ret_facts, pawl_error *error)
+{
+    struct workspace_facts *facts;
+    int status = workspaces_get(&p->workspaces, state, r->wsid, &facts, error);
+    if (status == PAWL_OK)
+        *ret_facts = *facts;
+    if (status != PAWL_ENOTFOUND || r->command != NAME_WS_CREATE)
+        return status;
+    if (r->wsid == 0)
+        return error_set(error, PAWL_EINVAL, "workspace 0 is the partition itself");
+    if (!schema_workspace_by_id(p->schema, r->kind))
+        return error_set(error, PAWL_ENOTFOUND, "there is no workspace kind %u", r->kind);
+    *ret_facts = (struct workspace_facts){.kind = r->kind};
+    return PAWL_OK;
+}
+
+/* Whether the command's key was used within the window; then *ret_offset is that event's, else 0. */
+static int find_key(struct processor *p, const struct call *call, const struct state *state,
+                    struct arena *memory, const struct workspace_facts *facts, uint64_t *ret_offset)
+{
+    const struct request *r = call->request;
+    *ret_offset = 0;
+    if (r->key.size == 0 || call->not_repeated || facts->last == 0)
+        return PAWL_OK;
+    int status =
+        windows_find(&p->windows, state, memory, r->wsid, facts->last, idempotency_hash(r->key), ret_offset);
+    if (status != PAWL_OK)
+        return error_set(call->error, status, "cannot read the log of workspace %" PRIu64, r->wsid);
+    return PAWL_OK;
+}
+
+static int check_expectation(const struct call *call, const struct workspace_facts *facts)
+{
+    const struct request *r = call->request;
+    if (r->command == NAME_WS_CREATE && facts->last > 0)
+        return error_set(call->error, PAWL_EEXISTS, "workspace %" PRIu64 " exists already", r->wsid);
+    if (r->expects && r->expected != facts->last)
+        return error_set(call->error, PAWL_ECONFLICT,
+                         "$.expected_offset: workspace %" PRIu64 " is at offset %" PRIu64 ", not %" PRIu64,
+                         r->wsid, facts->last, r->expected);
+    return PAWL_OK;
+}
+
+/* The event is built, and open in the sequencer: find what it writes, and close it, one way or the other. */
+static int stage(struct processor *p, struct batch *batch, const struct state *state, struct call *call,
+                 const struct built *built)
+{
+    struct event event;
+    struct staged *staged = &batch->events[batch->count];
+    int status = event_decode(built->body, &event, call->error);
+    struct derivation derivation = {.offset = built->offset, .event = &event, .schema = p->schema};
+    if (status == PAWL_OK)
+        status = derive(&derivation, state, &batch->memory, &staged->changes, call->error);
+    if (status != PAWL_OK) {
+        pawl_sequencer_cancel(p->sequencer);
+        return status;
+    }
+    status = pawl_sequencer_stage(p->sequencer);
+    assert(status == PAWL_OK);
+    staged->offset = built->offset;
+    staged->body = built->body;
+    calls_init(&staged->calls);
+    calls_add(&staged->calls, call);
+    batch->entries[batch->count] =
+        (pawl_append_entry){.entry = {.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->options.partition},
+                                      .epoch = p->epoch,
+                                      .offset = built->offset,
+                                      .body = built->body}};
+    batch->count++;
+    batch->bytes += built->body.size;
+    return PAWL_OK;
+}
+
+/* Remember, for the workspace's next command, what this one has done. */
+static void note_staged(struct processor *p, const struct request *r, struct workspace_facts facts,
+                        const struct built *built)
+{
+    facts.last = built->workspace_offset;
+    facts.record = built->record;
+    workspaces_put(&p->workspaces, r->wsid, facts);
+    windows_note(&p->windows, r->wsid, built->workspace_offset, r->key.size ? idempotency_hash(r->key) : 0);
+}
+
+/* PAWL_OK: staged, or answered, or being looked into. PAWL_EBUSY: the sequencer has no room now; try again
+ * later. */
+static int process(struct processor *p, struct batch *batch, struct call *call)
+{
+    const struct request *r = call->request;
+    struct state state = processor_view(p);
+    struct workspace_facts facts;
+    struct built built;
+    uint64_t repeated = 0;
+    struct arena_mark mark = arena_mark(&batch->memory);
+    error_clear(call->error); /* it may be processed again, because what it rested on was lost */
+    call->repeated = false;
+    int status = find_workspace(p, r, &state, &facts, call->error);
+    if (status == PAWL_OK)
+        status = find_key(p, call, &state, &batch->memory, &facts, &repeated);
+    if (status == PAWL_OK && repeated != 0) {
+        repeat_look(p, call, repeated);
+        return PAWL_OK;
+    }
+    if (status == PAWL_OK)
+        status = check_expectation(call, &facts);
+    struct build build = {.schema = p->schema,
+                          .request = r,
+                          .workspace = &facts,
+                          .state = &state,
+                          .sequencer = p->sequencer,
+                          .now = pawl_env_wall_now(p->options.env),
+                          .event_bytes_max = p->options.event_bytes_max,
+                          .memory = &batch->memory};
+    if (status == PAWL_OK)
+        status = build_event(&build, &built, call->error);
+    if (status == PAWL_OK)
+        status = stage(p, batch, &state, call, &built);
+    if (status == PAWL_OK) {
+        note_staged(p, r, facts, &built);
+        return PAWL_OK;
+    }
+    arena_rewind(&batch->memory, mark);
+    if (status == PAWL_EBUSY)
+        return status;
+    if (call->error && call->error->code != status) /* of the store's, which has no request to speak of */
+        error_set(call->error, status, "the state cannot be read: %s", pawl_status_text(status));
+    processor_answer(p, call, status);
+    return PAWL_OK;
+}
+
+static void pause_over(pawl_timer *timer)
+{
+    struct processor *p = heap_entry(timer, struct processor, pause);
+    p->pausing = false;
+    processor_run(p, false);
+}
+
+/* Somebody below has no room now. Batches under way will bring this back too; if there are none, time does. */
+static void pause_begin(struct processor *p)
+{
+    p->pausing = true;
+    p->pause.fn = pause_over;
+    pawl_env_after(p->options.env, &p->pause, PAUSE);
+}
+
+/* What the sequencer will be asked next is fetched into the cache together, while there is other work to do. */
+static void fetch_ahead(struct processor *p)
+{
+    uint64_t wsids[FETCH_AHEAD];
+    size_t count = 0;
+    for (const struct call *call = p->queue.first; call && count < FETCH_AHEAD; call = call->next)
+        wsids[count++] = call->request->wsid;
+    if (count > 1)
+        pawl_sequencer_prefetch(p->sequencer, wsids, count);
+}
+
+static void fill(struct processor *p, struct batch *batch)
+{
+    size_t taken = 0;
+    while (p->queue.first && batch->count < p->options.batch_events_max
+           && batch->bytes < p->options.batch_bytes_max) {
+        if (taken++ % FETCH_AHEAD == 0)
+            fetch_ahead(p);
+        struct call *call = calls_take(&p->queue);
+        if (process(p, batch, call) != PAWL_EBUSY)
+            continue;
+        struct calls back;
+        calls_init(&back);
+        calls_add(&back, call);
+        calls_return(&p->queue, &back);
+        pause_begin(p);
+        return;
+    }
+}
+
+static void sent_done(pawl_append *append)
+{
+    struct batch *batch = heap_entry(append, struct batch, append);
+    struct applier *applier = batch->processor->options.applier;
+    batch_sent_done(batch);
+    applier_soon(applier);
+}
+
+/* False: the log has no room now, and the batch stays as it is. */
+static bool send(struct processor *p, struct batch *batch, bool alone)
+{
+    batch->append = (pawl_append){.entries = batch->entries,
+                                  .count = batch->count,
+                                  .alone = alone,
+                                  .done = sent_done,
+                                  .error = &batch->error};
+    int status = pawl_log_append(p->options.log, &batch->append);
+    if (status == PAWL_EBUSY) {
+        pause_begin(p);
+        return false;
+    }
+    batch->state = BATCH_SENT;
+    p->figures.batches++;
+    if (status == PAWL_OK)
+        return true;
+    if (status != PAWL_APPEND_DONE) { /* nothing was started: as if the log had refused every entry */
+        for (size_t i = 0; i < batch->count; i++)
+            batch->entries[i].status = PAWL_EIO;
+        batch->append.status = PAWL_EIO;
+    }
+    batch_sent_done(batch);
+    applier_run(p->options.applier);
+    return true;
+}
+
+/* The batch to go on with: one that could not be sent, or a free one. NULL: all are under way. */
+static struct batch *batch_next(struct processor *p)
+{
+    for (struct batch *b = p->first; b; b = b->next)
+        if (b->state == BATCH_FILLING)
+            return b;
+    return batch_fill(p);
+}
+
+void processor_run(struct processor *p, bool alone)
+{
+    while (p->state == PROCESSOR_RUNNING && !p->pausing) {
+        if (p->options.applier->stuck != PAWL_OK)
+            calls_refuse(&p->queue, p->options.applier->stuck, "the state cannot be written");
+        struct batch *batch = batch_next(p);
+        if (!batch)
+            return;
+        fill(p, batch);
+        if (batch->count == 0) {
+            assert(!batch->waiting.first);
+            batch_free(batch);
+            return;
+        }
+        if (!send(p, batch, alone && batch->count == 1 && p->first == batch && !p->queue.first))
+            return;
+    }
+}
+
+int processor_submit(struct processor *p, struct call *call)
+{
+    if (p->state == PROCESSOR_CLOSED)
+        return error_set(call->error, PAWL_ECLOSED, "closed");
+    if (p->state == PROCESSOR_REFUSED)
+        return error_set(call->error, p->error.code, "%s", p->error.text);
+    if (p->queue.count >= p->options.queue_max)
+        return error_set(call->error, PAWL_EBUSY, "partition %u has %zu commands waiting", p->options.partition,
+                         p->queue.count);
+    if (p->state == PROCESSOR_CLAIMING && p->retrying && p->claim.status == PAWL_EFULL)
+        return error_set(call->error, PAWL_EFULL, "%s", p->error.text);
+    call->processor = p;
+    call->not_repeated = call->repeated = false;
+    call->found = NULL;
+    call->order = p->submitted++;
+    call->deadline = (pawl_instant){pawl_env_now(p->options.env).ns + p->options.wait};
+    calls_add(&p->queue, call);
+    return PAWL_OK;
+}

@@ -1,0 +1,145 @@
+/* core/command/repeat.c: a command whose idempotency key was used before is answered by the event of then.
+ *
+ * The window of keys raises the suspicion; the event decides. It is either under way, and then the command
+ * waits with the one that made it, or in the log, and is read. Another body under the same key is refused;
+ * another key with the same hash means nothing, and the command is processed as if it had never been suspected.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "core/command/processor_impl.h"
+#include "core/command/request.h"
+
+enum verdict { VERDICT_SAME, VERDICT_OTHER_BODY, VERDICT_OTHER_KEY };
+
+static int judge(const struct request *request, pawl_bytes body, enum verdict *ret_verdict, pawl_error *error)
+{
+    struct event event;
+    int status = event_decode(body, &event, error);
+    if (status != PAWL_OK)
+        return status;
+    if (event.envelope.wsid != request->wsid || !bytes_equal(event.head.key, request->key))
+        *ret_verdict = VERDICT_OTHER_KEY;
+    else
+        *ret_verdict = event.head.digest == request_digest(request) ? VERDICT_SAME : VERDICT_OTHER_BODY;
+    return PAWL_OK;
+}
+
+/* To where it was in the queue: it has waited already. */
+static void process_again(struct processor *p, struct call *call)
+{
+    struct calls one;
+    call->not_repeated = true;
+    calls_init(&one);
+    calls_add(&one, call);
+    calls_return(&p->queue, &one);
+}
+
+static int refuse_other_body(struct call *call, uint64_t offset)
+{
+    return error_set(call->error, PAWL_ECONFLICT,
+                     "the idempotency key was used with another body, for the event at offset %" PRIu64,
+                     offset);
+}
+
+static bool visit(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct call *call = read->arg;
+    call->found = mem_resize(call->processor->options.allocator, NULL, 0, entry->body.size);
+    if (call->found) {
+        memcpy(call->found, entry->body.data, entry->body.size);
+        call->offset = entry->offset;
+        call->body = (pawl_bytes){call->found, entry->body.size};
+    }
+    return false;
+}
+
+static void drop_found(struct call *call)
+{
+    mem_free(call->processor->options.allocator, call->found, call->found ? call->body.size : 0);
+    call->found = NULL;
+    call->body = (pawl_bytes){0};
+}
+
+static void looked(pawl_read *read)
+{
+    struct call *call = read->arg;
+    struct processor *p = call->processor;
+    enum verdict verdict = VERDICT_SAME;
+    int status = read->status;
+    p->repeats--;
+    if (status == PAWL_OK && !call->found)
+        status = read->next > read->from
+                     ? error_set(call->error, PAWL_ENOMEM, "no memory for an event")
+                     : error_set(call->error, PAWL_ECORRUPT, "the log has no event %" PRIu64, read->from);
+    if (status == PAWL_OK)
+        status = judge(call->request, call->body, &verdict, call->error);
+    if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY && p->state != PROCESSOR_CLOSED) {
+        drop_found(call);
+        process_again(p, call);
+        processor_run(p, false);
+        return;
+    }
+    if (status == PAWL_OK && verdict == VERDICT_OTHER_BODY)
+        status = refuse_other_body(call, call->offset);
+    if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY)
+        status = error_set(call->error, PAWL_ECLOSED, "closed");
+    call->repeated = status == PAWL_OK;
+    call_finish(call, status);
+    close_step(p);
+}
+
+static struct staged *find_staged(const struct processor *p, uint64_t offset)
+{
+    for (const struct batch *b = p->first; b; b = b->next)
+        if (b->count > 0 && b->events[0].offset <= offset && offset <= b->events[b->count - 1].offset)
+            return &b->events[offset - b->events[0].offset];
+    return NULL;
+}
+
+/* True: the call is seen to. */
+static bool join_staged(struct processor *p, struct call *call, uint64_t offset)
+{
+    struct staged *staged = find_staged(p, offset);
+    enum verdict verdict = VERDICT_SAME;
+    if (!staged)
+        return false;
+    int status = judge(call->request, staged->body, &verdict, call->error);
+    if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY) {
+        process_again(p, call);
+        return true;
+    }
+    if (status == PAWL_OK && verdict == VERDICT_OTHER_BODY)
+        status = refuse_other_body(call, offset);
+    if (status != PAWL_OK) {
+        processor_answer(p, call, status);
+        return true;
+    }
+    call->repeated = true;
+    calls_add(&staged->calls, call);
+    return true;
+}
+
+void repeat_look(struct processor *p, struct call *call, uint64_t offset)
+{
+    if (join_staged(p, call, offset))
+        return;
+    call->read = (pawl_read){.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->options.partition},
+                             .from = offset,
+                             .limit = 1,
+                             .visit = visit,
+                             .done = looked,
+                             .arg = call,
+                             .error = call->error};
+    p->repeats++;
+    int status = pawl_log_read(p->options.log, &call->read);
+    if (status == PAWL_OK)
+        return;
+    p->repeats--;
+    error_set(call->error, status, "cannot read the event that the idempotency key was used for");
+    call_finish(call, status);
+}

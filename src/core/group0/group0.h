@@ -1,0 +1,62 @@
+/* core/group0/group0.h: the small state that all nodes have in common, as a pure state machine over the group0
+ * stream's commands: schemas now; tablets, views and tasks later.
+ *
+ *     bytes ── check (would it apply?) ──► the log ──► apply(position, bytes) ──► schema at that position
+ *
+ * Every schema that ever was stays, because events name the position that they were made under. A schema is
+ * immutable and counted: it can be handed to other threads, which hold it.
+ *
+ *   G1  Applying the same commands at the same positions gives the same state: group0_digest is equal.
+ *   G2  A command that cannot be applied changes nothing; check and apply judge alike.
+ *   G3  A schema that says nothing new makes no version: the one before it goes on.
+ *
+ * Threads. A group0 is used on one thread at a time; schemas that are held, on any. */
+#ifndef CORE_GROUP0_GROUP0_H
+#define CORE_GROUP0_GROUP0_H
+
+#include "base/hash.h"
+#include "core/group0/command.h"
+
+struct group0;
+
+enum group0_outcome {
+    GROUP0_CHANGED,
+    GROUP0_UNCHANGED, /* it says what is so already */
+};
+
+/* PAWL_ENOMEM. The allocator is used until the last schema is dropped. */
+int group0_new(const pawl_allocator *alloc, struct group0 **ret_group0);
+
+/* Schemas that are held stay. NULL is allowed. */
+void group0_free(struct group0 *group0);
+
+/* What apply would say of this command now. PAWL_EINVAL, with the path ("$.types.Order.fields.qty: ...");
+ * PAWL_EVERSION, PAWL_ECORRUPT, PAWL_ETOOBIG (not a command that this program knows); PAWL_ENOMEM. */
+int group0_check(const struct group0 *group0, pawl_bytes command, enum group0_outcome *ret_outcome,
+                 pawl_error *error);
+
+/* Positions ascend, not necessarily by one. The errors are check's, with the position in front; PAWL_EMISUSE:
+ * the position is not above the last. */
+int group0_apply(struct group0 *group0, uint64_t position, pawl_bytes command, enum group0_outcome *ret_outcome,
+                 pawl_error *error);
+
+/* The last position that was applied; 0: none. */
+uint64_t group0_position(const struct group0 *group0);
+
+/* The newest schema, and the one that was in force at a position: that of the last schema command up to it.
+ * Borrowed until group0_free. Never NULL: at position 0 stands the empty schema. */
+const struct schema *group0_schema(const struct group0 *group0);
+const struct schema *group0_schema_at(const struct group0 *group0, uint64_t position);
+
+/* Keep a schema beyond group0_free, or on another thread. Whoever holds it may hold it again. */
+const struct schema *schema_hold(const struct schema *schema);
+void schema_drop(const struct schema *schema);
+
+/* A schema's packages as they were settled, in the order in which they first came; NULL beyond the last.
+ * Borrowed from the schema. Encoding one and applying it changes nothing. */
+const struct definition *schema_package(const struct schema *schema, size_t i);
+
+/* Over all that was ever decided. */
+struct hash128 group0_digest(const struct group0 *group0);
+
+#endif

@@ -1,0 +1,223 @@
+#include "core/schema/row.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "core/schema/text.h"
+
+#define FIXED ((size_t)4) /* version, zero, fields */
+#define SLOT  ((size_t)8)
+
+static size_t present_size(size_t fields)
+{
+    return (fields + 7) / 8;
+}
+
+static bool is_text(enum value_type type)
+{
+    return type == VALUE_STRING || type == VALUE_BYTES;
+}
+
+int row_size(const struct value *values, size_t count, size_t *ret_size)
+{
+    assert(count <= SCHEMA_FIELDS_MAX);
+    size_t size = FIXED + present_size(count);
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].type == VALUE_NULL)
+            continue;
+        size += SLOT;
+        if (is_text(values[i].type)) {
+            if (values[i].bytes.size > ROW_BYTES_MAX)
+                return PAWL_ETOOBIG;
+            size += values[i].bytes.size;
+        }
+        if (size > ROW_BYTES_MAX)
+            return PAWL_ETOOBIG;
+    }
+    *ret_size = size;
+    return PAWL_OK;
+}
+
+static uint64_t real_bits(double real)
+{
+    uint64_t bits;
+    real = real == 0 ? 0 : real; /* -0 equals 0, and equal values have equal bytes */
+    memcpy(&bits, &real, sizeof bits);
+    return bits;
+}
+
+static uint64_t slot_bits(const struct value *value)
+{
+    switch (value->type) {
+    case VALUE_INT64:
+    case VALUE_TIMESTAMP: return (uint64_t)value->integer;
+    case VALUE_FLOAT64: return real_bits(value->real);
+    case VALUE_BOOL: return value->boolean;
+    case VALUE_QNAME: return value->name;
+    case VALUE_REF: return value->id;
+    default: return 0; /* null and texts, which have no bits */
+    }
+}
+
+void row_write(const struct value *values, size_t count, uint8_t *at)
+{
+    put_u8(at, ROW_VERSION);
+    put_u8(at + 1, 0);
+    put_u16(at + 2, (uint16_t)count);
+    uint8_t *present = at + FIXED;
+    memset(present, 0, present_size(count));
+    uint8_t *slot = present + present_size(count);
+    for (size_t i = 0; i < count; i++)
+        if (values[i].type != VALUE_NULL)
+            present[i / 8] |= (uint8_t)(1u << i % 8);
+
+    uint32_t tail = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].type == VALUE_NULL)
+            continue;
+        if (is_text(values[i].type)) {
+            put_u32(slot, tail);
+            put_u32(slot + 4, (uint32_t)values[i].bytes.size);
+            tail += (uint32_t)values[i].bytes.size;
+        } else
+            put_u64(slot, slot_bits(&values[i]));
+        slot += SLOT;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!is_text(values[i].type) || values[i].bytes.size == 0)
+            continue;
+        memcpy(slot, values[i].bytes.data, values[i].bytes.size);
+        slot += values[i].bytes.size;
+    }
+}
+
+/* Where everything of a row lies. */
+struct layout {
+    const uint8_t *present;
+    const uint8_t *slots;
+    const uint8_t *tail;
+    size_t fields;
+};
+
+static size_t present_before(const uint8_t *present, size_t place)
+{
+    size_t count = 0, whole = place / 8;
+    for (size_t i = 0; i < whole; i++)
+        count += (size_t)__builtin_popcount(present[i]);
+    if (place % 8)
+        count += (size_t)__builtin_popcount(present[whole] & ((1u << place % 8) - 1));
+    return count;
+}
+
+static struct layout row_layout(const uint8_t *bytes)
+{
+    struct layout l = {.present = bytes + FIXED, .fields = get_u16(bytes + 2)};
+    l.slots = l.present + present_size(l.fields);
+    l.tail = l.slots + SLOT * present_before(l.present, l.fields);
+    return l;
+}
+
+static bool is_present(const struct layout *l, size_t place)
+{
+    return place < l->fields && (l->present[place / 8] >> place % 8 & 1) != 0;
+}
+
+/* Whether a slot is what row_write would have made of a value of this type. */
+static bool slot_is_sound(enum value_type type, const uint8_t *slot)
+{
+    uint64_t bits = get_u64(slot);
+    double real;
+    switch (type) {
+    case VALUE_BOOL: return bits <= 1;
+    case VALUE_QNAME: return bits <= UINT16_MAX;
+    case VALUE_FLOAT64: memcpy(&real, &bits, sizeof real); return isfinite(real) && bits == real_bits(real);
+    default: return true;
+    }
+}
+
+/* The fields that both the row and the type have. ret_tail: how much of the tail is theirs. */
+static int check_fields(const struct layout *l, const struct schema_field *fields, size_t count,
+                        size_t tail_size, size_t *ret_tail, pawl_error *error)
+{
+    const uint8_t *slot = l->slots;
+    size_t tail = 0;
+    for (size_t i = 0; i < count && i < l->fields; i++) {
+        if (!is_present(l, i))
+            continue;
+        bool sound = slot_is_sound(fields[i].type, slot);
+        if (is_text(fields[i].type)) {
+            size_t size = get_u32(slot + 4);
+            sound = get_u32(slot) == tail && size <= tail_size - tail;
+            if (sound && fields[i].type == VALUE_STRING)
+                sound = text_is_utf8((pawl_bytes){l->tail + tail, size});
+            tail += sound ? size : 0;
+        }
+        if (!sound)
+            return error_set(error, PAWL_ECORRUPT, "field '%.*s': these are not bytes of a value of its type",
+                             (int)fields[i].name.size, (const char *)fields[i].name.data);
+        slot += SLOT;
+    }
+    *ret_tail = tail;
+    return PAWL_OK;
+}
+
+int row_open(const struct schema_field *fields, size_t field_count, pawl_bytes bytes, struct row *ret_row,
+             pawl_error *error)
+{
+    struct decoder d = decoder_over(bytes);
+    uint8_t version = decode_u8(&d), zero = decode_u8(&d);
+    size_t count = decode_u16(&d);
+    if (!d.bad && version > ROW_VERSION)
+        return error_set(error, PAWL_EVERSION, "byte 0: the row is of version %u; this program knows up to %d",
+                         version, ROW_VERSION);
+    if (d.bad || version == 0 || zero != 0 || count > SCHEMA_FIELDS_MAX || bytes.size > ROW_BYTES_MAX)
+        return error_set(error, PAWL_ECORRUPT, "byte 0: this is not the head of a row");
+    const uint8_t *present = decode_raw(&d, present_size(count));
+    if (!present || (count % 8 && present[count / 8] >> count % 8))
+        return error_set(error, PAWL_ECORRUPT, "byte %zu: this does not say which of %zu fields are there",
+                         FIXED, count);
+    size_t slots = present_before(present, count);
+    if (!decode_raw(&d, slots * SLOT))
+        return error_set(error, PAWL_ECORRUPT, "byte %zu: the row ends inside its %zu values", bytes.size,
+                         slots);
+
+    struct layout l = row_layout(bytes.data);
+    size_t tail;
+    int status = check_fields(&l, fields, field_count, d.left, &tail, error);
+    if (status)
+        return status;
+    if (count <= field_count && tail != d.left)
+        return error_set(error, PAWL_ECORRUPT, "byte %zu: %zu bytes that belong to no field",
+                         bytes.size - (d.left - tail), d.left - tail);
+    ret_row->bytes = bytes;
+    return PAWL_OK;
+}
+
+size_t row_fields(struct row row)
+{
+    return get_u16((const uint8_t *)row.bytes.data + 2);
+}
+
+struct value row_get(struct row row, size_t place, enum value_type type)
+{
+    struct layout l = row_layout(row.bytes.data);
+    if (!is_present(&l, place))
+        return (struct value){.type = VALUE_NULL};
+    const uint8_t *slot = l.slots + SLOT * present_before(l.present, place);
+    uint64_t bits = get_u64(slot);
+    struct value v = {.type = type};
+    switch (type) {
+    case VALUE_INT64:
+    case VALUE_TIMESTAMP: v.integer = (int64_t)bits; break;
+    case VALUE_FLOAT64: memcpy(&v.real, &bits, sizeof bits); break;
+    case VALUE_BOOL: v.boolean = bits != 0; break;
+    case VALUE_QNAME: v.name = (uint16_t)bits; break;
+    case VALUE_REF: v.id = bits; break;
+    case VALUE_STRING:
+    case VALUE_BYTES: v.bytes = (pawl_bytes){l.tail + get_u32(slot), get_u32(slot + 4)}; break;
+    case VALUE_NULL: break;
+    }
+    return v;
+}

@@ -1,0 +1,212 @@
+#include "core/state/overlay.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "core/state/key.h"
+#include "port/longkey.h"
+
+#define CHANGES_MAX ((size_t)1 << 24)
+
+void overlay_init(struct overlay *overlay, const pawl_allocator *alloc)
+{
+    *overlay = (struct overlay){.alloc = alloc};
+    map_init(&overlay->newest, alloc, sizeof(uint64_t), sizeof(struct row_change *), CHANGES_MAX);
+}
+
+void overlay_release(struct overlay *overlay)
+{
+    map_release(&overlay->newest);
+}
+
+int overlay_push(struct overlay *overlay, struct row_change *change)
+{
+    void *value;
+    bool fresh;
+    change->hash = hash_checksum(0, change->key);
+    int status = map_put(&overlay->newest, change->hash, &change->hash, &value, &fresh);
+    if (status != PAWL_OK)
+        return PAWL_ENOMEM;
+    struct row_change **newest = value;
+    change->older = fresh ? NULL : *newest;
+    change->newer = NULL;
+    if (change->older)
+        change->older->newer = change;
+    *newest = change;
+    overlay->count++;
+    return PAWL_OK;
+}
+
+static void take_off(struct overlay *overlay, struct row_change *change)
+{
+    if (change->older)
+        change->older->newer = change->newer;
+    if (change->newer)
+        change->newer->older = change->older;
+    else if (change->older) {
+        struct row_change **newest = map_get(&overlay->newest, change->hash, &change->hash);
+        *newest = change->older;
+    } else
+        map_remove(&overlay->newest, change->hash, &change->hash);
+    overlay->count--;
+}
+
+void overlay_remove(struct overlay *overlay, const struct changes *changes)
+{
+    for (struct row_change *change = changes->first; change; change = change->next)
+        take_off(overlay, change);
+}
+
+static const struct row_change *find(const struct overlay *overlay, pawl_bytes key)
+{
+    if (!overlay || overlay->count == 0)
+        return NULL;
+    uint64_t hash = hash_checksum(0, key);
+    struct row_change **newest = map_get(&overlay->newest, hash, &hash);
+    for (const struct row_change *change = newest ? *newest : NULL; change; change = change->older)
+        if (bytes_equal(change->key, key))
+            return change;
+    return NULL;
+}
+
+int state_get(const struct state *state, pawl_bytes key, pawl_bytes *ret_value)
+{
+    const struct row_change *change = find(state->overlay, key);
+    if (!change)
+        return pawl_store_get(state->reader, STATE_SPACE, key, ret_value);
+    if (!change->value.data)
+        return PAWL_ENOTFOUND;
+    *ret_value = change->value;
+    return PAWL_OK;
+}
+
+int state_change(const struct state *state, struct arena *memory, struct changes *changes, pawl_bytes key,
+                 pawl_bytes old, pawl_bytes value)
+{
+    struct row_change *change = arena_take(memory, sizeof *change);
+    if (!change)
+        return PAWL_ENOMEM;
+    *change = (struct row_change){.key = arena_copy(memory, key)};
+    if (old.data)
+        pawl_digest_subtract(&change->digest, key, old);
+    if (value.data) {
+        pawl_digest_add(&change->digest, key, value);
+        change->value = arena_copy(memory, value);
+    }
+    if (!change->key.data || (value.data && !change->value.data))
+        return PAWL_ENOMEM;
+    if (state->overlay) {
+        int status = overlay_push(state->overlay, change);
+        if (status != PAWL_OK)
+            return status;
+    }
+    if (changes->last)
+        changes->last->next = change;
+    else
+        changes->first = change;
+    changes->last = change;
+    changes->count++;
+    return PAWL_OK;
+}
+
+/* A scan merges two orders: the store's rows, and the overlay's newest change of each key in the range. */
+struct merge {
+    const struct row_change **changes; /* ascending by key */
+    size_t count;
+    size_t next;
+    pawl_visit_row visit;
+    void *arg;
+    bool stopped;
+};
+
+/* As the store sorts them. */
+static int compare_keys(pawl_bytes a, pawl_bytes b)
+{
+    if (a.size <= PAWL_KEY_BYTES_SORTED && b.size <= PAWL_KEY_BYTES_SORTED)
+        return bytes_compare(a, b);
+    uint8_t room_a[PAWL_KEY_BYTES_SORTED], room_b[PAWL_KEY_BYTES_SORTED];
+    return longkey_compare(longkey_place(a, room_a), longkey_place(b, room_b));
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct row_change *const *x = a, *const *y = b;
+    return compare_keys((*x)->key, (*y)->key);
+}
+
+static bool in_range(pawl_bytes key, pawl_bytes from, pawl_bytes to)
+{
+    return compare_keys(key, from) >= 0 && (to.size == 0 || compare_keys(key, to) < 0);
+}
+
+/* Whether an earlier one of its chain, which is newer, has the same key. */
+static bool is_hidden(const struct row_change *change)
+{
+    for (const struct row_change *newer = change->newer; newer; newer = newer->newer)
+        if (bytes_equal(newer->key, change->key))
+            return true;
+    return false;
+}
+
+static int gather(const struct overlay *overlay, pawl_bytes from, pawl_bytes to, struct arena *memory,
+                  struct merge *merge)
+{
+    const void *key;
+    void *value;
+    merge->changes = arena_take(memory, overlay->count * sizeof merge->changes[0]);
+    if (!merge->changes)
+        return PAWL_ENOMEM;
+    for (size_t cursor = 0; map_next(&overlay->newest, &cursor, &key, &value);)
+        for (const struct row_change *change = *(struct row_change **)value; change; change = change->older)
+            if (in_range(change->key, from, to) && !is_hidden(change))
+                merge->changes[merge->count++] = change;
+    qsort(merge->changes, merge->count, sizeof merge->changes[0], by_key);
+    return PAWL_OK;
+}
+
+/* Show the overlay's rows that come before a key, or all that are left; and tell whether the key itself is
+ * theirs.
+ */
+static bool show_before(struct merge *merge, const pawl_bytes *key)
+{
+    while (!merge->stopped && merge->next < merge->count) {
+        const struct row_change *change = merge->changes[merge->next];
+        int order = key ? compare_keys(change->key, *key) : -1;
+        if (order > 0)
+            return false;
+        merge->next++;
+        if (change->value.data && !merge->visit(merge->arg, change->key, change->value))
+            merge->stopped = true;
+        if (order == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool merge_row(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct merge *merge = arg;
+    bool theirs = show_before(merge, &key);
+    if (!theirs && !merge->stopped && !merge->visit(merge->arg, key, value))
+        merge->stopped = true;
+    return !merge->stopped;
+}
+
+int state_scan(const struct state *state, pawl_bytes from, pawl_bytes to, struct arena *memory,
+               pawl_visit_row visit, void *arg)
+{
+    pawl_range range = {.space = STATE_SPACE, .from = from, .to = to};
+    if (!state->overlay || state->overlay->count == 0)
+        return pawl_store_scan(state->reader, range, false, visit, arg);
+    struct merge merge = {.visit = visit, .arg = arg};
+    struct arena_mark mark = arena_mark(memory);
+    int status = gather(state->overlay, from, to, memory, &merge);
+    if (status == PAWL_OK)
+        status = pawl_store_scan(state->reader, range, false, merge_row, &merge);
+    if (status == PAWL_OK)
+        show_before(&merge, NULL);
+    arena_rewind(memory, mark);
+    return status;
+}

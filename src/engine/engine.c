@@ -1,0 +1,301 @@
+/* engine/engine.c: opening and closing.
+ *
+ *     node file ─► env ─► stores ─► log (with the stores' positions as witnesses) ─► group0 ─► partitions ─►
+ * open
+ *
+ * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
+#include <pawl/engine.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "adapter/journal/journal.h"
+#include "adapter/lmdb/store.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "engine/node.h"
+
+#define PARTITIONS_DEFAULT 16
+#define SHARDS_DEFAULT     2
+#define SHARDS_MAX         64
+#define MAILBOX_DEFAULT    8192
+#define MAILBOX_MAX        ((uint32_t)1 << 20)
+#define POOL_DEFAULT       2
+
+static int check_options(pawl_options *o, pawl_error *error)
+{
+    o->pool_threads = o->pool_threads ? o->pool_threads : POOL_DEFAULT;
+    o->mailbox = o->mailbox ? o->mailbox : MAILBOX_DEFAULT;
+    if (o->partitions > PARTITIONS_MAX || (o->partitions & (o->partitions - 1)))
+        return error_set(error, PAWL_EINVAL, "%u partitions: it must be a power of two, at most %u",
+                         o->partitions, PARTITIONS_MAX);
+    if (o->shards > SHARDS_MAX)
+        return error_set(error, PAWL_EINVAL, "%u shards; at most %d", o->shards, SHARDS_MAX);
+    if (o->mailbox < 2 || o->mailbox > MAILBOX_MAX || (o->mailbox & (o->mailbox - 1)))
+        return error_set(error, PAWL_EINVAL, "a mailbox of %u: it must be a power of two, at most %u",
+                         o->mailbox, MAILBOX_MAX);
+    if (o->event_bytes_max > PAWL_ENTRY_BYTES_MAX)
+        return error_set(error, PAWL_EINVAL, "events of %zu bytes; at most %zu", o->event_bytes_max,
+                         PAWL_ENTRY_BYTES_MAX);
+    return PAWL_OK;
+}
+
+static int find_or_make(pawl_engine *e, pawl_error *error)
+{
+    const pawl_options *o = &e->options;
+    int status = node_file_read(e->dir, &e->file, error);
+    if (status == PAWL_OK && e->file.log[0] && !o->read_only)
+        return error_set(error, PAWL_EREADONLY, "it holds only state, of the log in %s: open it read-only",
+                         e->file.log);
+    if (status != PAWL_ENOTFOUND || o->must_exist || o->read_only)
+        return status;
+    e->file = (struct node_file){.partitions = o->partitions ? o->partitions : PARTITIONS_DEFAULT,
+                                 .shards = o->shards ? o->shards : SHARDS_DEFAULT};
+    if (e->file.shards > e->file.partitions)
+        e->file.shards = e->file.partitions;
+    return node_file_make(e->dir, &e->file, error);
+}
+
+struct storing {
+    struct shard *shard;
+    pawl_error *error;
+    int status;
+};
+
+static void open_store(void *arg)
+{
+    struct storing *s = arg;
+    char path[NODE_PATH_MAX];
+    s->status = node_path(s->shard->engine->dir, path, s->error, "state/%u", s->shard->index);
+    const pawl_options *o = &s->shard->engine->options;
+    struct lmdb_options options = {
+        .dir = path, .mode = PAWL_STORE_FAST, .read_only = o->read_only, .alloc = o->allocator};
+    if (s->status == PAWL_OK)
+        s->status = lmdb_store_open(&options, NULL, &s->shard->store, s->error);
+    if (o->read_only && (s->status == PAWL_ENOTFOUND || s->status == PAWL_ECORRUPT))
+        error_wrap(s->error, s->status, "its state must be derived again, which opening it for writing does");
+}
+
+static void close_store(void *arg)
+{
+    struct storing *s = arg;
+    s->status = pawl_store_close(s->shard->store);
+}
+
+static int open_stores(pawl_engine *e, pawl_error *error)
+{
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        struct shard *shard = &e->shards[i];
+        shard->engine = e;
+        shard->index = i;
+        shard->drain.fn = shard_drain;
+        int status =
+            mpsc_init(&shard->mailbox, e->options.allocator, e->options.mailbox, sizeof(pawl_request *));
+        if (status != PAWL_OK)
+            return error_set(error, status, "no memory for a mailbox");
+        struct storing storing = {.shard = shard, .error = error};
+        status = pawl_env_call(e->env, i, open_store, &storing);
+        status = status == PAWL_OK ? storing.status : status;
+        if (status != PAWL_OK)
+            return status;
+    }
+    return PAWL_OK;
+}
+
+static int close_stores(pawl_engine *e)
+{
+    int status = PAWL_OK;
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        struct storing storing = {.shard = &e->shards[i]};
+        if (e->shards[i].store && pawl_env_call(e->env, i, close_store, &storing) == PAWL_OK
+            && status == PAWL_OK)
+            status = storing.status;
+        mpsc_release(&e->shards[i].mailbox);
+    }
+    return status;
+}
+
+/* The places that the states have come to were durable: a log without them has lost something. */
+static int gather_witnesses(pawl_engine *e, pawl_place *witnesses, size_t *ret_count, pawl_error *error)
+{
+    size_t count = 0;
+    int status = PAWL_OK;
+    for (uint32_t i = 0; i < e->file.partitions && status == PAWL_OK; i++) {
+        pawl_store *store = e->shards[i % e->file.shards].store;
+        pawl_reader *snapshot;
+        struct position position;
+        status = pawl_store_snapshot(store, &snapshot);
+        if (status != PAWL_OK)
+            return error_set(error, status, "cannot read the state of shard %u", i % e->file.shards);
+        position_init(&position, e->options.allocator, (uint16_t)i);
+        status = position_read(&position, snapshot, error);
+        if (status == PAWL_OK && position.offset > 0)
+            witnesses[count++] = position.place;
+        position_release(&position);
+        pawl_store_release(store, snapshot);
+    }
+    *ret_count = count;
+    return status;
+}
+
+static int open_log(pawl_engine *e, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
+    pawl_place *witnesses = mem_new(e->options.allocator, e->file.partitions, sizeof *witnesses);
+    struct journal_options options = {
+        .dir = path, .env = e->env, .alloc = e->options.allocator, .witnesses = witnesses};
+    if (!witnesses)
+        return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
+    int status = PAWL_OK;
+    options.read_only = e->options.read_only;
+    if (e->file.log[0])
+        snprintf(path, sizeof path, "%s", e->file.log);
+    else
+        status = node_path(e->dir, path, error, "log");
+    if (status == PAWL_OK && !e->file.log[0])
+        status = gather_witnesses(e, witnesses, &options.witness_count, error);
+    if (status == PAWL_OK)
+        status = journal_open(&options, &e->log, error);
+    mem_free(e->options.allocator, witnesses, e->file.partitions * sizeof *witnesses);
+    return status;
+}
+
+static int open_partitions(pawl_engine *e, pawl_error *error)
+{
+    latch_init(&e->opened);
+    atomic_store(&e->opening, e->file.partitions);
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        int status = shard_open(&e->shards[i], error);
+        if (status != PAWL_OK)
+            return status;
+    }
+    latch_wait(&e->opened);
+    if (!atomic_load(&e->refused))
+        return PAWL_OK;
+    int status = e->error.code;
+    return error_set(error, status, "%s", e->error.text);
+}
+
+static void close_partitions(pawl_engine *e)
+{
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < e->file.partitions; i++)
+        open += e->partitions[i].processor != NULL;
+    if (open == 0)
+        return;
+    latch_init(&e->closed);
+    atomic_store(&e->open, open);
+    for (uint32_t i = 0; i < e->file.shards; i++)
+        shard_close(&e->shards[i]);
+    latch_wait(&e->closed);
+    for (uint32_t i = 0; i < e->file.partitions; i++)
+        if (e->partitions[i].processor)
+            processor_free(e->partitions[i].processor);
+}
+
+/* Whatever there is of it. */
+static int put_away(pawl_engine *e)
+{
+    const pawl_allocator *alloc = e->options.allocator;
+    int status = PAWL_OK, log = PAWL_OK;
+    if (e->partitions)
+        close_partitions(e);
+    if (e->log)
+        log = pawl_log_close(e->log);
+    if (e->shards && e->env)
+        status = close_stores(e);
+    group0_free(e->group0);
+    if (e->uv)
+        uv_env_close(e->uv);
+    mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
+    mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
+    pthread_mutex_destroy(&e->group0_lock);
+    pthread_mutex_destroy(&e->schema_lock);
+    mem_free(alloc, e, sizeof *e);
+    return log != PAWL_OK ? log : status;
+}
+
+static int open_all(pawl_engine *e, pawl_error *error)
+{
+    const pawl_allocator *alloc = e->options.allocator;
+    int status = find_or_make(e, error);
+    if (status != PAWL_OK)
+        return status;
+    e->shards = mem_new(alloc, e->file.shards, sizeof e->shards[0]);
+    e->partitions = mem_new(alloc, e->file.partitions, sizeof e->partitions[0]);
+    if (!e->shards || !e->partitions || group0_new(alloc, &e->group0))
+        return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
+    struct uv_env_options threads = {
+        .shards = e->file.shards, .pool_threads = e->options.pool_threads, .allocator = alloc};
+    status = uv_env_open(&threads, &e->uv, error);
+    if (status != PAWL_OK)
+        return status;
+    e->env = uv_env_port(e->uv);
+    status = open_stores(e, error);
+    if (status == PAWL_OK)
+        status = open_log(e, error);
+    if (status == PAWL_OK)
+        status = engine_group0_open(e, error);
+    return status == PAWL_OK && !e->options.read_only ? open_partitions(e, error) : status;
+}
+
+int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine, pawl_error *error)
+{
+    static const pawl_options defaults = {0};
+    pawl_options filled = options ? *options : defaults;
+    int status = check_options(&filled, error);
+    if (status != PAWL_OK)
+        return status;
+    if (!dir || dir[0] == '\0' || strlen(dir) >= NODE_PATH_MAX)
+        return error_set(error, PAWL_EINVAL, "the name of a directory is empty or too long");
+    pawl_engine *e = mem_new(filled.allocator, 1, sizeof *e);
+    if (!e)
+        return error_set(error, PAWL_ENOMEM, "no memory to open %s", dir);
+    e->options = filled;
+    snprintf(e->dir, sizeof e->dir, "%s", dir);
+    pthread_mutex_init(&e->schema_lock, NULL);
+    pthread_mutex_init(&e->group0_lock, NULL);
+    status = open_all(e, error);
+    if (status != PAWL_OK) {
+        (void)put_away(e);
+        return error_wrap(error, status, "cannot open %s", dir);
+    }
+    *ret_engine = e;
+    return PAWL_OK;
+}
+
+int engine_enter(const pawl_engine *e, pawl_error *error)
+{
+    if (pawl_env_self(e->env) != PAWL_NO_SHARD)
+        return error_set(error, PAWL_EMISUSE, "called from inside a callback");
+    if (atomic_load(&e->closing))
+        return error_set(error, PAWL_ECLOSED, "the engine is being closed");
+    return PAWL_OK;
+}
+
+int engine_enter_writing(const pawl_engine *e, pawl_error *error)
+{
+    if (e->options.read_only)
+        return error_set(error, PAWL_EREADONLY, "the engine was opened read-only");
+    return engine_enter(e, error);
+}
+
+int pawl_close(pawl_engine *e)
+{
+    if (!e)
+        return PAWL_OK;
+    if (pawl_env_self(e->env) != PAWL_NO_SHARD)
+        return PAWL_EMISUSE;
+    atomic_store(&e->closing, true);
+    return put_away(e);
+}
+
+uint32_t pawl_partitions(const pawl_engine *e)
+{
+    return e->file.partitions;
+}
+
+uint16_t pawl_partition_of(const pawl_engine *e, uint64_t wsid)
+{
+    return partition_of(hash_token(wsid), e->file.partitions);
+}

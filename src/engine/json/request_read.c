@@ -1,0 +1,231 @@
+/* engine/json/request_read.c: values of fields, IDs, and the containers of records. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/id.h"
+#include "engine/json/form.h"
+#include "engine/json/request_impl.h"
+
+static bool read_integer(struct request_reader *r, const struct path *at, const json_t *json, int64_t *ret)
+{
+    if (json_is_integer(json)) {
+        int64_t integer = json_integer_value(json);
+        if (integer <= -FORM_INTEGER_END || integer >= FORM_INTEGER_END)
+            verdict_refuse(&r->v, at,
+                           "%" PRId64
+                           " may have been rounded on its way: from 2^53 on, an integer is written as"
+                           " a string",
+                           integer);
+        *ret = integer;
+    } else if (json_is_string(json)) {
+        if (!form_integer_read(tree_text(json), ret))
+            verdict_refuse(&r->v, at, "the string is not an integer of 64 bits");
+    } else
+        tree_expect(&r->v, at, json, false, "an integer");
+    return r->v.status == PAWL_OK;
+}
+
+static uint64_t id_within(struct request_reader *r, const struct path *at, int64_t id)
+{
+    if (id < 1 || id >= FORM_INTEGER_END)
+        verdict_refuse(&r->v, at, "%" PRId64 " is not an ID: those are 1 to 2^53 - 1", id);
+    return r->v.status == PAWL_OK ? (uint64_t)id : 0;
+}
+
+uint64_t request_read_id(struct request_reader *r, const struct path *at, const json_t *json)
+{
+    if (!tree_expect(&r->v, at, json, json_is_integer(json), "an integer"))
+        return 0;
+    return id_within(r, at, json_integer_value(json));
+}
+
+static void read_reference(struct request_reader *r, const struct path *at, const json_t *json,
+                           uint64_t *ret_id)
+{
+    int64_t id;
+    if (json_is_string(json) ? read_integer(r, at, json, &id) : json_is_integer(json)) {
+        *ret_id = id_within(r, at, json_is_string(json) ? id : json_integer_value(json));
+        return;
+    }
+    tree_expect(&r->v, at, json, json_is_string(json), "an ID");
+}
+
+static void read_timestamp(struct request_reader *r, const struct path *at, pawl_bytes text, int64_t *ret_ns)
+{
+    if (!form_timestamp_read(text, ret_ns))
+        verdict_refuse(
+            &r->v, at,
+            "this is not a time such as 2026-11-15T10:00:00.123456Z: in UTC, with at most nine digits"
+            " of a second, from 1677-09-21 to 2262-04-11");
+}
+
+static void read_bytes(struct request_reader *r, const struct path *at, pawl_bytes text, pawl_bytes *ret_bytes)
+{
+    uint8_t *bytes = arena_take(r->request->memory, text.size / 4 * 3);
+    if (!bytes)
+        verdict_fail(&r->v, PAWL_ENOMEM);
+    else if (!form_base64_read(text, bytes, &ret_bytes->size))
+        verdict_refuse(&r->v, at, "this is not base64: A-Z a-z 0-9 + /, padded with =");
+    ret_bytes->data = bytes;
+}
+
+static void read_name(struct request_reader *r, const struct path *at, pawl_bytes text, uint16_t *ret_name)
+{
+    *ret_name = schema_name_id(r->schema, text);
+    if (*ret_name == 0)
+        verdict_refuse(&r->v, at, "there is no name '%.*s'", TEXT(text));
+}
+
+/* What a value of a field looks like in JSON. */
+static const char *form_words(enum value_type type)
+{
+    switch (type) {
+    case VALUE_FLOAT64: return "a number";
+    case VALUE_BOOL: return "true or false";
+    case VALUE_BYTES: return "a string of base64";
+    case VALUE_TIMESTAMP: return "a time as a string";
+    case VALUE_QNAME: return "a qualified name as a string";
+    default: return "a string";
+    }
+}
+
+static void read_value(struct request_reader *r, const struct path *at, const json_t *json, struct value *value)
+{
+    bool number = json_is_number(json), text = json_is_string(json);
+    switch (value->type) {
+    case VALUE_INT64: read_integer(r, at, json, &value->integer); return;
+    case VALUE_REF: read_reference(r, at, json, &value->id); return;
+    case VALUE_FLOAT64:
+        if (tree_expect(&r->v, at, json, number, form_words(value->type)))
+            value->real = json_number_value(json);
+        return;
+    case VALUE_BOOL:
+        if (tree_expect(&r->v, at, json, json_is_boolean(json), form_words(value->type)))
+            value->boolean = json_is_true(json);
+        return;
+    case VALUE_NULL: return;
+    default: break;
+    }
+    if (!tree_expect(&r->v, at, json, text, form_words(value->type)))
+        return;
+    if (value->type == VALUE_STRING)
+        value->bytes = tree_text(json);
+    else if (value->type == VALUE_BYTES)
+        read_bytes(r, at, tree_text(json), &value->bytes);
+    else if (value->type == VALUE_TIMESTAMP)
+        read_timestamp(r, at, tree_text(json), &value->integer);
+    else
+        read_name(r, at, tree_text(json), &value->name);
+}
+
+void request_read_field(struct request_reader *r, const struct path *at, const struct schema_type *type,
+                        uint16_t place, const json_t *json)
+{
+    struct value value = {.type = json_is_null(json) ? VALUE_NULL : type->fields[place].type};
+    read_value(r, at, json, &value);
+    if (r->v.status)
+        return;
+    int status = request_set(r->request, place, value);
+    if (status)
+        verdict_fail(&r->v, status);
+}
+
+struct known {
+    uint64_t id;
+    uint16_t type;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    const struct known *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* The records that the request itself says the type of, by ID; NULL: there is no memory. */
+static struct known *know_records(struct request_reader *r, size_t count)
+{
+    struct known *known = arena_take(r->request->memory, count * sizeof *known);
+    if (!known) {
+        verdict_fail(&r->v, PAWL_ENOMEM);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct request_object *o = &r->request->objects[r->request->argument_count + i];
+        known[i] = (struct known){.id = o->id, .type = o->type};
+    }
+    qsort(known, count, sizeof *known, by_id);
+    return known;
+}
+
+/* The place plus 1; 0: the type has no such container for such children. */
+static uint16_t place_in(const struct schema_type *parent, pawl_bytes name, uint16_t child)
+{
+    int place = schema_container_place(parent, name);
+    return place >= 0 && parent->containers[place].type->id == child ? (uint16_t)(place + 1) : 0;
+}
+
+/* Of a parent that is stored, of whichever type: the place that all types agree on which have such a container.
+ * 0: none has; UINT16_MAX: they differ. */
+static uint16_t place_anywhere(const struct schema *schema, pawl_bytes name, uint16_t child)
+{
+    uint16_t found = 0;
+    for (size_t i = 0; i < schema->type_count; i++) {
+        uint16_t place = place_in(&schema->types[i], name, child);
+        if (place && found && place != found)
+            return UINT16_MAX;
+        found = place ? place : found;
+    }
+    return found;
+}
+
+static void read_container(struct request_reader *r, const struct path *at, const json_t *json,
+                           const struct known *known, size_t count, struct request_object *object)
+{
+    struct path here = path_member(at, "container"), parent_at = path_member(at, "parent");
+    const json_t *name = json_object_get(json, "container");
+    if (!name) {
+        verdict_refuse(&r->v, &here, "it is missing: a child lies in a container of its parent");
+        return;
+    }
+    if (!tree_expect(&r->v, &here, name, json_is_string(name), "the name of a container"))
+        return;
+    const struct known wanted = {.id = object->parent_id};
+    const struct known *parent = bsearch(&wanted, known, count, sizeof *known, by_id);
+    const struct schema_type *type = schema_type_by_id(r->schema, object->type);
+    const struct schema_type *above = parent ? schema_type_by_id(r->schema, parent->type) : NULL;
+    if (!parent && record_is_raw(object->parent_id))
+        verdict_refuse(&r->v, &parent_at, "%" PRIu64 " is not a record that this command creates",
+                       object->parent_id);
+    object->container = above ? place_in(above, tree_text(name), type->id)
+                              : place_anywhere(r->schema, tree_text(name), type->id);
+    if (object->container == UINT16_MAX)
+        object->container = 0; /* by its name alone, once the parent's type is known */
+    else if (object->container == 0 && above)
+        verdict_refuse(&r->v, &here, "%.*s has no such container for a %.*s", TEXT(above->name),
+                       TEXT(type->name));
+    else if (object->container == 0)
+        verdict_refuse(&r->v, &here, "no type has such a container for a %.*s", TEXT(type->name));
+    object->container_name = arena_copy(r->request->memory, tree_text(name));
+    if (!object->container_name.data)
+        verdict_fail(&r->v, PAWL_ENOMEM);
+}
+
+void request_read_containers(struct request_reader *r, const struct path *at, const json_t *records)
+{
+    const struct known *known = NULL;
+    size_t count = json_array_size(records);
+    for (size_t i = 0; i < count && r->v.status == PAWL_OK; i++) {
+        struct request_object *object = &r->request->objects[r->request->argument_count + i];
+        const json_t *json = json_array_get(records, i);
+        struct path here = path_index(at, i), container_at = path_member(&here, "container");
+        if (object->parent_id == 0) {
+            if (json_object_get(json, "container"))
+                verdict_refuse(&r->v, &container_at, "a container is one of a parent's, and that is missing");
+            continue;
+        }
+        if (!known && !(known = know_records(r, count)))
+            return;
+        read_container(r, &here, json, known, count, object);
+    }
+}

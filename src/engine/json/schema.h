@@ -1,0 +1,23 @@
+/* engine/json/schema.h: a package as JSON. docs/SCHEMA.md is the manual.
+ *
+ *     text ── schema_read ──► definition ── group0 ──► schema
+ *     schema ── schema_package ──► definition ── schema_show ──► text
+ *
+ * What is shown can be read and applied again, and then changes nothing. */
+#ifndef ENGINE_JSON_SCHEMA_H
+#define ENGINE_JSON_SCHEMA_H
+
+#include "core/schema/definition.h"
+
+#define SCHEMA_JSON_BYTES_MAX ((size_t)4 << 20)
+#define SCHEMA_JSON_DEPTH_MAX 32
+
+/* Everything is copied into the arena. What the words mean is for group0 to judge.
+ * Errors: PAWL_EINVAL: not JSON, a member twice, too deep ("line 3, column 14: ..."); a member that is unknown,
+ * missing or of the wrong form ("$.types.Order.fields.qty.type: ..."). PAWL_ETOOBIG, PAWL_ENOMEM. */
+int schema_read(pawl_bytes text, struct arena *arena, struct definition *ret_definition, pawl_error *error);
+
+/* Indented, ending in a newline, in the arena. PAWL_ENOMEM. */
+int schema_show(const struct definition *definition, struct arena *arena, pawl_bytes *ret_text);
+
+#endif

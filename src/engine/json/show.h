@@ -1,0 +1,36 @@
+/* engine/json/show.h: answers, events, records and rows as JSON. docs/API.md is the manual.
+ *
+ * One line each, without its end, added to what the text has already. A value that is null is left out, save
+ * where an event made it so. On failure the text is as it was. Errors: PAWL_ECORRUPT, PAWL_EVERSION: the bytes
+ * are not what they should be, or not of this schema; PAWL_ENOMEM. */
+#ifndef ENGINE_JSON_SHOW_H
+#define ENGINE_JSON_SHOW_H
+
+#include "core/schema/schema.h"
+#include "core/state/key.h"
+#include "engine/json/out.h"
+
+/* An event, and where it lies. */
+struct json_source {
+    uint16_t partition;
+    uint64_t offset;
+    const struct schema *schema; /* that the event was made under, or a later one */
+    pawl_bytes body;
+};
+
+/* What a command is answered with. IDs come in the order in which they were given: those of the records, then
+ * those of the argument. repeated: the event is that of an earlier command with the same key. */
+int json_answer(struct json_out *out, const struct json_source *source, bool repeated, pawl_error *error);
+
+int json_event(struct json_out *out, const struct json_source *source, pawl_error *error);
+
+/* A stored record. Where its type may be a child of several types, at the same place but under different names,
+ * the container is left out unless parent says which: NULL is not known. */
+int json_record(struct json_out *out, const struct schema *schema, uint64_t id, const struct record_row *record,
+                const struct schema_type *parent, pawl_error *error);
+
+/* The fields of a row of this type, an entity's for instance. */
+int json_row(struct json_out *out, const struct schema *schema, const struct schema_type *type, pawl_bytes row,
+             pawl_error *error);
+
+#endif

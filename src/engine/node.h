@@ -1,0 +1,146 @@
+/* engine/node.h: a node's insides: shards, their partitions, group0.
+ *
+ *     callers ── mailbox ──► shard: one thread, one live store, one applier
+ *                              └── processors of its partitions (core/command)
+ *     schema ── group0 stream ──► group0 ── published: one atomic pointer
+ *
+ * A partition p lives on shard p mod shards. The log, with one writer thread, serves them all. */
+#ifndef ENGINE_NODE_H
+#define ENGINE_NODE_H
+
+#include <pawl/engine.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "adapter/uv/env.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/latch.h"
+#include "base/mpsc.h"
+#include "core/command/processor.h"
+#include "core/command/request.h"
+#include "core/group0/group0.h"
+#include "core/sequence/view.h"
+#include "engine/node_file.h"
+#include "engine/sequences.h"
+
+/* Somebody who waits until a partition's state has come to an offset. */
+struct applied_wait {
+    struct applied_wait *next;
+    uint16_t partition;
+    uint64_t offset;
+    bool over; /* told, or taken back */
+    struct latch latch;
+};
+
+struct shard {
+    pawl_engine *engine;
+    uint32_t index;
+    pawl_store *store;
+    struct applier applier;
+    struct mpsc mailbox; /* of struct node_call * */
+    pawl_task drain;
+    size_t outstanding; /* commands that are not answered yet */
+    struct applied_wait *waits;
+};
+
+struct partition {
+    struct processor *processor;
+    struct sequences sequences;
+    bool touched;            /* during a drain: there is something to run */
+    bool reported;           /* during opening: its fate is known */
+    _Atomic uint64_t offset; /* applied; for any thread */
+    pawl_engine *engine;
+};
+
+struct pawl_engine {
+    char dir[NODE_PATH_MAX];
+    pawl_options options;
+    struct node_file file;
+    struct uv_env *uv;
+    pawl_env *env;
+    pawl_log *log;
+    struct shard *shards;
+    struct partition *partitions;
+
+    pthread_mutex_t schema_lock; /* one schema is applied at a time */
+    pthread_mutex_t group0_lock; /* of group0 itself, which shards look into too */
+    struct group0 *group0;
+    uint64_t group0_epoch;
+    uint64_t group0_next;
+    const struct schema *_Atomic schema; /* the present one; it stays until close */
+
+    atomic_bool closing;
+
+    struct latch opened;
+    _Atomic uint32_t opening; /* partitions whose fate is not known yet */
+    _Atomic int refused;      /* a partition that was; its error below is written once */
+    pawl_error error;
+    struct latch closed;
+    _Atomic uint32_t open; /* partitions not yet closed */
+};
+
+struct pawl_request {
+    pawl_engine *engine;
+    struct arena memory;
+    const struct schema *schema;
+    struct request request;
+    enum call_ack ack;
+    struct arena answered; /* the event that answers, kept until the next command */
+    pawl_bytes body;
+    pawl_answer answer;
+
+    /* A command under way. */
+    struct call call;
+    struct shard *shard;
+    pawl_error error;
+    struct latch latch;
+    pawl_command_done done; /* NULL: somebody waits on the latch */
+    void *arg;
+};
+
+/* shard.c */
+int shard_open(struct shard *shard, pawl_error *error);
+void shard_close(struct shard *shard);
+void shard_drain(pawl_task *task);
+
+static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
+{
+    return &engine->shards[partition % engine->file.shards];
+}
+
+static inline const struct schema *engine_schema(const pawl_engine *engine)
+{
+    return atomic_load_explicit(&engine->schema, memory_order_acquire);
+}
+
+/* request.c: forget what was asked. */
+void request_restart(pawl_request *request, uint64_t wsid);
+
+/* schema.c: claim group0 and read it. */
+int engine_group0_open(pawl_engine *engine, pawl_error *error);
+
+/* Any of the engine's calls, from a thread that may make it. */
+int engine_enter(const pawl_engine *engine, pawl_error *error);
+int engine_enter_writing(const pawl_engine *engine, pawl_error *error);
+
+/* The schema that the command at this very position made; NULL if none did. Any thread. */
+const struct schema *engine_schema_at(pawl_engine *engine, uint64_t position);
+
+/* workspaces.c: whether a workspace exists (PAWL_ENOTFOUND); its last offset, 0 if it has no event. */
+int engine_workspace(pawl_engine *engine, uint64_t wsid, pawl_error *error);
+int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last);
+
+/* events.c: read entries of a partition on this thread. ret_next may be NULL. */
+int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uint64_t limit,
+                     bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
+                     pawl_error *error);
+
+/* wait.c: wait until the state is at least there. */
+int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,
+                        pawl_error *error);
+void shard_tell_applied(struct shard *shard, uint16_t partition, uint64_t offset);
+
+#endif

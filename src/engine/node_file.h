@@ -1,0 +1,30 @@
+/* engine/node_file.h: what a data directory was made with, and where its parts are.
+ *
+ *     DIR/node        text: "pawl 1", "partitions 16", "shards 2", one a line; in a directory that holds only
+ *                     state, derived from another's log, also "log /path/of/it"
+ *     DIR/log/        the journal
+ *     DIR/state/N/    the live store of shard N */
+#ifndef ENGINE_NODE_FILE_H
+#define ENGINE_NODE_FILE_H
+
+#include <pawl/types.h>
+
+#define NODE_PATH_MAX 4096
+
+struct node_file {
+    uint32_t partitions;
+    uint32_t shards;
+    char log[NODE_PATH_MAX]; /* "": the directory's own */
+};
+
+/* PAWL_ENOTFOUND: there is none. PAWL_EFORMAT, PAWL_EVERSION, and those of reading it. */
+int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *error);
+
+/* Make the directory with its parts, and then the file, synced: whoever finds the file finds the rest. */
+int node_file_make(const char *dir, const struct node_file *file, pawl_error *error);
+
+/* "DIR/log", "DIR/state/3". PAWL_ETOOBIG. */
+int node_path(const char *dir, char *ret_path, pawl_error *error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,37 @@
+/* engine/replay.h: derive the state of a directory again, from its log, and compare.
+ *
+ *     DIR/log ── derive ──► a fresh state ── at the offset where DIR's own state stands: equal? ──► report
+ *
+ * Reads only: it may run beside the process that writes. What is compared, partition by partition, at the
+ * offset that DIR's state has come to: the digest that the state keeps of each table, the digest of the rows
+ * that are really there, and the digest of the rows that were derived; and the sequences view at its own
+ * offset. */
+#ifndef ENGINE_REPLAY_H
+#define ENGINE_REPLAY_H
+
+#include <pawl/types.h>
+
+struct replay_options {
+    const char *dir;
+    const char *to; /* a directory to keep the derived state in, which must not exist; NULL: nothing is kept */
+    uint64_t
+        until; /* the last offset of each partition; 0: all. Less than DIR's own state: nothing is compared */
+    void (*progress)(void *arg, uint64_t events); /* may be NULL; on the calling thread */
+    void *arg;
+    const pawl_allocator *allocator;
+};
+
+struct replay_report {
+    uint64_t events;   /* derived */
+    uint64_t rows;     /* in the derived state */
+    uint32_t compared; /* partitions whose state was compared */
+    uint32_t behind;   /* of them, those whose state lacks events of the log */
+    uint64_t differences;
+    pawl_error first; /* the first difference, in words: partition, table, row, and which side has what */
+};
+
+/* PAWL_OK even with differences: the report has them. Errors: PAWL_EEXISTS (to is there), and those of opening
+ * DIR, of reading its log, of deriving (PAWL_ECORRUPT, naming the event), of writing. */
+int engine_replay(const struct replay_options *options, struct replay_report *ret_report, pawl_error *error);
+
+#endif

@@ -1,0 +1,255 @@
+/* engine/schema.c: the schema, from JSON to the group0 stream to every shard.
+ *
+ * One schema is applied at a time, under group0's lock. It is checked before it is written, so what is in the
+ * stream can always be applied; it is durable before anyone can name it; and it is published before apply
+ * returns. */
+#include <pawl/engine.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "engine/json/schema.h"
+#include "engine/node.h"
+#include "engine/text.h"
+
+#define ARENA_CHUNK ((size_t)64 * 1024)
+
+static const pawl_stream GROUP0 = {.kind = PAWL_STREAM_GROUP0};
+
+struct claiming {
+    struct latch latch;
+};
+
+static void claimed(pawl_claim *claim)
+{
+    struct claiming *claiming = claim->arg;
+    latch_set(&claiming->latch);
+}
+
+static int claim_group0(pawl_engine *e, pawl_error *error)
+{
+    struct claiming claiming;
+    pawl_claim claim = {.stream = GROUP0, .done = claimed, .arg = &claiming, .error = error};
+    latch_init(&claiming.latch);
+    int status = pawl_log_claim(e->log, &claim);
+    if (status != PAWL_OK)
+        return error_set(error, status, "cannot claim group0");
+    latch_wait(&claiming.latch);
+    if (claim.status != PAWL_OK)
+        return error_wrap(error, claim.status, "cannot claim group0");
+    e->group0_epoch = claim.epoch;
+    e->group0_next = claim.next;
+    return PAWL_OK;
+}
+
+struct reading {
+    pawl_engine *engine;
+    int status;
+    pawl_error *error;
+};
+
+static bool apply_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct reading *reading = read->arg;
+    enum group0_outcome outcome;
+    reading->status =
+        group0_apply(reading->engine->group0, entry->offset, entry->body, &outcome, reading->error);
+    return reading->status == PAWL_OK;
+}
+
+static void never_called(pawl_read *read)
+{
+}
+
+/* What the stream has beyond what was applied. */
+static int read_group0(pawl_engine *e, pawl_error *error)
+{
+    struct reading reading = {.engine = e, .error = error};
+    pawl_read read = {.stream = GROUP0,
+                      .from = group0_position(e->group0) + 1,
+                      .limit = UINT64_MAX,
+                      .alone = true,
+                      .visit = apply_entry,
+                      .done = never_called,
+                      .arg = &reading,
+                      .error = error};
+    int status = pawl_log_read(e->log, &read);
+    if (status != PAWL_READ_DONE)
+        return error_set(error, status, "cannot read group0");
+    if (reading.status != PAWL_OK)
+        return error_wrap(error, reading.status, "group0");
+    return read.status;
+}
+
+static void publish(pawl_engine *e)
+{
+    atomic_store_explicit(&e->schema, group0_schema(e->group0), memory_order_release);
+}
+
+const struct schema *engine_schema_at(pawl_engine *e, uint64_t position)
+{
+    pthread_mutex_lock(&e->group0_lock);
+    if (e->options.read_only && position > group0_position(e->group0)) {
+        /* The process that writes has applied a schema meanwhile, and it comes before the events made under it.
+         */
+        (void)read_group0(e, NULL);
+        publish(e);
+    }
+    const struct schema *schema = group0_schema_at(e->group0, position);
+    pthread_mutex_unlock(&e->group0_lock);
+    return schema && schema->position == position ? schema : NULL;
+}
+
+int engine_group0_open(pawl_engine *e, pawl_error *error)
+{
+    int status = e->options.read_only ? PAWL_OK : claim_group0(e, error);
+    if (status == PAWL_OK)
+        status = read_group0(e, error);
+    if (status == PAWL_OK)
+        publish(e);
+    return status;
+}
+
+static void append_done(pawl_append *append)
+{
+    latch_set(append->arg);
+}
+
+static int append_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
+{
+    struct latch latch;
+    pawl_append_entry entry = {
+        .entry = {.stream = GROUP0, .epoch = e->group0_epoch, .offset = e->group0_next, .body = command}};
+    pawl_append append = {
+        .entries = &entry, .count = 1, .alone = true, .done = append_done, .arg = &latch, .error = error};
+    latch_init(&latch);
+    int status = pawl_log_append(e->log, &append);
+    if (status == PAWL_OK)
+        latch_wait(&latch);
+    else if (status != PAWL_APPEND_DONE)
+        return error_set(error, status, "cannot write to group0");
+    return append.status;
+}
+
+/* After a failure the stream is claimed again and read: if the command is there after all, it is applied. */
+static int settle(pawl_engine *e, int failed, pawl_error *error)
+{
+    pawl_error words = {0};
+    uint64_t offset = e->group0_next;
+    int status = claim_group0(e, &words);
+    if (status == PAWL_OK)
+        status = read_group0(e, &words);
+    if (status != PAWL_OK)
+        return error_set(error, status, "%s", words.text);
+    return group0_position(e->group0) >= offset ? PAWL_OK : failed;
+}
+
+static int write_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
+{
+    enum group0_outcome outcome;
+    if (e->group0_epoch == 0) {
+        int status = settle(e, PAWL_OK, error);
+        if (status != PAWL_OK)
+            return status;
+    }
+    int status = group0_check(e->group0, command, &outcome, error);
+    if (status != PAWL_OK || outcome == GROUP0_UNCHANGED)
+        return status;
+    status = append_command(e, command, error);
+    if (status != PAWL_OK) {
+        e->group0_epoch = 0; /* nothing more is written under it */
+        status = settle(e, status, error);
+        return status;
+    }
+    status = group0_apply(e->group0, e->group0_next, command, &outcome, error);
+    e->group0_next++;
+    return status;
+}
+
+struct telling {
+    pawl_engine *engine;
+    uint32_t shard;
+    const struct schema *schema;
+};
+
+static void tell_shard(void *arg)
+{
+    const struct telling *t = arg;
+    pawl_engine *e = t->engine;
+    for (uint32_t i = t->shard; i < e->file.partitions; i += e->file.shards)
+        processor_schema(e->partitions[i].processor, t->schema);
+}
+
+/* schema_at takes the lock on a shard: so shards are told after it was given back. */
+static void tell_shards(pawl_engine *e, const struct schema *schema)
+{
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        struct telling telling = {.engine = e, .shard = i, .schema = schema};
+        (void)pawl_env_call(e->env, i, tell_shard, &telling);
+    }
+}
+
+static int apply(pawl_engine *e, pawl_bytes json, struct arena *arena, uint64_t *ret_position,
+                 pawl_error *error)
+{
+    struct definition definition;
+    pawl_bytes command;
+    int status = schema_read(json, arena, &definition, error);
+    if (status == PAWL_OK)
+        status = group0_schema_encode(&definition, arena, &command);
+    if (status != PAWL_OK)
+        return status;
+    pthread_mutex_lock(&e->group0_lock);
+    const struct schema *before = group0_schema(e->group0);
+    status = write_command(e, command, error);
+    const struct schema *after = group0_schema(e->group0);
+    pthread_mutex_unlock(&e->group0_lock);
+    if (after != before)
+        tell_shards(e, after);
+    if (after != before)
+        publish(e);
+    if (status == PAWL_OK && ret_position)
+        *ret_position = after->position;
+    return status;
+}
+
+int pawl_schema_apply(pawl_engine *e, const char *json, uint64_t *ret_position, pawl_error *error)
+{
+    struct arena arena;
+    int status = engine_enter_writing(e, error);
+    if (status != PAWL_OK)
+        return status;
+    arena_init(&arena, e->options.allocator, ARENA_CHUNK);
+    pthread_mutex_lock(&e->schema_lock);
+    status = apply(e, (pawl_bytes){json, strlen(json)}, &arena, ret_position, error);
+    pthread_mutex_unlock(&e->schema_lock);
+    arena_release(&arena);
+    if (status == PAWL_ENOMEM)
+        return error_set(error, status, "no memory to apply a schema");
+    return status;
+}
+
+int pawl_schema_show(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
+{
+    struct arena arena;
+    struct json_out out;
+    int status = engine_enter(e, error);
+    if (status != PAWL_OK)
+        return status;
+    arena_init(&arena, e->options.allocator, ARENA_CHUNK);
+    json_out_init(&out, e->options.allocator);
+    const struct definition *package;
+    const struct schema *schema = engine_schema(e);
+    for (size_t i = 0; status == PAWL_OK && (package = schema_package(schema, i)); i++) {
+        pawl_bytes shown;
+        status = schema_show(package, &arena, &shown);
+        if (status == PAWL_OK)
+            out_raw(&out, shown);
+    }
+    arena_release(&arena);
+    if (status != PAWL_OK)
+        error_set(error, status, "no memory to show a schema");
+    return text_take(&out, status, ret_text, error);
+}

@@ -1,0 +1,185 @@
+/* engine/shard.c: a shard's mailbox and its partitions.
+ *
+ * A caller pushes its request and posts the shard's task, which takes all that is there, hands each command to
+ * its partition's processor, and lets every processor that got something run once: so what came together is
+ * synced together. */
+#include <assert.h>
+
+#include "adapter/lmdb/store.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "engine/node.h"
+
+#define DRAIN_MAX 1024 /* commands in one turn: the loop has other things to do */
+
+static void finished(struct call *call)
+{
+    pawl_request *r = heap_entry(call, pawl_request, call);
+    r->shard->outstanding--;
+    int status = call->status;
+    if (status == PAWL_OK) {
+        struct event event;
+        arena_reset(&r->answered);
+        r->body = arena_copy(&r->answered, call->body);
+        if (!r->body.data || event_decode(r->body, &event, &r->error) != PAWL_OK)
+            status = error_set(&r->error, PAWL_ENOMEM, "no memory for the answer; the command took effect");
+        else
+            r->answer = (pawl_answer){.partition =
+                                          partition_of(hash_token(r->request.wsid), r->engine->file.partitions),
+                                      .offset = call->offset,
+                                      .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
+                                      .repeated = call->repeated};
+    }
+    if (!r->done) {
+        call->status = status;
+        latch_set(&r->latch); /* the request is its owner's from here on */
+        return;
+    }
+    r->done(r->arg, r, status, &r->answer, &r->error);
+}
+
+static void take(struct shard *shard, pawl_request *r)
+{
+    pawl_engine *engine = shard->engine;
+    uint16_t number = partition_of(hash_token(r->request.wsid), engine->file.partitions);
+    struct partition *partition = &engine->partitions[number];
+    r->call.done = finished;
+    r->call.request = &r->request;
+    r->call.ack = r->ack;
+    r->call.error = &r->error;
+    shard->outstanding++;
+    int status = processor_submit(partition->processor, &r->call);
+    if (status != PAWL_OK) {
+        r->call.status = status;
+        r->call.body = (pawl_bytes){0};
+        finished(&r->call);
+        return;
+    }
+    partition->touched = true;
+}
+
+void shard_drain(pawl_task *task)
+{
+    struct shard *shard = heap_entry(task, struct shard, drain);
+    pawl_engine *engine = shard->engine;
+    pawl_request *request;
+    size_t taken = 0;
+    while (taken < DRAIN_MAX && mpsc_pop(&shard->mailbox, &request)) {
+        take(shard, request);
+        taken++;
+    }
+    bool alone = taken == 1 && shard->outstanding == 1;
+    for (uint32_t i = shard->index; taken > 0 && i < engine->file.partitions; i += engine->file.shards) {
+        if (!engine->partitions[i].touched)
+            continue;
+        engine->partitions[i].touched = false;
+        processor_run(engine->partitions[i].processor, alone);
+    }
+    if (taken == DRAIN_MAX)
+        (void)pawl_env_post(engine->env, shard->index, &shard->drain);
+}
+
+static const struct schema *schema_at(void *ctx, uint64_t position)
+{
+    return engine_schema_at(ctx, position);
+}
+
+static void applied(void *ctx, uint16_t number, uint64_t offset)
+{
+    pawl_engine *engine = ctx;
+    atomic_store_explicit(&engine->partitions[number].offset, offset, memory_order_release);
+    shard_tell_applied(shard_of(engine, number), number, offset);
+}
+
+/* A partition's fate is known: it runs, or it cannot, or it will take a while. */
+static void changed(void *arg)
+{
+    struct partition *partition = arg;
+    pawl_engine *engine = partition->engine;
+    if (partition->reported)
+        return;
+    partition->reported = true;
+    int none = 0;
+    if (processor_state(partition->processor) == PROCESSOR_REFUSED
+        && atomic_compare_exchange_strong(&engine->refused, &none, 1))
+        engine->error = *processor_error(partition->processor);
+    if (atomic_fetch_sub(&engine->opening, 1) == 1)
+        latch_set(&engine->opened);
+}
+
+struct opening {
+    struct shard *shard;
+    pawl_error *error;
+    int status;
+};
+
+static int open_partition(struct shard *shard, uint16_t number, pawl_error *error)
+{
+    pawl_engine *engine = shard->engine;
+    struct partition *partition = &engine->partitions[number];
+    partition->engine = engine;
+    partition->sequences = (struct sequences){.log = engine->log,
+                                              .store = shard->store,
+                                              .env = engine->env,
+                                              .shard = shard->index,
+                                              .partition = number};
+    struct processor_options options = {.env = engine->env,
+                                        .shard = shard->index,
+                                        .log = engine->log,
+                                        .store = shard->store,
+                                        .applier = &shard->applier,
+                                        .partition = number,
+                                        .sequences = sequences_storage(&partition->sequences),
+                                        .schema = engine_schema(engine),
+                                        .schema_at = schema_at,
+                                        .applied = applied,
+                                        .ctx = engine,
+                                        .event_bytes_max = engine->options.event_bytes_max,
+                                        .wait = engine->options.wait,
+                                        .allocator = engine->options.allocator};
+    int status = processor_new(&options, &partition->processor, error);
+    if (status != PAWL_OK)
+        return status;
+    atomic_store(&partition->offset, processor_figures(partition->processor)->offset);
+    processor_watch(partition->processor, changed, partition);
+    return PAWL_OK;
+}
+
+static void open_partitions(void *arg)
+{
+    struct opening *opening = arg;
+    struct shard *shard = opening->shard;
+    applier_init(&shard->applier, shard->engine->env, shard->index, shard->store);
+    opening->status = PAWL_OK;
+    for (uint32_t i = shard->index; opening->status == PAWL_OK && i < shard->engine->file.partitions;
+         i += shard->engine->file.shards)
+        opening->status = open_partition(shard, (uint16_t)i, opening->error);
+}
+
+int shard_open(struct shard *shard, pawl_error *error)
+{
+    struct opening opening = {.shard = shard, .error = error};
+    int status = pawl_env_call(shard->engine->env, shard->index, open_partitions, &opening);
+    return status == PAWL_OK ? opening.status : status;
+}
+
+static void partition_closed(void *arg)
+{
+    struct partition *partition = arg;
+    if (atomic_fetch_sub(&partition->engine->open, 1) == 1)
+        latch_set(&partition->engine->closed);
+}
+
+static void close_partitions(void *arg)
+{
+    struct shard *shard = arg;
+    for (uint32_t i = shard->index; i < shard->engine->file.partitions; i += shard->engine->file.shards)
+        if (shard->engine->partitions[i].processor)
+            processor_close(shard->engine->partitions[i].processor, partition_closed,
+                            &shard->engine->partitions[i]);
+}
+
+void shard_close(struct shard *shard)
+{
+    (void)pawl_env_call(shard->engine->env, shard->index, close_partitions, shard);
+}

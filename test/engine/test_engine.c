@@ -1,0 +1,439 @@
+/* test_engine.c: the engine as its users have it: what it promises, and how it refuses. */
+#include <sys/stat.h>
+
+#include <pawl/engine.h>
+
+#include "base/latch.h"
+#include "engine/replay.h"
+#include "test/lib/dir.h"
+
+static const char schema[] =
+    "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {\"sequences\": {\"invoice\": "
+    "{\"first\": 1}}}},"
+    " \"types\": {\"Customer\": {\"kind\": \"CDoc\", \"fields\": {\"name\": {\"type\": \"string\", "
+    "\"required\": true}}},"
+    "   \"Invoice\": {\"kind\": \"WDoc\", \"fields\": {\"number\": {\"type\": \"int64\", \"sequence\": "
+    "\"invoice\"},"
+    "     \"customer\": {\"type\": \"ref\", \"to\": \"Customer\"}, \"cents\": {\"type\": \"int64\"},"
+    "     \"rate\": {\"type\": \"float64\"}, \"paid\": {\"type\": \"bool\"}, \"at\": {\"type\": \"timestamp\"},"
+    "     \"blob\": {\"type\": \"bytes\"}, \"kind\": {\"type\": \"qname\"}}},"
+    "   \"Order\": {\"kind\": \"ODoc\", \"fields\": {\"text\": {\"type\": \"string\"}}, \"children\": "
+    "{\"lines\": \"Line\"}},"
+    "   \"Line\": {\"kind\": \"ORecord\", \"fields\": {\"qty\": {\"type\": \"int64\"}}}},"
+    " \"commands\": {\"Bill\": {\"records\": [\"Invoice\", \"Customer\"]}, \"Place\": {\"argument\": "
+    "\"Order\"}}}";
+
+struct bench {
+    char dir[256];
+    char data[300];
+    pawl_engine *engine;
+    pawl_request *request;
+    pawl_error error;
+};
+
+static void reopen(struct bench *b)
+{
+    pawl_options options = {.partitions = 4, .shards = 2};
+    assert_ok(pawl_open(b->data, &options, &b->engine, &b->error));
+    assert_ok(pawl_request_new(b->engine, &b->request));
+}
+
+static void shut(struct bench *b)
+{
+    pawl_request_free(b->request);
+    assert_ok(pawl_close(b->engine));
+}
+
+static void begin(struct bench *b)
+{
+    *b = (struct bench){0};
+    test_dir_make(b->dir, sizeof b->dir);
+    snprintf(b->data, sizeof b->data, "%s/data", b->dir);
+    reopen(b);
+    assert_ok(pawl_schema_apply(b->engine, schema, NULL, &b->error));
+    assert_ok(pawl_workspace_create(b->engine, b->request, 7, "t.tenant", NULL, &b->error));
+}
+
+static void end(struct bench *b)
+{
+    shut(b);
+    test_dir_remove(b->dir);
+}
+
+static void bill(struct bench *b)
+{
+    assert_ok(pawl_request_begin(b->request, 7, "t.Bill", &b->error));
+    assert_ok(pawl_request_record(b->request, 1, "t.Invoice", &b->error));
+    assert_ok(pawl_request_set_int64(b->request, "cents", 5, &b->error));
+}
+
+TEST(a_command_is_there_after_closing_and_opening_again)
+{
+    struct bench b;
+    pawl_answer answer;
+    pawl_text text;
+    begin(&b);
+    bill(&b);
+    assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
+    assert_int_equal(answer.workspace_offset, 2);
+    uint64_t id = pawl_request_id(b.request, 1);
+    assert_int_equal(id, 200001);
+    shut(&b);
+    reopen(&b);
+    assert_ok(pawl_record_get(b.engine, 7, NULL, id, NULL, &text, &b.error));
+    assert_string_equal(
+        text.data,
+        "{\"id\":200001,\"type\":\"t.Invoice\",\"active\":true,\"fields\":{\"number\":1,\"cents\":5}}");
+    pawl_text_free(&text);
+    bill(&b);
+    assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
+    assert_int_equal(answer.workspace_offset, 3);
+    assert_int_equal(pawl_request_id(b.request, 1), 200002);
+    end(&b);
+}
+
+static void take_fields(void *arg, const pawl_record *record)
+{
+    int64_t number, cents;
+    double rate;
+    bool paid, null;
+    pawl_wall at;
+    pawl_bytes blob;
+    uint64_t customer;
+    assert_ok(pawl_record_int64(record, "number", &number, NULL));
+    assert_int_equal(number, 1);
+    assert_ok(pawl_record_int64(record, "cents", &cents, &null));
+    assert_int_equal(cents, 0);
+    assert_true(null);
+    assert_ok(pawl_record_float64(record, "rate", &rate, &null));
+    assert_true(rate == 0.25 && !null);
+    assert_ok(pawl_record_bool(record, "paid", &paid, NULL));
+    assert_true(paid);
+    assert_ok(pawl_record_time(record, "at", &at, NULL));
+    assert_int_equal(at.ns, -5);
+    assert_ok(pawl_record_bytes(record, "blob", &blob, NULL));
+    assert_int_equal(blob.size, 3);
+    assert_memory_equal(blob.data, "a\0b", 3);
+    assert_ok(pawl_record_ref(record, "customer", &customer, NULL));
+    assert_int_equal(customer, *(uint64_t *)arg);
+    assert_status(pawl_record_int64(record, "none", &number, NULL), PAWL_ENOTFOUND);
+    assert_status(pawl_record_int64(record, "paid", &number, NULL), PAWL_EINVAL);
+    assert_int_equal(pawl_record_id(record), 200001);
+    assert_int_equal(pawl_record_parent(record), 0);
+    assert_true(pawl_record_active(record));
+}
+
+TEST(every_type_of_field_is_read_as_it_was_set)
+{
+    struct bench b;
+    begin(&b);
+    assert_ok(pawl_request_begin(b.request, 7, "t.Bill", &b.error));
+    assert_ok(pawl_request_record(b.request, 1, "t.Customer", &b.error));
+    assert_ok(pawl_request_set_string(b.request, "name", "Ada", &b.error));
+    assert_ok(pawl_request_record(b.request, 2, "t.Invoice", &b.error));
+    assert_ok(pawl_request_set_ref(b.request, "customer", 1, &b.error));
+    assert_ok(pawl_request_set_float64(b.request, "rate", 0.25, &b.error));
+    assert_ok(pawl_request_set_bool(b.request, "paid", true, &b.error));
+    assert_ok(pawl_request_set_time(b.request, "at", (pawl_wall){-5}, &b.error));
+    assert_ok(pawl_request_set_bytes(b.request, "blob", (pawl_bytes){"a\0b", 3}, &b.error));
+    assert_ok(pawl_request_set_name(b.request, "kind", "t.Customer", &b.error));
+    assert_ok(pawl_request_set_null(b.request, "cents", &b.error));
+    assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+    uint64_t customer = pawl_request_id(b.request, 1);
+    assert_ok(pawl_record_read(b.engine, 7, "t.Invoice", 200001, NULL, take_fields, &customer, &b.error));
+    assert_status(pawl_record_read(b.engine, 7, "t.Invoice", 200009, NULL, take_fields, NULL, &b.error),
+                  PAWL_ENOTFOUND);
+    assert_contains(b.error.text, "200009");
+    assert_status(pawl_record_read(b.engine, 8, "t.Invoice", 1, NULL, take_fields, NULL, &b.error),
+                  PAWL_ENOTFOUND);
+    assert_contains(b.error.text, "no workspace 8");
+    end(&b);
+}
+
+TEST(refusals_name_what_is_wrong_and_use_no_number)
+{
+    struct bench b;
+    pawl_answer answer;
+    begin(&b);
+    assert_status(pawl_request_begin(b.request, 7, "t.None", &b.error), PAWL_ENOTFOUND);
+    assert_ok(pawl_request_begin(b.request, 7, "t.Bill", &b.error));
+    assert_status(pawl_request_set_int64(b.request, "cents", 1, &b.error), PAWL_EINVAL);
+    assert_status(pawl_request_record(b.request, 1, "t.None", &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_request_argument(b.request, 1, &b.error), PAWL_EINVAL);
+    assert_ok(pawl_request_record(b.request, 1, "t.Invoice", &b.error));
+    assert_status(pawl_request_set_int64(b.request, "none", 1, &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_request_set_bool(b.request, "cents", true, &b.error), PAWL_EINVAL);
+    assert_status(pawl_request_set_float64(b.request, "rate", 0.0 / 0.0, &b.error), PAWL_EINVAL);
+    assert_ok(pawl_request_set_ref(b.request, "customer", 9, &b.error));
+    assert_status(pawl_command(b.engine, b.request, &answer, &b.error), PAWL_EINVAL);
+    assert_contains(b.error.text, "$.records[0].fields.customer");
+    bill(&b);
+    pawl_request_expect(b.request, 5);
+    assert_status(pawl_command(b.engine, b.request, &answer, &b.error), PAWL_ECONFLICT);
+    assert_status(pawl_workspace_create(b.engine, b.request, 7, "t.tenant", NULL, &b.error), PAWL_EEXISTS);
+    assert_status(pawl_workspace_create(b.engine, b.request, 8, "t.none", NULL, &b.error), PAWL_ENOTFOUND);
+    bill(&b);
+    pawl_request_expect(b.request, 1);
+    assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
+    assert_int_equal(answer.workspace_offset, 2);
+    assert_int_equal(pawl_request_id(b.request, 1), 200001);
+    end(&b);
+}
+
+TEST(a_key_gives_the_first_answer_again_after_opening_too)
+{
+    struct bench b;
+    pawl_answer first, second;
+    begin(&b);
+    bill(&b);
+    assert_ok(pawl_request_key(b.request, "k", &b.error));
+    assert_ok(pawl_command(b.engine, b.request, &first, &b.error));
+    for (int i = 0; i < 2; i++) {
+        bill(&b);
+        assert_ok(pawl_request_key(b.request, "k", &b.error));
+        assert_ok(pawl_command(b.engine, b.request, &second, &b.error));
+        assert_true(second.repeated);
+        assert_int_equal(second.offset, first.offset);
+        assert_int_equal(pawl_request_id(b.request, 1), 200001);
+        shut(&b);
+        reopen(&b);
+    }
+    assert_ok(pawl_request_begin(b.request, 7, "t.Bill", &b.error));
+    assert_ok(pawl_request_key(b.request, "k", &b.error));
+    assert_status(pawl_command(b.engine, b.request, &second, &b.error), PAWL_ECONFLICT);
+    end(&b);
+}
+
+TEST(an_o_document_is_found_in_its_event)
+{
+    struct bench b;
+    pawl_text text;
+    begin(&b);
+    for (int i = 0; i < 20; i++) {
+        bill(&b);
+        assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+        assert_ok(pawl_request_begin(b.request, 7, "t.Place", &b.error));
+        assert_ok(pawl_request_argument(b.request, 1, &b.error));
+        assert_ok(pawl_request_child(b.request, 1, "lines", 2, &b.error));
+        assert_ok(pawl_request_set_int64(b.request, "qty", i, &b.error));
+        assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+    }
+    for (uint64_t i = 0; i < 20; i++) { /* three numbers a turn: invoice, order, line */
+        char qty[32];
+        assert_ok(pawl_record_get(b.engine, 7, NULL, 200003 + 3 * i, NULL, &text, &b.error));
+        snprintf(qty, sizeof qty, "\"qty\":%" PRIu64, i);
+        assert_contains(text.data, qty);
+        pawl_text_free(&text);
+    }
+    assert_status(pawl_record_get(b.engine, 7, NULL, 200061, NULL, &text, &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_record_get(b.engine, 7, NULL, 3, NULL, &text, &b.error), PAWL_ENOTFOUND);
+    end(&b);
+}
+
+static void remove_under(const char *data, const char *name)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", data, name);
+    test_dir_remove(path);
+}
+
+TEST(a_state_that_is_gone_is_derived_again)
+{
+    struct bench b;
+    pawl_text before, after;
+    begin(&b);
+    for (int i = 0; i < 30; i++) {
+        bill(&b);
+        assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+    }
+    assert_ok(pawl_record_list(b.engine, 7, "t.Invoice", 0, 100, NULL, &before, &b.error));
+    shut(&b);
+    remove_under(b.data, "state/0");
+    remove_under(b.data, "state/1");
+    reopen(&b);
+    assert_ok(pawl_record_list(b.engine, 7, "t.Invoice", 0, 100, NULL, &after, &b.error));
+    assert_string_equal(before.data, after.data);
+    pawl_text_free(&before);
+    pawl_text_free(&after);
+    bill(&b);
+    assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+    assert_int_equal(pawl_request_id(b.request, 1), 200031);
+    shut(&b);
+    struct replay_options replay = {.dir = b.data};
+    struct replay_report report;
+    assert_ok(engine_replay(&replay, &report, &b.error));
+    assert_int_equal(report.differences, 0);
+    assert_int_equal(report.events, 32);
+    reopen(&b);
+    end(&b);
+}
+
+TEST(a_state_ahead_of_the_log_is_refused)
+{
+    struct bench b;
+    begin(&b);
+    bill(&b);
+    assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+    shut(&b);
+    remove_under(b.data, "log");
+    char log[400];
+    snprintf(log, sizeof log, "%s/log", b.data);
+    assert_int_equal(mkdir(log, 0700), 0);
+    pawl_engine *engine;
+    assert_status(pawl_open(b.data, NULL, &engine, &b.error), PAWL_ECORRUPT);
+    test_dir_remove(b.dir);
+}
+
+TEST(a_second_writer_is_refused_and_a_reader_is_not)
+{
+    struct bench b;
+    pawl_engine *other;
+    pawl_text text;
+    begin(&b);
+    bill(&b);
+    assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+    assert_status(pawl_open(b.data, NULL, &other, &b.error), PAWL_ELOCKED);
+    shut(&b);
+    pawl_options reading = {.read_only = true};
+    assert_ok(pawl_open(b.data, &reading, &other, &b.error));
+    assert_ok(pawl_record_get(other, 7, "t.Invoice", 200001, NULL, &text, &b.error));
+    pawl_text_free(&text);
+    pawl_read_options late = {.min_offset = 1000, .timeout = 1};
+    assert_status(pawl_record_get(other, 7, "t.Invoice", 200001, &late, &text, &b.error), PAWL_ETIMEOUT);
+    assert_status(pawl_schema_apply(other, schema, NULL, &b.error), PAWL_EREADONLY);
+    pawl_request *request;
+    assert_ok(pawl_request_new(other, &request));
+    assert_status(pawl_workspace_create(other, request, 9, "t.tenant", NULL, &b.error), PAWL_EREADONLY);
+    pawl_request_free(request);
+    assert_ok(pawl_close(other));
+    reopen(&b);
+    end(&b);
+}
+
+TEST(options_and_directories_that_make_no_sense_are_refused)
+{
+    pawl_engine *engine;
+    pawl_error error;
+    char dir[256], path[300];
+    test_dir_make(dir, sizeof dir);
+    const pawl_options bad[] = {{.partitions = 3},
+                                {.partitions = 1 << 17},
+                                {.shards = 65},
+                                {.mailbox = 3},
+                                {.event_bytes_max = SIZE_MAX}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_status(pawl_open(dir, &bad[i], &engine, &error), PAWL_EINVAL);
+    assert_status(pawl_open("", NULL, &engine, &error), PAWL_EINVAL);
+    pawl_options must = {.must_exist = true};
+    assert_status(pawl_open(dir, &must, &engine, &error), PAWL_ENOTFOUND);
+    snprintf(path, sizeof path, "%s/node", dir);
+    static const struct {
+        const char *text;
+        int status;
+    } files[] = {{"", PAWL_EFORMAT},
+                 {"pawl 2\n", PAWL_EVERSION},
+                 {"pawl 1\npartitions 3\nshards 1\n", PAWL_EFORMAT},
+                 {"pawl 1\npartitions 4\nshards 8\n", PAWL_EFORMAT},
+                 {"pawl 1\npartitions 4\nshards 2\nmore", PAWL_EFORMAT}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        FILE *file = fopen(path, "w");
+        fputs(files[i].text, file);
+        fclose(file);
+        assert_status(pawl_open(dir, NULL, &engine, &error), files[i].status);
+        assert_contains(error.text, path);
+    }
+    test_dir_remove(dir);
+}
+
+struct inside {
+    struct latch latch;
+    pawl_engine *engine;
+    pawl_request *other;
+    int command;
+    int close;
+};
+
+static void call_from_inside(void *arg, pawl_request *request, int status, const pawl_answer *answer,
+                             const pawl_error *error)
+{
+    struct inside *inside = arg;
+    inside->command = pawl_command(inside->engine, inside->other, NULL, NULL);
+    inside->close = pawl_close(inside->engine);
+    latch_set(&inside->latch);
+}
+
+TEST(blocking_calls_from_inside_a_callback_are_misuse)
+{
+    struct bench b;
+    struct inside inside;
+    begin(&b);
+    bill(&b);
+    inside = (struct inside){.engine = b.engine};
+    assert_ok(pawl_request_new(b.engine, &inside.other));
+    latch_init(&inside.latch);
+    assert_ok(pawl_command_async(b.engine, b.request, call_from_inside, &inside));
+    latch_wait(&inside.latch);
+    assert_status(inside.command, PAWL_EMISUSE);
+    assert_status(inside.close, PAWL_EMISUSE);
+    pawl_request_free(inside.other);
+    end(&b);
+}
+
+struct following {
+    struct latch latch;
+    uint64_t expected;
+    uint64_t until;
+};
+
+static bool follow_one(void *arg, const pawl_event *event)
+{
+    struct following *f = arg;
+    if (event->offset != f->expected++)
+        return false;
+    if (event->offset == f->until)
+        latch_set(&f->latch);
+    return true;
+}
+
+TEST(a_follower_sees_what_was_and_what_comes_in_order)
+{
+    struct bench b;
+    pawl_events *events;
+    struct following f = {.expected = 1, .until = 11};
+    begin(&b);
+    latch_init(&f.latch);
+    for (int i = 0; i < 5; i++) {
+        bill(&b);
+        assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+    }
+    assert_ok(
+        pawl_events_follow(b.engine, pawl_partition_of(b.engine, 7), 1, follow_one, &f, &events, &b.error));
+    for (int i = 0; i < 5; i++) {
+        bill(&b);
+        pawl_request_ack(b.request, PAWL_ACK_DURABLE);
+        assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
+    }
+    latch_wait(&f.latch);
+    assert_ok(pawl_events_unfollow(events, &b.error));
+    assert_status(pawl_events_follow(b.engine, 4, 1, follow_one, &f, &events, &b.error), PAWL_EINVAL);
+    assert_status(pawl_events_follow(b.engine, 0, 0, follow_one, &f, &events, &b.error), PAWL_EINVAL);
+    end(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(a_command_is_there_after_closing_and_opening_again),
+        RUN(every_type_of_field_is_read_as_it_was_set),
+        RUN(refusals_name_what_is_wrong_and_use_no_number),
+        RUN(a_key_gives_the_first_answer_again_after_opening_too),
+        RUN(an_o_document_is_found_in_its_event),
+        RUN(a_state_that_is_gone_is_derived_again),
+        RUN(a_state_ahead_of_the_log_is_refused),
+        RUN(a_second_writer_is_refused_and_a_reader_is_not),
+        RUN(options_and_directories_that_make_no_sense_are_refused),
+        RUN(blocking_calls_from_inside_a_callback_are_misuse),
+        RUN(a_follower_sees_what_was_and_what_comes_in_order),
+    };
+    return TEST_MAIN(tests);
+}

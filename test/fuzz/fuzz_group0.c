@@ -1,0 +1,44 @@
+/* fuzz_group0.c: bytes that decode as a command are those that it is encoded as; and whatever they say, group0
+ * refuses it or makes a schema of it, twice the same, that says nothing new the second time. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/group0/group0.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void same_bytes(pawl_bytes bytes)
+{
+    struct arena arena;
+    struct group0_command command;
+    pawl_bytes again;
+    arena_init(&arena, NULL, 4096);
+    if (group0_command_decode(bytes, &arena, &command, NULL) == PAWL_OK
+        && (group0_schema_encode(&command.schema, &arena, &again) != PAWL_OK || again.size != bytes.size
+            || memcmp(again.data, bytes.data, bytes.size) != 0))
+        abort();
+    arena_release(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pawl_bytes bytes = {data, size};
+    same_bytes(bytes);
+    struct group0 *a, *b;
+    enum group0_outcome outcome;
+    pawl_error error = {0};
+    if (group0_new(NULL, &a) != PAWL_OK || group0_new(NULL, &b) != PAWL_OK)
+        abort();
+    int status = group0_apply(a, 1, bytes, &outcome, &error);
+    if (status != error.code || group0_apply(b, 1, bytes, &outcome, NULL) != status)
+        abort();
+    if (group0_digest(a).low != group0_digest(b).low || group0_digest(a).high != group0_digest(b).high)
+        abort();
+    if (status == PAWL_OK
+        && (group0_apply(a, 2, bytes, &outcome, NULL) != PAWL_OK || outcome != GROUP0_UNCHANGED))
+        abort();
+    group0_free(a);
+    group0_free(b);
+    return 0;
+}

@@ -1,0 +1,694 @@
+/* What a processor does with one thing after the other: who waits for what, and what becomes of it when the log
+ * or the store fails at that moment. test/sim/test_commands.c does everything at once. */
+#include "test/lib/ask.h"
+#include "test/lib/schema.h"
+#include "test/lib/test.h"
+
+#define CUSTOMERS                                                                                              \
+    "'types': {'Customer': {'kind': 'CDoc', 'fields': {'name': {'type': 'string', 'required': true},"          \
+    "          'points': {'type': 'int64'}}}}, 'commands': {'Add': {'records': ['Customer']}}}"
+
+static const char first_schema[] = "{'schema': 1, 'package': 'p', 'workspaces': {'w': {}}, " CUSTOMERS;
+
+/* With another sequence, so that the sequencer has to be another too. */
+static const char second_schema[] =
+    "{'schema': 1, 'package': 'p', 'workspaces': {'w': {'sequences': {'s': {'first': 1}}}}, " CUSTOMERS;
+
+static void open_partition(struct partition *p)
+{
+    partition_open(p, 1);
+    partition_apply(p, first_schema);
+    p->options.workspaces_max = p->options.windows_max = 8; /* small, because there are many lives */
+}
+
+/* Running, with workspace 7. */
+static void boot(struct partition *p)
+{
+    struct ask ask;
+    partition_boot(p);
+    assert_int_equal(partition_wait(p), PROCESSOR_RUNNING);
+    ask_create(&ask, p, 7, "p.w");
+    assert_ok(ask_and_wait(&ask));
+    ask_release(&ask);
+}
+
+static void finish(struct partition *p)
+{
+    partition_halt(p);
+    partition_close(p);
+}
+
+static void ask_customer(struct ask *ask, struct partition *p, uint64_t wsid)
+{
+    ask_init(ask, p, wsid, "p.Add");
+    ask_record(ask, 1, "p.Customer");
+    ask_text(ask, "name", "Ann");
+}
+
+static void order(struct partition *p, enum mem_log_fault_kind kind, uint64_t after, uint32_t n)
+{
+    struct mem_log_fault fault = {kind, mem_log_requests(p->log) + after, n};
+    assert_ok(mem_log_order(p->log, &fault));
+}
+
+static void steps(struct partition *p, int count)
+{
+    for (int i = 0; i < count; i++)
+        mem_world_advance(p->world, PAWL_MILLISECOND);
+}
+
+TEST(a_refusal_that_rests_on_a_staged_event_waits_for_it)
+{
+    struct partition p;
+    struct ask event, refusal;
+    open_partition(&p);
+    boot(&p);
+    ask_customer(&event, &p, 7);
+    ask_customer(&refusal, &p, 7);
+    event.request.expects = refusal.request.expects = true;
+    event.request.expected = refusal.request.expected = 1;
+    order(&p, MEM_LOG_DELAY, 1, 50);
+    ask_send(&event);
+    ask_send(&refusal);
+    steps(&p, 5);
+    assert_int_equal(event.answers + refusal.answers, 0);
+    assert_ok(ask_wait(&event));
+    assert_status(ask_wait(&refusal), PAWL_ECONFLICT);
+    assert_contains(refusal.error.text, "is at offset 2, not 1");
+    ask_release(&event);
+    ask_release(&refusal);
+    finish(&p);
+}
+
+TEST(a_refusal_that_rested_on_a_lost_event_was_none)
+{
+    struct partition p;
+    struct ask event, refusal;
+    open_partition(&p);
+    boot(&p);
+    ask_customer(&event, &p, 7);
+    ask_customer(&refusal, &p, 7);
+    event.request.expects = refusal.request.expects = true;
+    event.request.expected = refusal.request.expected = 1;
+    order(&p, MEM_LOG_LOST, 1, 0);
+    ask_send(&event);
+    ask_send(&refusal);
+    assert_status(ask_wait(&event), PAWL_EIO);
+    assert_ok(ask_wait(&refusal));
+    assert_int_equal(refusal.call.offset, 2);
+    ask_release(&event);
+    ask_release(&refusal);
+    finish(&p);
+}
+
+TEST(an_unknown_outcome_becomes_the_true_one)
+{
+    static const struct {
+        enum mem_log_fault_kind fault;
+        bool may_land, may_be_lost;
+    } cases[] = {{MEM_LOG_LANDED, true, false}, {MEM_LOG_LOST, false, true}, {MEM_LOG_LATE, true, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct partition p;
+        struct ask ask, next;
+        open_partition(&p);
+        boot(&p);
+        ask_customer(&ask, &p, 7);
+        ask_customer(&next, &p, 7);
+        order(&p, cases[i].fault, 1, 0);
+        int status = ask_and_wait(&ask);
+        assert_true((status == PAWL_OK && cases[i].may_land) || (status == PAWL_EIO && cases[i].may_be_lost));
+        assert_ok(ask_and_wait(&next));
+        assert_int_equal(next.call.offset, status == PAWL_OK ? 3 : 2);
+        assert_int_equal(ask_object(&next, 0).id & 0xffffff, status == PAWL_OK ? 200002 : 200001);
+        ask_release(&ask);
+        ask_release(&next);
+        finish(&p);
+    }
+}
+
+TEST(durable_is_answered_before_applied)
+{
+    struct partition p;
+    struct ask durable, applied, late;
+    open_partition(&p);
+    boot(&p);
+    ask_customer(&durable, &p, 7);
+    ask_customer(&applied, &p, 7);
+    ask_customer(&late, &p, 7);
+    durable.call.ack = ACK_DURABLE;
+    mem_store_disk_fail(p.store_disk, (struct mem_store_fault){MEM_STORE_COMMIT, 1, 1000, PAWL_EFULL});
+    ask_send(&durable);
+    ask_send(&applied);
+    assert_ok(ask_wait(&durable));
+    steps(&p, 100);
+    assert_int_equal(applied.answers, 0);
+    assert_int_equal(processor_figures(p.processor)->offset, 1);
+
+    /* While the state cannot be written, what is new is refused. */
+    assert_status(ask_and_wait(&late), PAWL_EFULL);
+    mem_store_disk_fail(p.store_disk, (struct mem_store_fault){0});
+    assert_ok(ask_wait(&applied));
+    assert_int_equal(processor_figures(p.processor)->offset, 3);
+    late.answers = 0;
+    assert_ok(ask_and_wait(&late));
+    partition_check_digests(&p);
+    ask_release(&durable);
+    ask_release(&applied);
+    ask_release(&late);
+    finish(&p);
+}
+
+TEST(a_full_log_refuses_and_resumes)
+{
+    struct partition p;
+    struct ask ask[3];
+    open_partition(&p);
+    boot(&p);
+    for (size_t i = 0; i < 3; i++)
+        ask_customer(&ask[i], &p, 7);
+    order(&p, MEM_LOG_FULL, 1, 0);
+    ask_send(&ask[0]);
+    ask_send(&ask[1]); /* another batch, under way when the first one fails */
+    assert_status(ask_wait(&ask[0]), PAWL_EFULL);
+    assert_status(ask_wait(&ask[1]), PAWL_EFULL);
+    assert_ok(ask_and_wait(&ask[2]));
+    assert_int_equal(ask[2].call.offset, 2);
+    for (size_t i = 0; i < 3; i++)
+        ask_release(&ask[i]);
+    finish(&p);
+}
+
+/* A log in front of the log, which answers a lone append on the spot, or does not take it at all. */
+struct front {
+    pawl_log port;
+    struct partition *partition;
+    int returned; /* by the call itself */
+    int status;   /* of the entries, if it was PAWL_APPEND_DONE */
+    int appends;
+};
+
+static struct partition *behind(pawl_log *log)
+{
+    return ((struct front *)log)->partition;
+}
+
+static int front_claim(pawl_log *log, pawl_claim *claim)
+{
+    return pawl_log_claim(behind(log)->log, claim);
+}
+
+static int front_append(pawl_log *log, pawl_append *append)
+{
+    struct front *front = (struct front *)log;
+    if (!append->alone || front->returned == PAWL_OK)
+        return pawl_log_append(behind(log)->log, append);
+    front->appends++;
+    int returned = front->returned;
+    front->returned = PAWL_OK;
+    append->status = append->entries[0].status = front->status;
+    snprintf(append->error->text, sizeof append->error->text, "on the spot");
+    return returned;
+}
+
+static int front_read(pawl_log *log, pawl_read *read)
+{
+    return pawl_log_read(behind(log)->log, read);
+}
+
+static void run_alone(void *arg)
+{
+    struct partition *p = arg;
+    processor_run(p->processor, true);
+}
+
+TEST(an_append_that_fails_on_the_spot_is_like_any_other)
+{
+    static const struct pawl_log_ops ops = {.claim = front_claim, .append = front_append, .read = front_read};
+    static const struct {
+        int returned, status, answer;
+    } cases[] = {{PAWL_APPEND_DONE, PAWL_EFULL, PAWL_EFULL},
+                 {PAWL_APPEND_DONE, PAWL_EIO, PAWL_EIO},
+                 {PAWL_APPEND_DONE, PAWL_EUNKNOWN, PAWL_EIO},
+                 {PAWL_ENOMEM, PAWL_OK, PAWL_EIO},
+                 {PAWL_EBUSY, PAWL_OK, PAWL_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct partition p;
+        struct front front = {.port.ops = &ops, .partition = &p};
+        struct ask ask, next;
+        open_partition(&p);
+        p.front = &front.port;
+        boot(&p);
+        ask_customer(&ask, &p, 7);
+        ask_customer(&next, &p, 7);
+        front.returned = cases[i].returned;
+        front.status = cases[i].status;
+        assert_ok(partition_submit(&p, &ask.call));
+        partition_call(&p, run_alone, &p);
+        assert_status(ask_wait(&ask), cases[i].answer);
+        assert_int_equal(front.appends, 1);
+        assert_ok(ask_and_wait(&next));
+        assert_int_equal(next.call.offset, cases[i].answer == PAWL_OK ? 3 : 2);
+        ask_release(&ask);
+        ask_release(&next);
+        finish(&p);
+    }
+}
+
+TEST(no_more_batches_are_under_way_than_allowed)
+{
+    struct partition p;
+    struct ask ask[3];
+    open_partition(&p);
+    p.options.batches_max = 2;
+    boot(&p);
+    uint64_t before = processor_figures(p.processor)->batches;
+    order(&p, MEM_LOG_DELAY, 1, 50);
+    for (size_t i = 0; i < 3; i++) {
+        ask_customer(&ask[i], &p, 7);
+        ask_send(&ask[i]);
+    }
+    assert_int_equal(processor_figures(p.processor)->batches, before + 2);
+    for (size_t i = 0; i < 3; i++) {
+        assert_ok(ask_wait(&ask[i]));
+        assert_int_equal(ask[i].call.offset, 2 + i);
+        ask_release(&ask[i]);
+    }
+    finish(&p);
+}
+
+TEST(nobody_waits_longer_than_the_time_limit)
+{
+    struct partition p;
+    struct ask ask;
+    open_partition(&p);
+    p.options.wait = 2 * PAWL_SECOND;
+    partition_boot(&p);
+    for (uint64_t i = 1; i <= 16; i++)
+        order(&p, MEM_LOG_FAIL, i, 0);
+    ask_create(&ask, &p, 7, "p.w");
+    ask_send(&ask);
+    mem_world_advance(p.world, 2 * PAWL_SECOND - PAWL_MILLISECOND);
+    assert_int_equal(ask.answers, 0);
+    mem_world_advance(p.world, PAWL_MILLISECOND);
+    assert_int_equal(ask.answers, 1);
+    assert_status(ask.call.status, PAWL_EBUSY);
+    assert_contains(ask.error.text, "recovering");
+    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    ask.answers = 0;
+    assert_ok(ask_and_wait(&ask));
+    ask_release(&ask);
+    finish(&p);
+}
+
+TEST(a_new_sequence_comes_between_batches)
+{
+    struct partition p;
+    struct ask ask[6];
+    open_partition(&p);
+    p.log_options.window = 2;
+    p.options.batch_events_max = 2;
+    boot(&p);
+    order(&p, MEM_LOG_DELAY, 1, 20);
+    for (size_t i = 0; i < 2; i++) { /* these fill the log's window */
+        ask_customer(&ask[i], &p, 7);
+        assert_ok(partition_submit(&p, &ask[i].call));
+    }
+    partition_run(&p);
+    ask_create(&ask[2], &p, 8, "p.w"); /* and these are numbered, and cannot be sent */
+    ask_customer(&ask[3], &p, 8);
+    ask_customer(&ask[4], &p, 8);
+    ask_customer(&ask[5], &p, 8);
+    for (size_t i = 2; i < 6; i++)
+        ask_send(&ask[i]);
+    partition_schema(&p, partition_apply(&p, second_schema));
+    assert_int_equal(processor_state(p.processor), PROCESSOR_DRAINING);
+    for (size_t i = 0; i < 6; i++) {
+        assert_ok(ask_wait(&ask[i]));
+        assert_int_equal(ask[i].call.offset, 2 + i);
+        assert_int_equal(ask[i].at, 1 + i);
+        assert_false(ask[i].call.repeated);
+        ask_release(&ask[i]);
+    }
+    partition_check_digests(&p);
+    finish(&p);
+}
+
+static const char *const shown[] = {"claiming", "catching up", "numbering", "running",
+                                    "draining", "refused",     "closed"};
+
+/* Commands, a schema, a fault; and after so many steps of the world the end. */
+static unsigned close_after(uint64_t count, enum mem_log_fault_kind fault, enum mem_store_op broken,
+                            bool inside)
+{
+    struct partition p;
+    struct ask ask[8];
+    size_t sent = 0;
+    open_partition(&p);
+    p.options.batch_events_max = 2;
+    boot(&p);
+    partition_halt(&p);
+    partition_forget_state(&p);
+    partition_boot(&p);
+    if (fault)
+        for (uint64_t i = 0; i < 4; i++)
+            order(&p, fault, 1 + 2 * i, 1);
+    if (broken)
+        mem_store_disk_fail(p.store_disk, (struct mem_store_fault){broken, 3, 1000, PAWL_EIO});
+    for (uint64_t step = 0; step < count; step++) {
+        if (step % 5 == 0 && sent < 8) {
+            if (sent == 0)
+                ask_create(&ask[sent], &p, 8, "p.w");
+            else
+                ask_customer(&ask[sent], &p, 8);
+            ask[sent].closes = inside && sent == 3;
+            ask_send(&ask[sent++]);
+        }
+        if (step == 30)
+            partition_schema(&p, partition_apply(&p, second_schema));
+        if (!mem_world_step(p.world))
+            mem_world_advance(p.world, PAWL_MILLISECOND);
+    }
+    unsigned state = 1u << processor_state(p.processor);
+    partition_halt(&p);
+    for (size_t i = 0; i < sent; i++) {
+        if (ask[i].answers != 1)
+            print_error("closed after %" PRIu64 " steps, when %s\n", count, shown[__builtin_ctz(state)]);
+        assert_int_equal(ask[i].answers, 1);
+        ask_release(&ask[i]);
+    }
+    partition_boot(&p); /* and all is well afterwards */
+    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    partition_check_digests(&p);
+    finish(&p);
+    return state;
+}
+
+TEST(everybody_is_answered_once_whenever_it_is_closed)
+{
+    static const enum mem_log_fault_kind faults[] = {
+        0, MEM_LOG_FAIL, MEM_LOG_LANDED, MEM_LOG_LOST, MEM_LOG_FULL, MEM_LOG_DELAY};
+    unsigned seen = 0;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        for (uint64_t count = i % 3; count < 90; count += 3 + count / 10) {
+            seen |= close_after(count, faults[i], 0, false);
+            seen |= close_after(count, faults[i], 0, true);
+            seen |= close_after(count, faults[i], MEM_STORE_COMMIT, false);
+        }
+    assert_int_equal(seen | 1u << PROCESSOR_REFUSED,
+                     (1u << PROCESSOR_CLOSED << 1) - 1); /* in every state; refused is below */
+}
+
+/* Something of another partition of the shard. */
+struct stranger {
+    struct apply_item item;
+    struct partition *partition;
+    int status;
+    bool done;
+};
+
+static int stranger_write(struct apply_item *item, pawl_store *store)
+{
+    return ((struct stranger *)item)->status;
+}
+
+static void stranger_undo(struct apply_item *item)
+{
+}
+
+static void stranger_done(struct apply_item *item)
+{
+    ((struct stranger *)item)->done = true;
+}
+
+static void add_stranger(void *arg)
+{
+    struct stranger *s = arg;
+    applier_add(&s->partition->applier, &s->item);
+    applier_soon(&s->partition->applier);
+}
+
+static void remove_stranger(void *arg)
+{
+    struct stranger *s = arg;
+    assert_true(applier_remove(&s->partition->applier, &s->item));
+}
+
+static bool one_waits(void *arg)
+{
+    const struct partition *p = arg;
+    return p->applier.first != NULL;
+}
+
+static bool two_wait(void *arg)
+{
+    return one_waits(arg) && ((const struct partition *)arg)->applier.first->next != NULL;
+}
+
+TEST(partitions_of_a_shard_are_written_together_and_close_by_themselves)
+{
+    for (int first = 0; first < 2; first++)
+        for (int closes = 0; closes < 2; closes++) {
+            struct partition p;
+            struct ask ask;
+            struct stranger stranger = {
+                {.write = stranger_write, .undo = stranger_undo, .done = stranger_done}, &p, PAWL_EIO, false};
+            open_partition(&p);
+            boot(&p);
+            if (first)
+                partition_call(&p, add_stranger, &stranger);
+            ask_customer(&ask, &p, 7);
+            ask.call.ack = ACK_APPLIED;
+            ask_send(&ask);
+            assert_true(mem_world_run_until(p.world, first ? two_wait : one_waits, &p, PARTITION_STEPS_MAX));
+            if (!first)
+                partition_call(&p, add_stranger, &stranger);
+            steps(&p, first ? 200 : 0);
+            if (closes) {
+                partition_begin_halt(&p);
+                assert_ok(ask_wait(&ask));
+                steps(&p, 20);
+                assert_true(p.closed);
+                if (!stranger.done && p.applier.first)
+                    partition_call(&p, remove_stranger, &stranger);
+                partition_end_halt(&p);
+                partition_close(&p);
+            } else {
+                stranger.status = PAWL_OK;
+                assert_ok(ask_wait(&ask));
+                steps(&p, 10);
+                assert_true(stranger.done);
+                partition_check_digests(&p);
+                finish(&p);
+            }
+            ask_release(&ask);
+        }
+}
+
+TEST(who_waits_for_a_lost_event_is_told_when_the_state_is_refused)
+{
+    struct partition p;
+    struct ask lost, queued;
+    open_partition(&p);
+    boot(&p);
+    ask_customer(&lost, &p, 7);
+    ask_customer(&queued, &p, 7);
+    order(&p, MEM_LOG_LANDED, 1, 0);
+    p.no_schemas = true;
+    ask_send(&lost);
+    assert_status(ask_wait(&lost), PAWL_EUNKNOWN);
+    assert_int_equal(processor_state(p.processor), PROCESSOR_REFUSED);
+    assert_contains(lost.error.text, "which is not known");
+    assert_status(ask_and_wait(&queued), PAWL_ECORRUPT);
+    ask_release(&lost);
+    ask_release(&queued);
+    finish(&p);
+}
+
+TEST(a_done_may_close)
+{
+    static const enum mem_log_fault_kind faults[] = {0, MEM_LOG_FAIL, MEM_LOG_LANDED, MEM_LOG_LOST};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        struct partition p;
+        struct ask ask[4];
+        open_partition(&p);
+        p.options.batch_events_max = 2;
+        boot(&p);
+        if (faults[i])
+            order(&p, faults[i], 1, 0);
+        for (size_t k = 0; k < 4; k++) {
+            ask_customer(&ask[k], &p, 7);
+            ask[k].closes = k == 0;
+            assert_ok(partition_submit(&p, &ask[k].call));
+        }
+        partition_run(&p);
+        (void)ask_wait(&ask[0]);
+        partition_end_halt(&p);
+        for (size_t k = 0; k < 4; k++) {
+            assert_int_equal(ask[k].answers, 1);
+            ask_release(&ask[k]);
+        }
+        partition_close(&p);
+    }
+}
+
+TEST(more_lost_events_than_one_read_shows_are_all_found)
+{
+    enum { MANY = 1300 }; /* a read shows 1024 */
+    struct partition p;
+    struct ask *ask = calloc(MANY, sizeof *ask);
+    assert_non_null(ask);
+    open_partition(&p);
+    p.log_options.window = 4096;
+    boot(&p);
+    for (uint64_t i = 1; i <= 3; i++)
+        order(&p, MEM_LOG_LANDED, i, 0);
+    for (size_t i = 0; i < MANY; i++) {
+        ask_customer(&ask[i], &p, 7);
+        assert_ok(partition_submit(&p, &ask[i].call));
+    }
+    partition_run(&p);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_ok(ask_wait(&ask[i]));
+        assert_int_equal(ask[i].call.offset, 2 + i);
+        ask_release(&ask[i]);
+    }
+    free(ask);
+    assert_int_equal(processor_figures(p.processor)->replayed, MANY);
+    partition_check_digests(&p);
+
+    /* And so is a state that was thrown away. */
+    pawl_bytes live = partition_dump(&p);
+    partition_halt(&p);
+    partition_forget_state(&p);
+    partition_boot(&p);
+    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    pawl_bytes derived = partition_dump(&p);
+    assert_int_equal(live.size, derived.size);
+    assert_memory_equal(live.data, derived.data, live.size);
+    free((void *)live.data);
+    free((void *)derived.data);
+    finish(&p);
+}
+
+TEST(a_full_queue_is_busy)
+{
+    struct partition p;
+    struct ask ask[3];
+    open_partition(&p);
+    p.options.queue_max = 2;
+    partition_boot(&p);
+    for (size_t i = 0; i < 3; i++)
+        ask_create(&ask[i], &p, 7 + i, "p.w");
+    assert_ok(partition_submit(&p, &ask[0].call));
+    assert_ok(partition_submit(&p, &ask[1].call));
+    assert_status(partition_submit(&p, &ask[2].call), PAWL_EBUSY);
+    assert_contains(ask[2].error.text, "2 commands waiting");
+    for (size_t i = 0; i < 3; i++) {
+        if (i < 2)
+            assert_ok(ask_wait(&ask[i]));
+        ask_release(&ask[i]);
+    }
+    finish(&p);
+}
+
+/* --- idempotency --- */
+
+static void ask_keyed(struct ask *ask, struct partition *p, const char *key, int64_t points)
+{
+    ask_customer(ask, p, 7);
+    ask_number(ask, "points", points);
+    ask->request.key = text_bytes(key);
+}
+
+TEST(a_repeated_key_is_answered_by_the_event_of_then)
+{
+    struct partition p;
+    struct ask first, flying, other, later, again;
+    open_partition(&p);
+    boot(&p);
+    ask_keyed(&first, &p, "k", 1);
+    ask_keyed(&flying, &p, "k", 1);
+    ask_keyed(&other, &p, "k", 2);
+    ask_keyed(&later, &p, "k", 1);
+    ask_keyed(&again, &p, "k", 1);
+    order(&p, MEM_LOG_DELAY, 1, 20);
+    ask_send(&first);
+    ask_send(&flying);
+    ask_send(&other);
+    assert_ok(ask_wait(&first));
+    assert_ok(ask_wait(&flying));
+    assert_status(ask_wait(&other), PAWL_ECONFLICT);
+    assert_contains(other.error.text, "at offset 2");
+    assert_ok(ask_and_wait(&later));
+    partition_halt(&p);
+    partition_boot(&p);
+    assert_ok(ask_and_wait(&again));
+    assert_false(first.call.repeated);
+    const struct ask *const repeats[] = {&flying, &later, &again};
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(repeats[i]->call.repeated);
+        assert_int_equal(repeats[i]->call.offset, first.call.offset);
+        assert_int_equal(ask_object(repeats[i], 0).id, ask_object(&first, 0).id);
+    }
+    assert_int_equal(processor_figures(p.processor)->offset, 2);
+    ask_release(&first);
+    ask_release(&flying);
+    ask_release(&other);
+    ask_release(&later);
+    ask_release(&again);
+    finish(&p);
+}
+
+TEST(a_key_is_forgotten_after_1024_events)
+{
+    struct partition p;
+    struct ask ask;
+    open_partition(&p);
+    boot(&p);
+    ask_keyed(&ask, &p, "k", 1);
+    assert_ok(ask_and_wait(&ask));
+    ask_release(&ask);
+    for (int i = 1; i <= 1024; i++) {
+        ask_customer(&ask, &p, 7);
+        assert_ok(ask_and_wait(&ask));
+        ask_release(&ask);
+        if (i < 1022)
+            continue;
+        for (int restarted = 0; restarted < 2; restarted++) {
+            if (i == 1024 && restarted)
+                break;
+            ask_keyed(&ask, &p, "k", 1);
+            assert_ok(ask_and_wait(&ask));
+            assert_int_equal(ask.call.repeated, i < 1024);
+            assert_int_equal(ask.call.offset, i < 1024 ? 2 : 1024 + 3);
+            ask_release(&ask);
+            partition_halt(&p);
+            partition_boot(&p);
+        }
+    }
+    finish(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(a_refusal_that_rests_on_a_staged_event_waits_for_it),
+        RUN(a_refusal_that_rested_on_a_lost_event_was_none),
+        RUN(an_unknown_outcome_becomes_the_true_one),
+        RUN(durable_is_answered_before_applied),
+        RUN(a_full_log_refuses_and_resumes),
+        RUN(an_append_that_fails_on_the_spot_is_like_any_other),
+        RUN(no_more_batches_are_under_way_than_allowed),
+        RUN(nobody_waits_longer_than_the_time_limit),
+        RUN(a_new_sequence_comes_between_batches),
+        RUN(everybody_is_answered_once_whenever_it_is_closed),
+        RUN(partitions_of_a_shard_are_written_together_and_close_by_themselves),
+        RUN(who_waits_for_a_lost_event_is_told_when_the_state_is_refused),
+        RUN(a_done_may_close),
+        RUN(more_lost_events_than_one_read_shows_are_all_found),
+        RUN(a_full_queue_is_busy),
+        RUN(a_repeated_key_is_answered_by_the_event_of_then),
+        RUN(a_key_is_forgotten_after_1024_events),
+    };
+    return TEST_MAIN(tests);
+}

@@ -1,0 +1,157 @@
+/* Lanes: which projectors are together, what they are called, and when a generation is new. */
+#include "base/bytes.h"
+#include "test/lib/schema.h"
+#include "test/lib/test.h"
+
+#define BASE                                                                                                   \
+    "'commands': {'Do': {}, 'Undo': {}},"                                                                      \
+    "'entities': {'A': {'key': ['k'], 'fields': {'k': {'type': 'int64'}, 'v': {'type': 'int64'}}},"            \
+    "             'B': {'key': ['k'], 'fields': {'k': {'type': 'int64'}, 'v': {'type': 'int64'}}},"            \
+    "             'C': {'key': ['k'], 'fields': {'k': {'type': 'int64'}, 'v': {'type': 'int64'}}}}"
+#define P(projectors) "{'schema': 1, 'package': 'p'," BASE ", 'projectors': {" projectors "}}"
+#define Q(name, more, entity)                                                                                  \
+    "'" name "': {'on': ['Do'], " more "'do': [{'update': '" entity "', 'set': {'v': '1'}}]}"
+#define AB(name) "'" name "': {'on': ['Do'], 'do': [{'delete': 'A'}, {'delete': 'B'}]}"
+
+static void apply(struct group0 *group0, const char *text)
+{
+    enum group0_outcome outcome;
+    pawl_error error = {0};
+    int status = schema_apply(group0, text, &outcome, &error);
+    if (status)
+        print_error("%s\n", error.text);
+    assert_ok(status);
+}
+
+/* "p.x.1: x y; p.z.2: z": each lane's name, generation and projectors. */
+static void describe(const struct schema *s, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < s->lane_count; i++) {
+        const struct schema_lane *lane = &s->lanes[i];
+        used += (size_t)snprintf(text + used, size - used, "%s%u=%.*s.%u:", i ? "; " : "", lane->id,
+                                 (int)lane->name.size, (const char *)lane->name.data, lane->generation);
+        for (size_t k = 0; k < s->projector_count; k++)
+            if (s->projectors[k].lane == lane->id)
+                used += (size_t)snprintf(text + used, size - used, " %.*s", (int)s->projectors[k].name.size,
+                                         (const char *)s->projectors[k].name.data);
+    }
+}
+
+static void assert_lanes(struct group0 *group0, const char *expected)
+{
+    char text[512];
+    describe(group0_schema(group0), text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+TEST(projectors_are_together_by_what_they_fill_or_by_name)
+{
+    static const struct {
+        const char *schema;
+        const char *lanes;
+    } cases[] = {
+        {P(Q("x", "", "A")), "1=p.x.1: p.x"},
+        {P(Q("x", "", "A") "," Q("y", "", "B")), "1=p.x.1: p.x; 2=p.y.1: p.y"},
+        {P(Q("x", "", "A") "," Q("y", "", "A")), "1=p.x.1: p.x p.y"},
+        {P(Q("x", "", "A") "," Q("y", "", "C") "," Q("z", "", "B") "," AB("w")),
+         "1=p.x.1: p.x p.z p.w; 2=p.y.1: p.y"},
+        {P(Q("x", "'lane': 'l',", "A") "," Q("y", "'lane': 'l',", "B")), "1=p.l.1: p.x p.y"},
+        {P(Q("x", "", "A") "," Q("y", "'lane': 'l',", "B") "," AB("w")), "1=p.l.1: p.x p.y p.w"},
+        {P(Q("x", "'sync': true,", "A") "," Q("y", "", "B")), "1=p.y.1: p.y"},
+        {P(Q("x", "'sync': true,", "A") "," Q("y", "'sync': true,", "A")), ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct group0 *group0;
+        assert_ok(group0_new(NULL, &group0));
+        apply(group0, cases[i].schema);
+        assert_lanes(group0, cases[i].lanes);
+        group0_free(group0);
+    }
+}
+
+TEST(a_lane_whose_projectors_change_gets_a_new_generation)
+{
+    static const struct {
+        const char *schema;
+        const char *lanes;
+    } steps[] = {
+        {P(Q("x", "", "A") "," Q("y", "", "B")), "1=p.x.1: p.x; 2=p.y.1: p.y"},
+        /* Another command, another action, another text, one projector more: a new generation. The other lane
+           stays. */
+        {P("'x': {'on': ['Do', 'Undo'], 'do': [{'update': 'A', 'set': {'v': '1'}}]}," Q("y", "", "B")),
+         "1=p.x.2: p.x; 2=p.y.1: p.y"},
+        {P("'x': {'on': ['Do', 'Undo'], 'do': [{'update': 'A', 'set': {'v': '2'}}]}," Q("y", "", "B")),
+         "1=p.x.3: p.x; 2=p.y.1: p.y"},
+        {P("'x': {'on': ['Do', 'Undo'], 'do': [{'update': 'A', 'where': 'k = 1', 'set': {'v': '2'}}]}," Q(
+             "y", "", "B")),
+         "1=p.x.4: p.x; 2=p.y.1: p.y"},
+        {P("'x': {'on': ['Do', 'Undo'], 'do': [{'update': 'A', 'where': 'k = 1', 'set': {'v': '2'}}]}," Q(
+             "y", "", "B") "," Q("z", "", "A")),
+         "1=p.x.5: p.x p.z; 2=p.y.1: p.y"},
+        /* Their order is the order of their numbers. */
+        {P(Q("x", "", "A") "," Q("z", "", "A") "," Q("y", "", "B")), "1=p.x.6: p.x p.z; 2=p.y.1: p.y"},
+        {P(Q("y", "", "B") "," Q("x", "", "A") "," Q("z", "", "A")), "1=p.x.6: p.x p.z; 2=p.y.1: p.y"},
+        {P(Q("y", "", "B") "," Q("z", "", "A") "," Q("x", "", "A")), "2=p.y.1: p.y; 3=p.z.1: p.z p.x"},
+        /* A lane that comes back is a new generation of itself. */
+        {P(Q("x", "", "A") "," Q("z", "", "A")), "1=p.x.7: p.x p.z"},
+        {P(Q("x", "", "A") "," Q("z", "", "A") "," Q("y", "", "B")), "1=p.x.7: p.x p.z; 2=p.y.2: p.y"},
+        /* Two lanes become one. */
+        {P(Q("x", "", "A") "," Q("z", "", "A") "," Q("y", "", "B") "," AB("w")), "1=p.x.8: p.x p.z p.y p.w"},
+    };
+    struct group0 *group0;
+    assert_ok(group0_new(NULL, &group0));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        apply(group0, steps[i].schema);
+        assert_lanes(group0, steps[i].lanes);
+    }
+    group0_free(group0);
+}
+
+TEST(what_does_not_concern_a_lane_leaves_its_generation)
+{
+    struct group0 *group0;
+    assert_ok(group0_new(NULL, &group0));
+    apply(group0, P(Q("x", "", "A")));
+    apply(group0, "{'schema': 1, 'package': 'p'," BASE ", 'types': {'T': {'kind': 'CDoc'}},"
+                  "'projectors': {" Q("x", "", "A") "}, 'views': {'v': {'base': 'A', 'key': ['v']}}}");
+    assert_int_equal(group0_schema(group0)->position, 2);
+    assert_lanes(group0, "1=p.x.1: p.x");
+    group0_free(group0);
+}
+
+TEST(another_package_may_join_a_lane)
+{
+    struct group0 *group0;
+    assert_ok(group0_new(NULL, &group0));
+    apply(group0, P(Q("x", "", "A")));
+    apply(group0,
+          "{'schema': 1, 'package': 'o', 'projectors': {'y': {'on': ['p.Do'], 'do': [{'delete': 'p.A'}]}}}");
+    assert_lanes(group0, "1=p.x.2: p.x o.y");
+    group0_free(group0);
+}
+
+TEST(two_lanes_cannot_have_one_name)
+{
+    struct group0 *group0;
+    enum group0_outcome outcome;
+    pawl_error error;
+    assert_ok(group0_new(NULL, &group0));
+    assert_status(schema_check(group0, P(Q("x", "", "A") "," Q("y", "'lane': 'x',", "B")), &outcome, &error),
+                  PAWL_EINVAL);
+    assert_string_equal(error.text, "$.projectors.y.lane: p.x is the name of another lane already");
+    group0_free(group0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(projectors_are_together_by_what_they_fill_or_by_name),
+        RUN(a_lane_whose_projectors_change_gets_a_new_generation),
+        RUN(what_does_not_concern_a_lane_leaves_its_generation),
+        RUN(another_package_may_join_a_lane),
+        RUN(two_lanes_cannot_have_one_name),
+    };
+    return TEST_MAIN(tests);
+}
