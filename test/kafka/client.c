@@ -67,15 +67,15 @@ static int create(rd_kafka_t *client, const char *topic, int replicas)
     return status;
 }
 
-static int produce(rd_kafka_t *client, const char *topic, const char *text)
+static int produce(rd_kafka_t *client, const char *name, const char *text)
 {
     int64_t offset = -1;
-    rd_kafka_resp_err_t error = rd_kafka_producev(
-        client, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_VALUE((void *)(uintptr_t)text, strlen(text)),
-        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_OPAQUE(&offset), RD_KAFKA_V_END);
-    if (error)
-        return failed("produce", rd_kafka_err2str(error));
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
+    if (rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)(uintptr_t)text, strlen(text), NULL, 0, &offset)
+        != 0)
+        failed("produce", rd_kafka_err2str(rd_kafka_last_error()));
     rd_kafka_flush(client, WAIT_MS);
+    rd_kafka_topic_destroy(topic);
     if (offset < 0)
         return failed("produce", "not acknowledged");
     printf("%" PRId64 "\n", offset);

@@ -15,14 +15,12 @@
  * Entry SERIAL's body is "NAME SERIAL " and as many x as body_size says, so that whoever reads the log knows
  * what must be there. What the log may never do is an error here: outcomes out of order, a read that ends
  * before what a claim has promised, a status that the port does not name. */
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/latch.h"
 #include "engine/log.h"
@@ -67,10 +65,13 @@ struct writer {
     uint64_t acknowledged, found, refused, claims;
 };
 
+static struct latch end; /* set by SIGTERM */
 static volatile sig_atomic_t told_to_stop;
 
 static void stop(int number)
 {
+    if (!told_to_stop)
+        latch_set(&end);
     told_to_stop = 1;
 }
 
@@ -80,23 +81,23 @@ static _Noreturn void die(const char *what, int status, const pawl_error *error)
     exit(1);
 }
 
-static void check_patience(void)
+static void check_patience(struct writer *w)
 {
-    static time_t since;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    static uint64_t since;
+    uint64_t now = pawl_env_now(engine_log_env(w->log)).ns;
     if (told_to_stop && !since)
-        since = now.tv_sec;
-    if (since && now.tv_sec - since > FINISH_SECONDS)
+        since = now;
+    if (told_to_stop && now - since > FINISH_SECONDS * PAWL_SECOND)
         die("told to stop, and an outcome is still unknown", PAWL_ETIMEOUT, NULL);
 }
 
 static void wait_a_little(struct writer *w)
 {
-    static const long most_ms[] = {1, 20, 300};
+    static const uint64_t most_ms[] = {1, 20, 300};
     w->chance = w->chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    long ms = (long)(w->chance >> 40) % most_ms[(w->chance >> 33) % 3];
-    nanosleep(&(struct timespec){.tv_nsec = (ms + 1) * 1000000}, NULL);
+    uint64_t ms = 1 + (w->chance >> 40) % most_ms[(w->chance >> 33) % 3];
+    pawl_instant now = pawl_env_now(engine_log_env(w->log));
+    latch_wait_until(&end, (pawl_instant){now.ns + ms * PAWL_MILLISECOND});
 }
 
 /* Mostly a few hundred bytes; at times more than a Kafka record may have. test_rivals.py knows the same rule.
@@ -293,7 +294,7 @@ static void work(struct writer *w)
         look(w, 0);
         if (told_to_stop && w->first == w->looked_at)
             return;
-        check_patience();
+        check_patience(w);
         w->owner = claim(w) == PAWL_OK && resolve(w) == PAWL_OK;
         while (w->owner && !told_to_stop) {
             append(w);
@@ -327,6 +328,7 @@ int main(int argc, char **argv)
     w.record = fopen(argv[5], "w");
     if (!w.record)
         die(argv[5], PAWL_EIO, NULL);
+    latch_init(&end);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop, .sa_flags = SA_RESTART}, NULL);
 
     open_log(&w, argv[1], argv[2]);
