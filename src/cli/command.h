@@ -24,6 +24,8 @@ struct command {
     int (*run)(const struct options *options);
 };
 
+extern const struct command command_cluster_check;
+extern const struct command command_cluster_init;
 extern const struct command command_doctor;
 extern const struct command command_log_append;
 extern const struct command command_log_read;

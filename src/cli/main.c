@@ -7,10 +7,8 @@
 #include "cli/say.h"
 
 static const struct command *const commands[] = {
-    &command_log_append,
-    &command_log_read,
-    &command_verify,
-    &command_doctor,
+    &command_log_append, &command_log_read,     &command_verify,
+    &command_doctor,     &command_cluster_init, &command_cluster_check,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -23,7 +21,7 @@ static void print_overview(FILE *to)
         fprintf(to, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
     fputs("  help COMMAND   what a command does, and its options\n"
           "  version        the version of this program\n\n"
-          "The directory is always --dir DIR, or PAWL_DIR in the environment.\n\n"
+          "The directory is always --dir DIR, or PAWL_DIR in the environment; a log on Kafka is --log URL.\n\n"
           "Exit codes: 0 done, 1 failed, 2 wrong use, 3 corruption found, 4 another process has it open for\n"
           "writing; 128 and the signal's number if a signal ended it.\n",
           to);

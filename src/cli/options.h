@@ -25,6 +25,10 @@ struct options {
     {                                                                                                          \
         "dir", "DIR", "the data directory; or the environment's PAWL_DIR"                                      \
     }
+#define OPTION_LOG                                                                                             \
+    {                                                                                                          \
+        "log", "LOG", "instead of a directory: file://DIR, or kafka://HOST:PORT/CLUSTER"                       \
+    }
 #define OPTION_JSON                                                                                            \
     {                                                                                                          \
         "json", NULL, "say it for machines"                                                                    \
@@ -39,6 +43,9 @@ const char *options_get(const struct options *options, const char *name);
 
 /* The data directory, from the option or from PAWL_DIR. */
 int options_dir(const struct options *options, const char **ret_dir, pawl_error *error);
+
+/* The log, from --log, or the data directory as above. */
+int options_log(const struct options *options, const char **ret_log, pawl_error *error);
 
 /* A number of at least 1, or fallback if it is not given. */
 int options_number(const struct options *options, const char *name, uint64_t fallback, uint64_t *ret_number,

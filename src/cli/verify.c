@@ -6,6 +6,8 @@
 
 #include "cli/progress.h"
 #include "cli/say.h"
+#include "cli/verify_cluster.h"
+#include "engine/cluster.h"
 
 static void print_table(const struct journal_verify_report *r)
 {
@@ -92,8 +94,10 @@ static int run(const struct options *options)
     struct progress progress;
     pawl_error error = {0};
     const char *dir;
-    if (options_dir(options, &dir, &error) != PAWL_OK)
+    if (options_log(options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
+    if (cluster_is(dir))
+        return verify_cluster(options, dir);
     progress_begin(&progress, "verifying");
     int status = engine_verify(dir, progress_step, &progress, &report, &error);
     double seconds = seconds_now() - progress.begun;
@@ -119,6 +123,6 @@ const struct command command_verify = {
         "Checks every record's checksum, place and offset, and every segment's header. Changes nothing, and\n"
         "may run beside a writer. Ends with exit code 3, naming file and byte, if something is not as it was\n"
         "written. What a crash left unfinished is no fault, and is told.\n",
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTION_DIR, OPTION_LOG, OPTION_JSON},
     .run = run,
 };

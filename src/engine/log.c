@@ -6,6 +6,7 @@
 #include "adapter/uv/env.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/cluster.h"
 
 #define POOL_THREADS 2
 
@@ -19,7 +20,7 @@ int engine_log_directory(const char *where, const char **ret_dir, pawl_error *er
     static const char file[] = "file://", kafka[] = "kafka://";
     const char *dir = where;
     if (strncmp(where, kafka, sizeof kafka - 1) == 0)
-        return error_set(error, PAWL_EINVAL, "%s: this build has no Kafka", where);
+        return error_set(error, PAWL_EINVAL, "%s is not a directory", where);
     if (strncmp(where, file, sizeof file - 1) == 0)
         dir = where + sizeof file - 1;
     else if (strstr(where, "://"))
@@ -31,12 +32,18 @@ int engine_log_directory(const char *where, const char **ret_dir, pawl_error *er
     return PAWL_OK;
 }
 
+static int open_on(pawl_env *env, const char *where, bool read_only, pawl_log **ret_log, pawl_error *error)
+{
+    if (cluster_is(where))
+        return cluster_open(where, env, ret_log, error);
+    struct journal_options journal = {.env = env, .read_only = read_only};
+    int status = engine_log_directory(where, &journal.dir, error);
+    return status == PAWL_OK ? journal_open(&journal, ret_log, error) : status;
+}
+
 int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
 {
-    struct journal_options journal = {.read_only = read_only};
-    int status = engine_log_directory(where, &journal.dir, error);
-    if (status != PAWL_OK)
-        return status;
+    int status;
     struct engine_log *log = mem_new(NULL, 1, sizeof *log);
     if (!log)
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", where);
@@ -44,14 +51,13 @@ int engine_log_open(const char *where, bool read_only, struct engine_log **ret_l
     status = uv_env_open(&env, &log->env, error);
     if (status != PAWL_OK)
         goto no_env;
-    journal.env = uv_env_port(log->env);
-    status = journal_open(&journal, &log->log, error);
+    status = open_on(uv_env_port(log->env), where, read_only, &log->log, error);
     if (status != PAWL_OK)
-        goto no_journal;
+        goto no_log;
     *ret_log = log;
     return PAWL_OK;
 
-no_journal:
+no_log:
     uv_env_close(log->env);
 no_env:
     mem_free(NULL, log, sizeof *log);

@@ -8,7 +8,7 @@
 static const char *words_for(const pawl_append *a, struct kafka_log *log, size_t i, int status)
 {
     struct view *v;
-    if (view_of(log, a->entries[i].entry.stream, &v) == PAWL_OK) {
+    if (view_find(log, a->entries[i].entry.stream, &v) == PAWL_OK) {
         if (status == PAWL_ECORRUPT)
             return v->fault.text;
         if (status == PAWL_EUNKNOWN && v->trouble[0])
@@ -36,7 +36,7 @@ static void append_run(struct op *op)
     a->done(a);
 }
 
-void log_collect(struct kafka_log *log)
+void kafka_collect(struct kafka_log *log)
 {
     uint64_t held = 0; /* streams of those that stay */
     struct op **at = &log->appends.first;
@@ -93,7 +93,7 @@ static int append_prepare(struct kafka_log *log, pawl_append *a, struct op *op)
 {
     for (size_t i = 0; i < a->count; i++) {
         struct view *v;
-        int status = view_of(log, a->entries[i].entry.stream, &v);
+        int status = view_find(log, a->entries[i].entry.stream, &v);
         if (status == PAWL_OK)
             status = make_room(v, a->count);
         if (status != PAWL_OK)
@@ -111,7 +111,7 @@ static void append_start(struct kafka_log *log, pawl_append *a, struct op *op)
     op->left = a->count;
     for (size_t i = 0; i < a->count; i++) {
         struct view *v = NULL;
-        int status = view_of(log, a->entries[i].entry.stream, &v);
+        int status = view_find(log, a->entries[i].entry.stream, &v);
         assert(status == PAWL_OK);
         (void)status;
         a->entries[i].place = (pawl_place){0};
@@ -123,14 +123,14 @@ static void append_start(struct kafka_log *log, pawl_append *a, struct op *op)
     }
 }
 
-int log_append(pawl_log *port, pawl_append *a)
+int kafka_append(pawl_log *port, pawl_append *a)
 {
     struct kafka_log *log = (struct kafka_log *)port;
     struct op *op = (struct op *)a->impl;
     if (!append_valid(a))
         return error_set(a->error, PAWL_EINVAL,
                          "an append needs done, entries, valid streams, and offsets above 0");
-    op_init(log, op, a, append_run);
+    op_begin(log, op, a, append_run);
     pthread_mutex_lock(&log->lock);
     op->serial = ++log->serial;
     int status = append_prepare(log, a, op);
@@ -139,7 +139,7 @@ int log_append(pawl_log *port, pawl_append *a)
         op_list_push(&log->appends, op);
         append_start(log, a, op);
         if (op->ready) /* refused: it is the log's thread that says so, never this call */
-            log_ring(log);
+            kafka_ring(log);
     }
     pthread_mutex_unlock(&log->lock);
     return status == PAWL_OK ? PAWL_OK : error_wrap(a->error, status, "append");

@@ -77,7 +77,7 @@ static void check_work(pawl_work *work)
     if (partitions > 0)
         c->view->partitions = partitions;
     op_list_push(&log->back, &c->op);
-    log_ring(log);
+    kafka_ring(log);
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -212,7 +212,7 @@ void claim_reported(struct view *v, uint64_t number, const rd_kafka_message_t *m
 
 static int claim_start(struct kafka_log *log, pawl_claim *claim, struct claiming *c)
 {
-    int status = view_of(log, claim->stream, &c->view);
+    int status = view_find(log, claim->stream, &c->view);
     if (status != PAWL_OK)
         return status;
     struct view *v = c->view;
@@ -224,12 +224,12 @@ static int claim_start(struct kafka_log *log, pawl_claim *claim, struct claiming
     }
     op_list_push(&v->claims, &c->op);
     view_send(v); /* what was not sent by now is refused */
-    log_collect(log);
-    log_ring(log);
+    kafka_collect(log);
+    kafka_ring(log);
     return PAWL_OK;
 }
 
-int log_claim(pawl_log *port, pawl_claim *claim)
+int kafka_claim(pawl_log *port, pawl_claim *claim)
 {
     struct kafka_log *log = (struct kafka_log *)port;
     if (!claim->done || !pawl_stream_valid(claim->stream))
@@ -237,7 +237,7 @@ int log_claim(pawl_log *port, pawl_claim *claim)
     struct claiming *c = mem_new(log->alloc, 1, sizeof *c);
     if (!c)
         return error_set(claim->error, PAWL_ENOMEM, "no memory for a claim");
-    op_init(log, &c->op, claim, claim_run);
+    op_begin(log, &c->op, claim, claim_run);
     atomic_fetch_add(&log->outstanding, 1);
     pthread_mutex_lock(&log->lock);
     int status = claim_start(log, claim, c);

@@ -9,22 +9,25 @@
 static const uint8_t kinds[] = {PAWL_STREAM_GROUP0, PAWL_STREAM_PLOG, PAWL_STREAM_RAW};
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static int open_client(const char *text, struct kafka_url *url, rd_kafka_t **ret_client, pawl_error *error)
+static int open_client(const char *text, uint16_t replication, struct kafka_url *url, rd_kafka_t **ret_client,
+                       pawl_error *error)
 {
     int status = kafka_url_parse(text, url, error);
+    if (status == PAWL_OK && replication > 0)
+        url->replication = replication;
     if (status == PAWL_OK)
         status = client_open(url, CLIENT_CONSUMER, KAFKA_TIMEOUT_MS, ret_client, error);
     return status;
 }
 
-int kafka_cluster_init(const char *text, uint32_t partitions, pawl_error *error)
+int kafka_cluster_init(const char *text, uint32_t partitions, uint16_t replication, pawl_error *error)
 {
     struct kafka_url url;
     rd_kafka_t *client;
     if (partitions == 0 || partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) != 0)
         return error_set(error, PAWL_EINVAL, "the number of partitions is a power of two, from 1 to %u",
                          PARTITIONS_MAX);
-    int status = open_client(text, &url, &client, error);
+    int status = open_client(text, replication, &url, &client, error);
     if (status != PAWL_OK)
         return status;
     for (size_t i = 0; i < KINDS && status == PAWL_OK; i++) {
@@ -55,11 +58,12 @@ static int check_one(void *arg, const char *topic, uint32_t partitions, pawl_err
     return topic_check(c->client, c->url, topic, NULL, error);
 }
 
-int kafka_cluster_check(const char *text, struct kafka_cluster_report *ret_report, pawl_error *error)
+int kafka_cluster_check(const char *text, uint16_t replication, struct kafka_cluster_report *ret_report,
+                        pawl_error *error)
 {
     struct kafka_url url;
     rd_kafka_t *client;
-    int status = open_client(text, &url, &client, error);
+    int status = open_client(text, replication, &url, &client, error);
     if (status != PAWL_OK)
         return status;
     struct checking checking = {.client = client, .url = &url};

@@ -252,9 +252,9 @@ static inline struct op *op_list_pop(struct op_list *list)
 }
 
 /* log.c */
-void op_init(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op));
-void log_ring(struct kafka_log *log);
-void log_deliver(struct kafka_log *log); /* without the lock */
+void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op));
+void kafka_ring(struct kafka_log *log);
+void kafka_deliver(struct kafka_log *log); /* without the lock */
 uint64_t now_ns(void);
 
 /* cursor.c: messages of one stream from a position on. bell: they ring it. take: as
@@ -282,8 +282,8 @@ int eye_see(struct eye *eye, const rd_kafka_message_t *message, enum sight *ret_
 bool eye_at_end(const struct eye *eye);
 
 /* view.c */
-int view_of(struct kafka_log *log, pawl_stream stream, struct view **ret_view);
-void view_free(struct view *view);
+int view_find(struct kafka_log *log, pawl_stream stream, struct view **ret_view);
+void view_release(struct view *view);
 void view_mark(struct view *view, const struct mark *mark);
 const struct mark *view_mark_before(const struct view *view, uint64_t offset);
 
@@ -299,7 +299,7 @@ void view_stop_reading(struct view *view);
 void view_settle(struct view *view);
 
 /* claim.c */
-int log_claim(pawl_log *log, pawl_claim *claim);
+int kafka_claim(pawl_log *log, pawl_claim *claim);
 void claim_back(struct claiming *claiming);      /* its topic was checked */
 void claim_step(struct view *view, bool at_end); /* something was read */
 void claim_reported(struct view *view, uint64_t number, const rd_kafka_message_t *message);
@@ -313,14 +313,14 @@ rd_kafka_resp_err_t producer_send(struct view *view, struct kafka_record *record
 rd_kafka_resp_err_t producer_send_claim(struct view *view, struct kafka_record *record, uint64_t number);
 
 /* append.c */
-int log_append(pawl_log *log, pawl_append *append);
-void log_collect(struct kafka_log *log); /* appends that are ready */
+int kafka_append(pawl_log *log, pawl_append *append);
+void kafka_collect(struct kafka_log *log); /* appends that are ready */
 
 /* tour.c */
-int log_read(pawl_log *log, pawl_read *read);
-int log_follow(pawl_log *log, pawl_follow *follow);
-int log_unfollow(pawl_log *log, pawl_follow *follow);
-int log_tail(pawl_log *log, pawl_tail *tail);
+int kafka_read(pawl_log *log, pawl_read *read);
+int kafka_follow(pawl_log *log, pawl_follow *follow);
+int kafka_unfollow(pawl_log *log, pawl_follow *follow);
+int kafka_tail(pawl_log *log, pawl_tail *tail);
 void tour_back(struct tour *tour);
 bool tour_step(struct tour *tour, uint64_t now); /* whether there may be more at once */
 void tour_run(struct op *op);

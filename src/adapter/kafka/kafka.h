@@ -45,9 +45,9 @@ int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, 
 /* Of a log that kafka_log_open opened. Any thread. */
 void kafka_log_metrics(pawl_log *log, struct kafka_metrics *ret_metrics);
 
-/* Create the topics that are not there, with so many partitions, and check all. Blocks. Errors: PAWL_EINVAL,
- * naming topic and setting; PAWL_EIO; PAWL_EACCES. */
-int kafka_cluster_init(const char *url, uint32_t partitions, pawl_error *error);
+/* Create the topics that are not there, with so many partitions, and check all. replication: 0 is the URL's.
+ * Blocks. Errors: PAWL_EINVAL, naming topic and setting; PAWL_EIO; PAWL_EACCES. */
+int kafka_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error);
 
 struct kafka_cluster_report {
     uint32_t topics;
@@ -56,7 +56,8 @@ struct kafka_cluster_report {
     bool broker_sync;
 };
 
-int kafka_cluster_check(const char *url, struct kafka_cluster_report *ret_report, pawl_error *error);
+int kafka_cluster_check(const char *url, uint16_t replication, struct kafka_cluster_report *ret_report,
+                        pawl_error *error);
 
 /* Read every record of every stream up to the present end. */
 struct kafka_verify_stream {

@@ -19,12 +19,12 @@ uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-void op_init(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op))
+void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op))
 {
     *op = (struct op){.log = log, .request = request, .run = run, .shard = pawl_env_self(log->env)};
 }
 
-void log_ring(struct kafka_log *log)
+void kafka_ring(struct kafka_log *log)
 {
     uint64_t one = 1;
     (void)!write(log->bell, &one, sizeof one);
@@ -48,7 +48,7 @@ static void outbox_run(pawl_task *task)
     }
 }
 
-void log_deliver(struct kafka_log *log)
+void kafka_deliver(struct kafka_log *log)
 {
     struct op_list here;
     op_list_init(&here);
@@ -104,7 +104,7 @@ static bool round_of(struct kafka_log *log, uint64_t now, bool tick)
                 view_tick(log->views[i], now);
         fetchers_serve(log);
     }
-    log_collect(log);
+    kafka_collect(log);
     return more;
 }
 
@@ -125,7 +125,7 @@ static void *log_thread(void *arg)
         more = round_of(log, now, tick);
         stopping = log->stopping;
         pthread_mutex_unlock(&log->lock);
-        log_deliver(log);
+        kafka_deliver(log);
     }
     return NULL;
 }
@@ -140,7 +140,7 @@ static void log_free(struct kafka_log *log)
     fetchers_close(log);
     client_close(log->front);
     for (size_t i = 0; i < log->view_count; i++)
-        view_free(log->views[i]);
+        view_release(log->views[i]);
     mem_free(log->alloc, log->views, log->view_room * sizeof *log->views);
     map_release(&log->by_stream);
     mem_free(log->alloc, log->outboxes, log->shards * sizeof *log->outboxes);
@@ -159,7 +159,7 @@ static int log_close(pawl_log *port)
         return PAWL_EMISUSE;
     pthread_mutex_lock(&log->lock);
     log->stopping = true;
-    log_ring(log);
+    kafka_ring(log);
     pthread_mutex_unlock(&log->lock);
     pthread_join(log->thread, NULL);
     log_free(log);
@@ -167,12 +167,12 @@ static int log_close(pawl_log *port)
 }
 
 static const struct pawl_log_ops log_ops = {
-    .claim = log_claim,
-    .append = log_append,
-    .read = log_read,
-    .follow = log_follow,
-    .unfollow = log_unfollow,
-    .tail = log_tail,
+    .claim = kafka_claim,
+    .append = kafka_append,
+    .read = kafka_read,
+    .follow = kafka_follow,
+    .unfollow = kafka_unfollow,
+    .tail = kafka_tail,
     .close = log_close,
 };
 

@@ -290,7 +290,7 @@ void view_read_on(struct view *v)
     if (!must_read(v))
         view_stop_reading(v);
     else if (taken == TAKE_MAX)
-        log_ring(v->log);
+        kafka_ring(v->log);
     view_send(v);
 }
 

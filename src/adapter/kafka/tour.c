@@ -101,7 +101,7 @@ void tour_run(struct op *op)
         ((pawl_follow *)op->request)->impl[0] = NULL;
     if (!over) {
         op_list_push(&log->back, op);
-        log_ring(log);
+        kafka_ring(log);
     }
     pthread_mutex_unlock(&log->lock);
     if (over)
@@ -166,7 +166,7 @@ static void look_work(pawl_work *work)
     if (partitions > 0)
         t->view->partitions = partitions;
     op_list_push(&log->back, &t->op);
-    log_ring(log);
+    kafka_ring(log);
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -309,17 +309,17 @@ static int tour_start(struct kafka_log *log, enum tour_kind kind, void *request,
     struct tour *t = mem_new(log->alloc, 1, sizeof *t);
     if (!t)
         return error_set(error, PAWL_ENOMEM, "no memory to read");
-    op_init(log, &t->op, request, tour_run);
+    op_begin(log, &t->op, request, tour_run);
     t->kind = kind;
     t->from = t->next_offset = from;
     t->left = limit;
     atomic_fetch_add(&log->outstanding, 1);
     pthread_mutex_lock(&log->lock);
-    int status = view_of(log, stream, &t->view);
+    int status = view_find(log, stream, &t->view);
     if (status == PAWL_OK && stream.partition < t->view->partitions) {
         t->looking = true;
         op_list_push(&log->back, &t->op);
-        log_ring(log);
+        kafka_ring(log);
     } else if (status == PAWL_OK) {
         status = look(t);
     }
@@ -375,7 +375,7 @@ static int read_alone(struct kafka_log *log, pawl_read *read)
     struct view *v;
     uint32_t partitions = 0;
     pthread_mutex_lock(&log->lock);
-    int status = view_of(log, read->stream, &v);
+    int status = view_find(log, read->stream, &v);
     if (status == PAWL_OK)
         partitions = v->partitions;
     pthread_mutex_unlock(&log->lock);
@@ -399,7 +399,7 @@ static int read_alone(struct kafka_log *log, pawl_read *read)
     return PAWL_READ_DONE;
 }
 
-int log_read(pawl_log *port, pawl_read *read)
+int kafka_read(pawl_log *port, pawl_read *read)
 {
     struct kafka_log *log = (struct kafka_log *)port;
     if (!read->done || !read->visit || read->from == 0 || !pawl_stream_valid(read->stream))
@@ -409,7 +409,7 @@ int log_read(pawl_log *port, pawl_read *read)
     return tour_start(log, TOUR_READ, read, read->stream, read->from, read->limit, read->error);
 }
 
-int log_follow(pawl_log *port, pawl_follow *follow)
+int kafka_follow(pawl_log *port, pawl_follow *follow)
 {
     if (!follow->done || !follow->visit || follow->from == 0 || !pawl_stream_valid(follow->stream))
         return error_set(follow->error, PAWL_EINVAL,
@@ -418,7 +418,7 @@ int log_follow(pawl_log *port, pawl_follow *follow)
                       follow->error);
 }
 
-int log_unfollow(pawl_log *port, pawl_follow *follow)
+int kafka_unfollow(pawl_log *port, pawl_follow *follow)
 {
     struct kafka_log *log = (struct kafka_log *)port;
     pthread_mutex_lock(&log->lock);
@@ -426,13 +426,13 @@ int log_unfollow(pawl_log *port, pawl_follow *follow)
     bool ending = !t || t->over || atomic_load(&t->stop);
     if (!ending) {
         atomic_store(&t->stop, true);
-        log_ring(log);
+        kafka_ring(log);
     }
     pthread_mutex_unlock(&log->lock);
     return ending ? error_set(follow->error, PAWL_EMISUSE, "it does not follow, or ends by itself") : PAWL_OK;
 }
 
-int log_tail(pawl_log *port, pawl_tail *tail)
+int kafka_tail(pawl_log *port, pawl_tail *tail)
 {
     if (!tail->done || !pawl_stream_valid(tail->stream))
         return error_set(tail->error, PAWL_EINVAL, "a tail needs a valid stream and done");

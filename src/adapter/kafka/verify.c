@@ -84,7 +84,7 @@ static int verify_stream(struct verifying *job, pawl_stream stream, pawl_error *
     struct view *v;
     struct kafka_verify_stream s = {.id = stream};
     pthread_mutex_lock(&job->log->lock);
-    int status = view_of(job->log, stream, &v);
+    int status = view_find(job->log, stream, &v);
     if (status == PAWL_OK)
         status = eye_open(v, 1, false, &eye, error);
     pthread_mutex_unlock(&job->log->lock);

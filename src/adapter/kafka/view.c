@@ -53,7 +53,7 @@ static int view_new(struct kafka_log *log, pawl_stream stream, struct view **ret
     return PAWL_OK;
 }
 
-int view_of(struct kafka_log *log, pawl_stream stream, struct view **ret_view)
+int view_find(struct kafka_log *log, pawl_stream stream, struct view **ret_view)
 {
     struct key key = key_of(stream);
     uint64_t hash = hash_mix(key.low ^ hash_mix(key.high));
@@ -76,7 +76,7 @@ int view_of(struct kafka_log *log, pawl_stream stream, struct view **ret_view)
     return PAWL_OK;
 }
 
-void view_free(struct view *v)
+void view_release(struct view *v)
 {
     const pawl_allocator *alloc = v->log->alloc;
     assert(!v->cursor.fetcher && !v->producing && v->flight_count == 0);
