@@ -63,8 +63,8 @@
  *   - flush says that the event is durable in *your log*. Saying so of one that is not breaks density at the
  *     next crash.
  *   - After actualize the log is the truth: an event that did arrive after all keeps its numbers.
- *   - Recency in the cache is counted in flushes: among workspaces written by one flush, which is evicted first
- *     is not defined. */
+ *   - The cache drops what was not used for long, by second chance: nearly, not exactly, the least recently
+ *     used. */
 #ifndef PAWL_SEQUENCER_H
 #define PAWL_SEQUENCER_H
 

@@ -16,8 +16,8 @@
  * exactly once, never from inside the call that started it, and
  *   - on the shard that made the call, if a shard of the log's env made it;
  *   - otherwise on a thread of the log's own, where it must not block.
- * From inside done() any call on the log may be made. When the call itself returns an error, nothing was
- * started and done() is not called.
+ * From inside done() any call on the log but close() may be made. When the call itself returns an error,
+ * nothing was started and done() is not called.
  *
  * Errors that any request may end with: PAWL_ECLOSED, PAWL_ENOMEM, PAWL_EIO, PAWL_ECORRUPT. A request's error,
  * if not NULL, receives the words.
@@ -108,8 +108,9 @@ struct pawl_claim {
  *
  * The entries and their bodies are borrowed until done().
  *
- * alone says: this caller has nothing else to do meanwhile. A log may then do the work on the calling thread,
- * and return PAWL_APPEND_DONE: the outcome is in the request, and done() is not called.
+ * alone says: this caller has nothing else to do meanwhile, and nothing else in flight. A log may then do the
+ * work on the calling thread, or keep a thread that is no shard waiting for it, and return PAWL_APPEND_DONE:
+ * the outcome is in the request, and done() is not called.
  *
  * The call itself returns PAWL_EBUSY when too much is queued, PAWL_EINVAL for a malformed request. */
 #define PAWL_APPEND_DONE 1

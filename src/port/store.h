@@ -16,9 +16,10 @@
  * in those, the order is fixed but is not memcmp. Bounds of a range obey the same order, so that a scan can be
  * continued from the last key that it showed.
  *
- * Modes. fast: commits are not synced; after a crash of the process the last commit is there; after a loss of
- * power the store is found unusable at opening, discarded, and opened empty, and says so.
- * durable: commit returns after its data is on the disk; after any crash the last commit is there.
+ * Modes. fast: commits are not synced. After a crash of the process the last commit is there; after a loss of
+ * power, or if the crash cut the last commit itself short, the store is found unusable at opening, discarded,
+ * and opened empty, and says so. durable: commit returns after its data is on the disk; after any crash the
+ * last commit is there.
  *
  * Caveats
  *   - Bytes handed out by get and scan are borrowed: from a snapshot until its release, from the writer until

@@ -31,6 +31,8 @@ struct change {
 struct node {
     uint8_t *bytes; /* durable */
     size_t size, room;
+    uint64_t length; /* at least size; there are zeros behind that */
+    int mapped;      /* the file itself, once it is written to through memory; else 0 */
     struct change *changes;
     size_t count, changes_room;
 };
@@ -60,6 +62,7 @@ static struct {
     void (*hook)(void *arg);
     void *hook_arg;
     struct handle handles[FDS_MAX];
+    struct node *map; /* of the one writable map that there is */
     struct node *nodes[NODES_MAX];
     size_t nodes_count;
     struct name now[NAMES_MAX], durable[NAMES_MAX];
@@ -118,15 +121,24 @@ static struct node *node_new(void)
     return n;
 }
 
-static void node_resize(struct node *n, size_t size)
+/* Room for so many bytes; they are zeros if they were not there. */
+static void node_fill(struct node *n, size_t size)
 {
+    if (size <= n->size)
+        return;
     if (size > n->room) {
         n->room = size * 2;
         n->bytes = realloc(n->bytes, n->room);
     }
-    if (size > n->size)
-        memset(n->bytes + n->size, 0, size - n->size);
+    memset(n->bytes + n->size, 0, size - n->size);
     n->size = size;
+    n->length = n->length > size ? n->length : size;
+}
+
+static void node_resize(struct node *n, uint64_t length)
+{
+    n->size = n->size < length ? n->size : (size_t)length;
+    n->length = length;
 }
 
 static void node_apply(struct node *n, const struct change *c)
@@ -135,9 +147,29 @@ static void node_apply(struct node *n, const struct change *c)
         node_resize(n, c->at);
         return;
     }
-    if (c->at + c->size > n->size)
-        node_resize(n, c->at + c->size);
-    memcpy(n->bytes + c->at, c->bytes, c->size);
+    node_fill(n, c->at + c->size);
+    if (c->size && !n->bytes)
+        broken("out of memory");
+    if (c->size)
+        memcpy(n->bytes + c->at, c->bytes, c->size);
+}
+
+/* What is in the file by now, sector by sector, through whatever way it came there. */
+static void each_sector(int fd, void (*fn)(struct node *n, uint64_t at, const uint8_t *bytes), struct node *n)
+{
+    uint8_t bytes[SECTOR];
+    off_t end;
+    for (off_t at = 0; (at = lseek(fd, at, SEEK_DATA)) >= 0; at = end) {
+        end = lseek(fd, at, SEEK_HOLE);
+        for (off_t i = at / SECTOR * SECTOR; i < end; i += SECTOR)
+            if (pread(fd, bytes, SECTOR, i) == SECTOR)
+                fn(n, (uint64_t)i, bytes);
+    }
+}
+
+static void take_sector(struct node *n, uint64_t at, const uint8_t *bytes)
+{
+    node_apply(n, &(struct change){at, SECTOR, (uint8_t *)(uintptr_t)bytes});
 }
 
 static void node_sync(struct node *n)
@@ -147,6 +179,8 @@ static void node_sync(struct node *n)
         free(n->changes[i].bytes);
     }
     n->count = 0;
+    if (n->mapped)
+        each_sector(n->mapped, take_sector, n);
 }
 
 static void node_change(struct node *n, uint64_t at, const void *bytes, size_t size)
@@ -184,13 +218,32 @@ static struct handle *handle_of(int fd)
 
 /* Images. */
 
+/* Of a sector that was written through memory any state that it ever had may be on the disk, and worse. */
+static void maybe_take_sector(struct node *image, uint64_t at, const uint8_t *bytes)
+{
+    uint8_t garbage[SECTOR];
+    node_fill(image, at + SECTOR);
+    if (memcmp(image->bytes + at, bytes, SECTOR) == 0)
+        return;
+    uint64_t dice = test_below(&disk.seed, 8);
+    if (dice < 4) {
+        disk.counts.lost_sectors++;
+        return;
+    }
+    disk.counts.kept_sectors++;
+    for (size_t i = 0; i < SECTOR; i++)
+        garbage[i] = (uint8_t)test_random(&disk.seed);
+    memcpy(image->bytes + at, dice == 4 ? garbage : bytes, SECTOR);
+}
+
 static void write_image(const char *dir, const char *name, const struct node *n)
 {
     struct node image = {0};
     char path[700];
-    node_resize(&image, n->size);
+    node_fill(&image, n->size);
     if (n->size)
         memcpy(image.bytes, n->bytes, n->size);
+    image.length = n->length;
     for (size_t i = 0; i < n->count; i++) {
         const struct change *c = &n->changes[i];
         if (!c->bytes) {
@@ -208,9 +261,12 @@ static void write_image(const char *dir, const char *name, const struct node *n)
             done += piece;
         }
     }
+    if (n->mapped)
+        each_sector(n->mapped, maybe_take_sector, &image);
     int length = snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *f = length > 0 && (size_t)length < sizeof path ? fopen(path, "w") : NULL;
-    if (!f || (image.size && fwrite(image.bytes, image.size, 1, f) != 1) || fclose(f) != 0)
+    if (!f || (image.size && fwrite(image.bytes, image.size, 1, f) != 1) || fclose(f) != 0
+        || truncate(path, (off_t)image.length) != 0)
         broken("cannot write an image");
     free(image.bytes);
 }
@@ -239,6 +295,8 @@ void disk_watch(const char *dir, const char *const *ignored, uint64_t seed)
         node_sync(disk.nodes[i]);
         free(disk.nodes[i]->changes);
         free(disk.nodes[i]->bytes);
+        if (disk.nodes[i]->mapped)
+            syscall(SYS_close, disk.nodes[i]->mapped);
         free(disk.nodes[i]);
     }
     memset(&disk, 0, sizeof disk);
@@ -428,6 +486,18 @@ STAND_IN(int, ftruncate64, int fd, off_t size)
     return truncate_any(fd, size);
 }
 
+STAND_IN(int, fallocate, int fd, int mode, off_t at, off_t size)
+{
+    struct handle *h = handle_of(fd);
+    struct stat st;
+    if (h)
+        effect();
+    int rc = (int)syscall(SYS_fallocate, fd, mode, at, size);
+    if (h && rc == 0 && fstat(fd, &st) == 0)
+        node_change(h->node, (uint64_t)st.st_size, NULL, 0);
+    return rc;
+}
+
 /* The kernel need not be asked: what is durable here is what this says. */
 static int sync_any(int fd)
 {
@@ -482,8 +552,12 @@ STAND_IN(int, unlinkat, int dir_fd, const char *path, int flags)
 static void *map_any(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
     struct handle *h = handle_of(fd);
-    if (h && flags & MAP_SHARED && protection & PROT_WRITE)
+    if (h && flags & MAP_SHARED && protection & PROT_WRITE) {
         disk.counts.mapped_writes++;
+        if (!h->node->mapped)
+            h->node->mapped = (int)syscall(SYS_dup, fd);
+        disk.map = h->node;
+    }
     return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); // NOLINT
 }
 
@@ -495,4 +569,16 @@ STAND_IN(void *, mmap, void *at, size_t size, int protection, int flags, int fd,
 STAND_IN(void *, mmap64, void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
     return map_any(at, size, protection, flags, fd, offset);
+}
+
+STAND_IN(int, msync, void *at, size_t size, int flags)
+{
+    if (disk.inside)
+        return 0;
+    if (!disk.map)
+        return (int)syscall(SYS_msync, at, size, flags);
+    effect();
+    disk.counts.syncs++;
+    node_sync(disk.map);
+    return 0;
 }

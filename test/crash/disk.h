@@ -6,8 +6,9 @@
  * A cut makes an image of what a loss of power could leave: of each unsynced write, each 512-byte sector was
  * kept or lost at random; of the unsynced names, some first ones were kept.
  *
- * One thread. Memory that is mapped and written to is not seen: a store that used it would pass for losing
- * nothing that it wrote so, which disk_mapped_writes counts. */
+ * One thread. A file that is written to through memory is compared with what is durable when the power is cut:
+ * a sector that differs was kept, lost, or is garbage. Such writes have no effect that a hook could see: cut
+ * between them. */
 #ifndef TEST_CRASH_DISK_H
 #define TEST_CRASH_DISK_H
 

@@ -340,7 +340,7 @@ TEST(a_torn_entry_of_small_numbers_is_searched_in_linear_time)
     struct bed bed;
     open_and_claim(&bed);
     const struct bed_stream *s = &bed.model.streams[0];
-    size_t size = (size_t)8 << 20, at;
+    size_t size = (size_t)4 << 20, at;
     uint32_t *body = malloc(size);
     assert_non_null(body);
     for (size_t i = 0; i < size / sizeof *body; i++)

@@ -339,6 +339,8 @@ static int ram_sync(void *ctx, int handle)
     int rc = count(r, true, NULL);
     if (rc == -EINTR || r->off)
         return rc < 0 ? rc : -EIO;
+    if (rc == 0 && file->durable.size < file->now.size)
+        image_resize(&file->durable, file->now.size);
     for (size_t s = 0; s < sectors(file); s++) {
         if (rc < 0 && sector_differs(file, s))
             mark_lost(file, s, true);
@@ -600,7 +602,7 @@ static int by_text(const void *a, const void *b)
 
 const char *ramdisk_name(const struct ramdisk *r, const char *ending, size_t number)
 {
-    const char *found[FILES_MAX];
+    const char *found[FILES_MAX] = {0};
     size_t n = 0;
     for (size_t i = 0; i < FILES_MAX; i++) {
         const struct name *name = &r->now.items[i];

@@ -497,11 +497,11 @@ TEST(start_is_busy_while_as_much_is_staged_as_may_be)
 
 TEST(a_workspace_may_have_806_sequences)
 {
-    enum { MANY = 806 };
-    static pawl_sequence many[MANY];
-    for (uint16_t i = 0; i < MANY; i++)
+    const uint16_t many_count = 806;
+    static pawl_sequence many[806];
+    for (uint16_t i = 0; i < many_count; i++)
         many[i] = (pawl_sequence){(uint16_t)(i * 79 + 3), i + 1u, 0};
-    const pawl_workspace_kind kinds[] = {{KIND_SHOP, many, MANY}, {KIND_BANK, NULL, 0}};
+    const pawl_workspace_kind kinds[] = {{KIND_SHOP, many, many_count}, {KIND_BANK, NULL, 0}};
     struct bed bed;
     bed_open(&bed, 1);
     bed.options.kinds = kinds;
@@ -509,14 +509,14 @@ TEST(a_workspace_may_have_806_sequences)
     bed_new_ready(&bed);
     for (int round = 0; round < 3; round++) {
         bed_expect_start(&bed, KIND_SHOP, 5, (uint64_t)round + 1);
-        for (uint16_t i = 0; i < MANY; i++)
+        for (uint16_t i = 0; i < many_count; i++)
             bed_expect_next(&bed, many[i].seq, i + 1u + (uint64_t)round);
         if (round == 1)
             assert_ok(bed_stage(&bed));
         assert_ok(bed_flush(&bed, (uint64_t)round + 1));
     }
     bed_stored(&bed, 3);
-    for (uint16_t i = 0; i < MANY; i++)
+    for (uint16_t i = 0; i < many_count; i++)
         assert_int_equal(mock_view(&bed.mock, 5, many[i].seq), i + 3u);
     bed_expect_start(&bed, KIND_BANK, 6, 4); /* a kind without any */
     uint64_t number;

@@ -10,42 +10,71 @@ void op_init(struct journal *j, struct op *op, enum op_kind kind, void *request,
         (struct op){.journal = j, .run = run, .request = request, .kind = kind, .shard = pawl_env_self(j->env)};
 }
 
+/* Whether it holds something; if not, it no longer will. */
+static bool outbox_holds(struct outbox *box)
+{
+    pthread_mutex_lock(&box->journal->lock);
+    box->holding = box->held.ops.first != NULL;
+    bool holds = box->holding;
+    pthread_mutex_unlock(&box->journal->lock);
+    return holds;
+}
+
+/* What dones append is held back until all of them have run. Otherwise the first to append would wake the
+ * writer, which would sync for it alone while all the others just miss that sync, and so on for ever: groups of
+ * one and of all the rest, by turns. */
 void outbox_run(pawl_task *task)
 {
     struct outbox *box = (struct outbox *)task;
     struct journal *j = box->journal;
     pthread_mutex_lock(&j->lock);
     struct op *op = op_list_take(&box->ops);
+    bool holding = !box->holding && op && op->next;
+    if (holding)
+        box->holding = true;
     pthread_mutex_unlock(&j->lock);
-    /* The last done may close the journal: nothing of it is touched behind it. */
     while (op) {
         struct op *next = op->next;
+        /* The last done may close the journal: nothing of it is touched behind it. But not if something is
+         * held: then a done is still to come. */
+        if (!next && holding)
+            holding = outbox_holds(box);
         op->run(op);
         op = next;
     }
+    if (holding)
+        writer_release(j, box);
 }
 
 void journal_deliver(struct journal *j, struct op *ops)
 {
     struct op_list here;
     op_list_init(&here);
-    for (struct op *op = ops, *next; op; op = next) {
-        next = op->next;
+    struct op *op = ops;
+    while (op) {
+        struct op *next = op->next;
         if (op->shard == PAWL_NO_SHARD) {
             op_list_push(&here, op);
+            op = next;
             continue;
         }
+        /* A group's ops come in runs of one shard. */
         struct outbox *box = &j->outboxes[op->shard];
         pthread_mutex_lock(&j->lock);
         bool first = box->ops.first == NULL;
-        op_list_push(&box->ops, op);
+        for (uint32_t shard = op->shard; op && op->shard == shard; op = next) {
+            next = op->next;
+            op_list_push(&box->ops, op);
+        }
         pthread_mutex_unlock(&j->lock);
         /* An env that is closing takes no posts, and its shards are idle: then here is as good as there. */
         if (first && pawl_env_post(j->env, (uint32_t)(box - j->outboxes), &box->task) != PAWL_OK)
             outbox_run(&box->task);
     }
-    for (struct op *op = here.first, *next; op; op = next) {
-        next = op->next;
+    op = here.first;
+    while (op) {
+        struct op *next = op->next;
         op->run(op);
+        op = next;
     }
 }

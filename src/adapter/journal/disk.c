@@ -175,20 +175,22 @@ int disk_sync_dir(const struct disk *disk, int dir)
     return rc;
 }
 
-int disk_zero_fill(const struct disk *disk, int file, uint64_t size)
+int disk_reserve(const struct disk *disk, int file, uint64_t size)
 {
-    static const uint8_t zeros[ZERO_CHUNK];
     int rc;
     do {
         rc = disk->reserve(disk->ctx, file, size);
     } while (rc == -EINTR);
-    if (rc < 0 && rc != -EOPNOTSUPP)
-        return rc;
-    for (uint64_t at = 0; at < size; at += ZERO_CHUNK) {
-        size_t n = size - at < ZERO_CHUNK ? (size_t)(size - at) : ZERO_CHUNK;
-        rc = disk_write_all(disk, file, zeros, n, at);
-        if (rc < 0)
-            return rc;
+    return rc == -EOPNOTSUPP ? 0 : rc;
+}
+
+int disk_write_zeros(const struct disk *disk, int file, uint64_t at, uint64_t size)
+{
+    static const uint8_t zeros[ZERO_CHUNK];
+    int rc = 0;
+    for (uint64_t done = 0; done < size && rc == 0; done += ZERO_CHUNK) {
+        size_t n = size - done < ZERO_CHUNK ? (size_t)(size - done) : ZERO_CHUNK;
+        rc = disk_write_all(disk, file, zeros, n, at + done);
     }
-    return 0;
+    return rc;
 }

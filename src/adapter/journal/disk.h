@@ -41,8 +41,12 @@ int disk_write_all(const struct disk *disk, int file, const void *data, size_t s
 int disk_sync(const struct disk *disk, int file);
 int disk_sync_dir(const struct disk *disk, int dir);
 
-/* A file of zeros whose blocks are really there and written, so that a later sync of a write into it needs to
- * change no metadata. Reserves first: a full disk is found out before a byte is written. Not synced. */
-int disk_zero_fill(const struct disk *disk, int file, uint64_t size);
+/* Have blocks for that many bytes, or fail before a byte is written. A file system that cannot promise that
+ * promises nothing. */
+int disk_reserve(const struct disk *disk, int file, uint64_t size);
+
+/* Write zeros. What a segment is made of must really be there and written, so that a later sync of a write into
+ * it needs to change no metadata. Not synced. */
+int disk_write_zeros(const struct disk *disk, int file, uint64_t at, uint64_t size);
 
 #endif

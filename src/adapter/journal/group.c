@@ -42,20 +42,27 @@ static int sync_active(struct journal *j, pawl_error *error)
     return PAWL_OK;
 }
 
+static bool grow_buffer(struct journal *j, size_t need)
+{
+    size_t room = need > BUFFER_KEEP ? need : j->buffer_room * 2 > need ? j->buffer_room * 2 : need;
+    uint8_t *larger = mem_resize(j->alloc, j->buffer, j->buffer_room, room);
+    if (!larger)
+        return false;
+    j->buffer = larger;
+    j->buffer_room = room;
+    return true;
+}
+
 /* Room for that many bytes of records, in the buffer and in a segment, before the first of them is encoded. */
 static int make_room(struct journal *j, size_t bytes, pawl_error *error)
 {
-    if (j->buffer_size + bytes > j->buffer_room) {
+    size_t need = j->buffer_size + bytes;
+    if (need > j->buffer_room && (need > BUFFER_KEEP || !grow_buffer(j, need))) {
         int status = write_buffer(j, error);
         if (status != PAWL_OK)
             return status;
-    }
-    if (bytes > j->buffer_room) {
-        uint8_t *larger = mem_resize(j->alloc, j->buffer, j->buffer_room, bytes);
-        if (!larger)
+        if (bytes > j->buffer_room && !grow_buffer(j, bytes))
             return error_set(error, PAWL_ENOMEM, "no memory for an append of %zu bytes", bytes);
-        j->buffer = larger;
-        j->buffer_room = bytes;
     }
     if (j->active.at + j->buffer_size + bytes + WATERMARK_BYTES <= j->active.size)
         return PAWL_OK;
@@ -255,6 +262,7 @@ static void show(struct journal *j, uint64_t records, uint64_t bytes, struct op_
         s->visible = s->next - 1;
         followers_wake(s, wake);
     }
+    maker_pace(j);
     j->stats.syncs++;
     j->stats.records += records;
     j->stats.bytes += bytes;
@@ -295,11 +303,11 @@ void group_run(struct journal *j, struct op *ops, struct op_list *wake)
 {
     while (ops)
         ops = run_once(j, ops, wake);
-    if (j->buffer_room > 4 * BUFFER_BYTES) {
-        uint8_t *smaller = mem_resize(j->alloc, j->buffer, j->buffer_room, BUFFER_BYTES);
+    if (j->buffer_room > 2 * BUFFER_KEEP) {
+        uint8_t *smaller = mem_resize(j->alloc, j->buffer, j->buffer_room, BUFFER_KEEP);
         if (smaller) {
             j->buffer = smaller;
-            j->buffer_room = BUFFER_BYTES;
+            j->buffer_room = BUFFER_KEEP;
         }
     }
 }

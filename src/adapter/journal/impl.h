@@ -30,7 +30,8 @@
 #define QUEUE_BYTES_MAX  ((size_t)64 << 20)
 #define APPEND_BYTES_MAX ((size_t)1 << 30)
 #define OP_TOO_BIG       SIZE_MAX
-#define BUFFER_BYTES     ((size_t)1 << 20)
+#define BUFFER_BYTES     ((size_t)64 << 10)
+#define BUFFER_KEEP      ((size_t)1 << 20) /* grown beyond it, it shrinks again */
 
 /* A request, as it waits in a queue: lives in the request's impl. */
 enum op_kind { OP_APPEND, OP_CLAIM, OP_READ, OP_FOLLOW, OP_TAIL };
@@ -51,11 +52,25 @@ struct op_list {
     struct op **last;
 };
 
+struct queue {
+    struct op_list ops;
+    size_t count;
+    size_t bytes;
+};
+
+/* Where callers sleep that wait for a group. */
+struct turnstile {
+    _Atomic uint32_t group; /* the last that was let through */
+    _Atomic uint32_t waiters;
+};
+
 /* Requests whose done is to be called on one shard. */
 struct outbox {
     pawl_task task;
     struct journal *journal;
     struct op_list ops; /* (lock) */
+    bool holding;       /* (lock) the shard runs dones: what they append waits in held */
+    struct queue held;  /* (lock) */
 };
 
 /* A file of zeros that will be the next segment. */
@@ -70,9 +85,9 @@ struct maker {
     pthread_cond_t wake;
     pthread_cond_t made;
     uint64_t wanted; /* (lock) size of the draft to make; 0: none */
+    uint64_t due;    /* (lock) how far it should be by now */
+    bool urgent;     /* (lock) somebody waits for it */
     bool ready;      /* (lock) */
-    int status;      /* (lock) of the last attempt */
-    pawl_error error;
     struct draft draft;
     uint32_t drafts; /* how many were made, for their names */
 };
@@ -110,18 +125,18 @@ struct journal {
     pthread_mutex_t lock;
     pthread_cond_t wake; /* the writer */
     pthread_t writer;
-    struct op_list queue;         /* (lock) */
-    size_t queue_count;           /* (lock) */
-    size_t queue_bytes;           /* (lock) */
-    bool busy;                    /* (lock) somebody has the writer's role */
-    bool stopping;                /* (lock) */
-    bool failed;                  /* (lock) set by the role */
-    pawl_error failure;           /* (lock) why */
-    uint64_t durable_lsn;         /* (lock) set by the role */
-    uint64_t durable_at;          /* (lock) set by the role: the byte behind it, in the last segment */
-    struct streams streams;       /* (lock), but see above */
-    struct segment_list segments; /* (lock), but see above */
-    struct index index;           /* (lock) of the active segment */
+    struct queue queue;             /* (lock) */
+    uint32_t groups;                /* (lock) taken from the queue so far */
+    struct turnstile turnstiles[2]; /* of even and of odd groups */
+    bool busy;                      /* (lock) somebody has the writer's role */
+    bool stopping;                  /* (lock) */
+    bool failed;                    /* (lock) set by the role */
+    pawl_error failure;             /* (lock) why */
+    uint64_t durable_lsn;           /* (lock) set by the role */
+    uint64_t durable_at;            /* (lock) set by the role: the byte behind it, in the last segment */
+    struct streams streams;         /* (lock), but see above */
+    struct segment_list segments;   /* (lock), but see above */
+    struct index index;             /* (lock) of the active segment */
     struct journal_report report;
     struct journal_stats stats; /* (lock) */
     _Atomic size_t outstanding; /* requests whose done has not been called */
@@ -154,12 +169,19 @@ static inline struct op *op_list_take(struct op_list *list)
     return first;
 }
 
+static inline void queue_init(struct queue *queue)
+{
+    *queue = (struct queue){0};
+    op_list_init(&queue->ops);
+}
+
 /* recover.c: read the end of the journal from the disk, settle what it holds, and start a new segment. Called
  * with the role, at opening and after a failure. witness: the highest LSN known durable. */
 int journal_recover(struct journal *j, uint64_t witness, pawl_error *error);
 
 /* roll.c: drafts, and the step from one segment to the next. */
 int maker_start(struct journal *j);
+void maker_pace(struct journal *j); /* the active segment has grown; with the lock */
 void maker_stop(struct journal *j);
 int journal_publish(struct journal *j, struct draft *draft, struct segment_header *header,
                     const struct streams *streams, pawl_bytes records, pawl_error *error);
@@ -179,6 +201,7 @@ int group_seal(struct journal *j, pawl_error *error);
 
 /* writer.c */
 int writer_start(struct journal *j);
+void writer_release(struct journal *j, struct outbox *box); /* queue what it held, and hold no more */
 void writer_stop(struct journal *j);
 int journal_append(pawl_log *log, pawl_append *append);
 int journal_claim(pawl_log *log, pawl_claim *claim);

@@ -34,14 +34,19 @@ static int set_up(struct journal *j, const struct journal_options *o, pawl_error
     j->segments.alloc = o->alloc;
     j->shards = pawl_env_shards(o->env);
     j->home = (struct home){.disk = j->disk, .dir = -1, .lock = -1};
-    pthread_mutex_init(&j->lock, NULL);
+    /* What is done under it is short, and sleeping on it would cost more. */
+    pthread_mutexattr_t spinning;
+    pthread_mutexattr_init(&spinning);
+    pthread_mutexattr_settype(&spinning, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&j->lock, &spinning);
+    pthread_mutexattr_destroy(&spinning);
     pthread_mutex_init(&j->refresh, NULL);
-    op_list_init(&j->queue);
+    queue_init(&j->queue);
     streams_init(&j->streams, o->alloc);
     index_init(&j->index, o->alloc);
     j->path = mem_new(o->alloc, 1, j->path_size);
     j->outboxes = mem_new(o->alloc, j->shards ? j->shards : 1, sizeof *j->outboxes);
-    j->buffer = mem_new(o->alloc, 1, BUFFER_BYTES);
+    j->buffer = mem_resize(o->alloc, NULL, 0, BUFFER_BYTES);
     j->buffer_room = j->buffer ? BUFFER_BYTES : 0;
     if (!j->path || !j->outboxes || !j->buffer)
         return error_set(error, PAWL_ENOMEM, "no memory for a journal");
@@ -49,6 +54,7 @@ static int set_up(struct journal *j, const struct journal_options *o, pawl_error
     for (uint32_t i = 0; i < j->shards; i++) {
         j->outboxes[i] = (struct outbox){.task.fn = outbox_run, .journal = j};
         op_list_init(&j->outboxes[i].ops);
+        queue_init(&j->outboxes[i].held);
     }
     return PAWL_OK;
 }

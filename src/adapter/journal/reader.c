@@ -13,8 +13,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define FILL_ENTRIES_MAX 512
-#define POLL             (20 * PAWL_MILLISECOND)
+#define POLL (20 * PAWL_MILLISECOND)
+
+/* How much one fill takes. Each costs two changes of thread, so one that has far to go takes larger steps; one
+ * that only waits for news keeps little memory. */
+#define FILL_ENTRIES       ((size_t)256)
+#define FILL_ENTRIES_LARGE ((size_t)3072)
+#define WINDOW_LARGE       (4 * SCAN_WINDOW)
 
 struct filled {
     pawl_entry entry;
@@ -40,7 +45,8 @@ struct follower {
     int status;             /* of the last fill */
     pawl_error error;
     size_t count;
-    struct filled entries[FILL_ENTRIES_MAX];
+    size_t room; /* FILL_ENTRIES or FILL_ENTRIES_LARGE */
+    struct filled *entries;
 };
 
 static void fill(pawl_work *work);
@@ -56,7 +62,10 @@ static struct follower *follower_new(struct journal *j, pawl_stream stream, uint
     struct follower *f = mem_new(j->alloc, 1, sizeof *f);
     if (!f)
         return NULL;
-    if (cursor_init(&f->cursor, j, stream, from) != PAWL_OK) {
+    f->room = FILL_ENTRIES;
+    f->entries = mem_new(j->alloc, f->room, sizeof *f->entries);
+    if (!f->entries || cursor_init(&f->cursor, j, stream, from) != PAWL_OK) {
+        mem_free(j->alloc, f->entries, f->room * sizeof *f->entries);
         mem_free(j->alloc, f, sizeof *f);
         return NULL;
     }
@@ -71,6 +80,7 @@ static void follower_free(struct follower *f)
 {
     const pawl_allocator *alloc = f->journal->alloc;
     cursor_release(&f->cursor);
+    mem_free(alloc, f->entries, f->room * sizeof *f->entries);
     mem_free(alloc, f, sizeof *f);
 }
 
@@ -84,7 +94,7 @@ static void finish(struct follower *f, int status)
     pawl_error *error = read ? read->error : follow->error;
     if (status != PAWL_OK && error)
         *error = f->error;
-    if (follow) {
+    if (!read) {
         pthread_mutex_lock(&j->lock);
         follow->impl[0] = NULL;
         pthread_mutex_unlock(&j->lock);
@@ -111,10 +121,25 @@ static void go_on(struct follower *f)
     finish(f, PAWL_ECLOSED);
 }
 
+/* Without memory it goes on in steps as before. */
+static void resize(struct follower *f, size_t room)
+{
+    struct filled *entries =
+        mem_resize(f->journal->alloc, f->entries, f->room * sizeof *entries, room * sizeof *entries);
+    if (!entries)
+        return;
+    f->entries = entries;
+    f->room = room;
+    scan_resize(&f->cursor.scan, room == FILL_ENTRIES ? SCAN_WINDOW : WINDOW_LARGE);
+}
+
 static void fill(pawl_work *work)
 {
     struct follower *f = of_work(work);
     struct cursor *c = &f->cursor;
+    size_t room = f->count > 0 && !f->ended ? FILL_ENTRIES_LARGE : FILL_ENTRIES;
+    if (room != f->room)
+        resize(f, room);
     f->count = 0;
     f->ended = false;
     f->status = PAWL_OK;
@@ -127,7 +152,7 @@ static void fill(pawl_work *work)
         f->status = cursor_place(c, f->at, &f->error);
         f->placed = f->status == PAWL_OK;
     }
-    while (f->status == PAWL_OK && f->count < FILL_ENTRIES_MAX && f->count < f->left) {
+    while (f->status == PAWL_OK && f->count < f->room && f->count < f->left) {
         struct filled *slot = &f->entries[f->count];
         f->status = cursor_next(c, f->count > 0, &slot->entry, &slot->place, &f->error);
         f->count += f->status == PAWL_OK;
@@ -201,16 +226,27 @@ static void visit(pawl_work *work)
     }
 }
 
-/* The whole of it, in this thread. */
+/* The whole of it, in this thread: entry by entry, because nothing has to be carried to another. */
 static int read_here(struct follower *f)
 {
     pawl_read *read = f->read;
-    do {
-        fill(&f->work);
-    } while (show_filled(f) != STEP_END);
-    read->status = f->status;
-    read->next = f->cursor.next;
-    if (f->status != PAWL_OK && read->error)
+    struct cursor *c = &f->cursor;
+    bool more = true;
+    int status = cursor_refresh(c, &f->error);
+    if (status == PAWL_OK)
+        status = cursor_place(c, f->at, &f->error);
+    while (status == PAWL_OK && more && f->left > 0) {
+        pawl_entry entry;
+        pawl_place place;
+        status = cursor_next(c, false, &entry, &place, &f->error);
+        if (status == PAWL_OK) {
+            more = read->visit(read, &entry, place);
+            f->left--;
+        }
+    }
+    read->status = status == PAWL_ENOTFOUND ? PAWL_OK : status;
+    read->next = c->next;
+    if (read->status != PAWL_OK && read->error)
         *read->error = f->error;
     follower_free(f);
     return PAWL_READ_DONE;

@@ -84,38 +84,36 @@ enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record
         *ret_need = RECORD_HEADER;
         return RECORD_SHORT;
     }
-    if (bytes_all_zero(at, RECORD_HEADER))
+    if (get_u64(at + AT_CHECKSUM) == 0 && bytes_all_zero(at, RECORD_HEADER))
         return RECORD_NONE;
 
     size_t length = get_u32(at + AT_LENGTH);
-    struct record r = {
-        .checksum = get_u64(at + AT_CHECKSUM),
-        .chain = get_u64(at + AT_CHAIN),
-        .lsn = get_u64(at + AT_LSN),
-        .durable = get_u64(at + AT_DURABLE),
-        .type = (enum record_type)at[AT_TYPE],
-        .kind = at[AT_KIND],
-        .stream = {.kind = at[AT_STREAM],
-                   .partition = get_u16(at + AT_PARTITION),
-                   .lane = get_u16(at + AT_LANE),
-                   .generation = get_u32(at + AT_GENERATION)},
-        .offset = get_u64(at + AT_OFFSET),
-    };
-    r.body = (pawl_bytes){at + RECORD_HEADER, length - RECORD_HEADER};
+    struct record *r = ret_record;
+    r->checksum = get_u64(at + AT_CHECKSUM);
+    r->chain = get_u64(at + AT_CHAIN);
+    r->lsn = get_u64(at + AT_LSN);
+    r->durable = get_u64(at + AT_DURABLE);
+    r->type = (enum record_type)at[AT_TYPE];
+    r->kind = at[AT_KIND];
+    r->stream.kind = at[AT_STREAM];
+    r->stream.partition = get_u16(at + AT_PARTITION);
+    r->stream.lane = get_u16(at + AT_LANE);
+    r->stream.generation = get_u32(at + AT_GENERATION);
+    r->offset = get_u64(at + AT_OFFSET);
+    r->body = (pawl_bytes){at + RECORD_HEADER, length - RECORD_HEADER};
     size_t padded = (length + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1);
     /* The checksum covers the guard, so the guard is looked at only where the checksum cannot speak yet. */
     if (length < RECORD_HEADER || padded > bytes.size) {
-        if (!record_guarded(at, seed) || !head_is_known(&r, length, at[AT_ZERO]))
+        if (!record_guarded(at, seed) || !head_is_known(r, length, at[AT_ZERO]))
             return RECORD_BAD_HEAD;
         *ret_need = padded;
         return RECORD_SHORT;
     }
-    if (hash_checksum(seed, (pawl_bytes){at + AT_CHAIN, padded - AT_CHAIN}) != r.checksum)
+    if (hash_checksum(seed, (pawl_bytes){at + AT_CHAIN, padded - AT_CHAIN}) != r->checksum)
         return record_guarded(at, seed) ? RECORD_BAD_SUM : RECORD_BAD_HEAD;
-    if (!head_is_known(&r, length, at[AT_ZERO]) || !bytes_all_zero(at + length, padded - length))
+    if (!head_is_known(r, length, at[AT_ZERO]) || !bytes_all_zero(at + length, padded - length))
         return RECORD_BAD_HEAD;
     *ret_need = padded;
-    *ret_record = r;
     return RECORD_VALID;
 }
 

@@ -67,9 +67,9 @@ enum record_verdict {
 const char *record_verdict_text(enum record_verdict verdict);
 
 /* Read the record at the beginning of bytes. Checks it by itself; whether it fits behind its predecessor
- * (chain, lsn) is the caller's to see. On RECORD_VALID, ret_record's body points into bytes, and *ret_need is
- * the record's size. On RECORD_SHORT, *ret_need is how many bytes there must be, at most
- * record_size(PAWL_ENTRY_BYTES_MAX). */
+ * (chain, lsn) is the caller's to see. Only on RECORD_VALID does ret_record mean anything; its body points into
+ * bytes, and *ret_need is the record's size. On RECORD_SHORT, *ret_need is how many bytes there must be, at
+ * most record_size(PAWL_ENTRY_BYTES_MAX). */
 enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record *ret_record, size_t *ret_need);
 
 /* Whether the RECORD_HEADER bytes at at match their guard: a look that costs the same whatever they claim. */

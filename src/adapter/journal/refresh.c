@@ -33,6 +33,10 @@ static int show_tail(struct journal *j, struct segment_list *fresh)
 static int look_again(struct journal *j, struct segment_list *list, pawl_error *error)
 {
     int status = segment_list_load(list, j->disk, j->home.dir, error);
+    /* A listing is not of one moment: a writer that goes on to new segments meanwhile can make it look as if
+     * one were missing. */
+    if (status == PAWL_ECORRUPT)
+        status = segment_list_load(list, j->disk, j->home.dir, error);
     if (status != PAWL_OK)
         return status;
     if (list->count == 0)

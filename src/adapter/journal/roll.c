@@ -14,7 +14,45 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-static int draft_make(struct journal *j, uint64_t size, uint32_t number, struct draft *ret_draft,
+#define SLICE ((uint64_t)1 << 20)
+
+/* Wait until the next slice is due. False: the journal is being closed. */
+static bool wait_turn(struct journal *j, uint64_t filled)
+{
+    pthread_mutex_lock(&j->lock);
+    while (!j->stopping && !j->maker.urgent && filled > j->maker.due)
+        pthread_cond_wait(&j->maker.wake, &j->lock);
+    bool go = !j->stopping;
+    pthread_mutex_unlock(&j->lock);
+    return go;
+}
+
+void maker_pace(struct journal *j)
+{
+    uint64_t due = 2 * j->active.at;
+    bool next = due / SLICE != j->maker.due / SLICE;
+    j->maker.due = due;
+    if (next)
+        pthread_cond_signal(&j->maker.wake);
+}
+
+/* Ahead of time it is filled slice by slice, twice as fast as the present segment fills: all at once, its syncs
+ * would hold up those of the appends. */
+static int draft_fill(struct journal *j, const struct draft *draft, bool ahead)
+{
+    int rc = disk_reserve(j->disk, draft->file, draft->size);
+    for (uint64_t at = 0; at < draft->size && rc == 0; at += SLICE) {
+        uint64_t size = draft->size - at < SLICE ? draft->size - at : SLICE;
+        if (ahead && !wait_turn(j, at))
+            return -ECANCELED;
+        rc = disk_write_zeros(j->disk, draft->file, at, size);
+        if (rc == 0 && (ahead || at + size == draft->size))
+            rc = disk_sync(j->disk, draft->file);
+    }
+    return rc;
+}
+
+static int draft_make(struct journal *j, uint64_t size, uint32_t number, bool ahead, struct draft *ret_draft,
                       pawl_error *error)
 {
     const struct disk *disk = j->disk;
@@ -23,9 +61,7 @@ static int draft_make(struct journal *j, uint64_t size, uint32_t number, struct 
     draft.file = disk->open(disk->ctx, j->home.dir, draft.name, O_RDWR | O_CREAT | O_TRUNC);
     if (draft.file < 0)
         return error_errno(error, -draft.file, "cannot make a segment in %s/journal", j->path);
-    int rc = disk_zero_fill(disk, draft.file, size);
-    if (rc == 0)
-        rc = disk_sync(disk, draft.file);
+    int rc = draft_fill(j, &draft, ahead);
     if (rc < 0) {
         journal_discard_draft(j, &draft);
         return error_errno(error, -rc, "cannot make a segment of %" PRIu64 " bytes in %s/journal", size,
@@ -55,12 +91,11 @@ static void *maker_main(void *arg)
         uint32_t number = ++m->drafts;
         pthread_mutex_unlock(&j->lock);
         struct draft draft;
-        pawl_error error = {0};
-        int status = draft_make(j, size, number, &draft, &error);
+        /* If it cannot be made ahead, it is tried again when it is needed, and that says why. */
+        int status = draft_make(j, size, number, true, &draft, NULL);
         pthread_mutex_lock(&j->lock);
-        m->status = status;
-        m->error = error;
         m->wanted = 0;
+        m->urgent = false;
         m->ready = status == PAWL_OK;
         if (m->ready)
             m->draft = draft;
@@ -102,6 +137,7 @@ static void order_draft(struct journal *j)
         return;
     pthread_mutex_lock(&j->lock);
     j->maker.wanted = j->next_size;
+    j->maker.due = 0;
     pthread_cond_signal(&j->maker.wake);
     pthread_mutex_unlock(&j->lock);
 }
@@ -111,8 +147,11 @@ int journal_take_draft(struct journal *j, uint64_t size, struct draft *ret_draft
 {
     struct maker *m = &j->maker;
     pthread_mutex_lock(&j->lock);
-    while (m->wanted != 0)
+    while (m->wanted != 0) {
+        m->urgent = true;
+        pthread_cond_signal(&m->wake);
         pthread_cond_wait(&m->made, &j->lock);
+    }
     bool ready = m->ready;
     struct draft draft = m->draft;
     m->ready = false;
@@ -124,7 +163,7 @@ int journal_take_draft(struct journal *j, uint64_t size, struct draft *ret_draft
     }
     if (ready)
         journal_discard_draft(j, &draft);
-    return draft_make(j, size > j->next_size ? size : j->next_size, number, ret_draft, error);
+    return draft_make(j, size > j->next_size ? size : j->next_size, number, false, ret_draft, error);
 }
 
 /* A follower may add a stream to the table meanwhile, but not one that counts here: it has no epoch. */

@@ -6,7 +6,7 @@
 
 int scan_init(struct scan *s, const struct disk *disk, int file, uint64_t seed, const pawl_allocator *alloc)
 {
-    uint8_t *window = mem_new(alloc, 1, SCAN_WINDOW);
+    uint8_t *window = mem_resize(alloc, NULL, 0, SCAN_WINDOW);
     if (!window)
         return PAWL_ENOMEM;
     *s = (struct scan){.disk = disk,
@@ -23,6 +23,16 @@ void scan_release(struct scan *s)
 {
     mem_free(s->alloc, s->window, s->room);
     s->window = NULL;
+}
+
+void scan_resize(struct scan *s, size_t room)
+{
+    uint8_t *window = mem_resize(s->alloc, s->window, s->room, room);
+    if (!window)
+        return;
+    s->window = window;
+    s->room = room;
+    s->window_size = 0;
 }
 
 void scan_seek(struct scan *s, int file, uint64_t at, uint64_t lsn, uint64_t chain, bool chained)
@@ -89,18 +99,17 @@ static enum record_verdict look(struct scan *s, struct record *ret_record, size_
 
 enum scan_result scan_next(struct scan *s, struct record *ret_record, int *ret_status)
 {
-    struct record r;
     size_t size;
-    enum record_verdict verdict = look(s, &r, &size, ret_status);
+    enum record_verdict verdict = look(s, ret_record, &size, ret_status);
     if (*ret_status != PAWL_OK)
         return SCAN_ERROR;
     if (verdict == RECORD_NONE)
         return SCAN_END;
     if (verdict != RECORD_VALID)
         s->why = record_verdict_text(verdict);
-    else if (r.lsn != s->lsn)
+    else if (ret_record->lsn != s->lsn)
         s->why = "its LSN is not the next";
-    else if (s->chained && r.chain != s->chain)
+    else if (s->chained && ret_record->chain != s->chain)
         s->why = "it does not continue the record before it";
     else
         goto valid;
@@ -108,10 +117,9 @@ enum scan_result scan_next(struct scan *s, struct record *ret_record, int *ret_s
 
 valid:
     s->at += size;
-    s->lsn = r.lsn + 1;
-    s->chain = r.checksum;
+    s->lsn++;
+    s->chain = ret_record->checksum;
     s->chained = true;
-    *ret_record = r;
     return SCAN_RECORD;
 }
 

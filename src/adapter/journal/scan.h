@@ -41,6 +41,9 @@ enum scan_result {
 int scan_init(struct scan *s, const struct disk *disk, int file, uint64_t seed, const pawl_allocator *alloc);
 void scan_release(struct scan *s);
 
+/* Read so many bytes at a time from now on. Borrowed bodies end. Without memory it stays as it is. */
+void scan_resize(struct scan *s, size_t room);
+
 /* Go on at this byte, in this file. chained false: the record there is trusted as to its predecessor. */
 void scan_seek(struct scan *s, int file, uint64_t at, uint64_t lsn, uint64_t chain, bool chained);
 

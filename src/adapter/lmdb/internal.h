@@ -5,8 +5,10 @@
 
 #include <lmdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "adapter/lmdb/mark.h"
+#include "adapter/lmdb/reserve.h"
 #include "adapter/lmdb/store.h"
 
 #define DATA_FILE "data.mdb"
@@ -36,8 +38,11 @@ struct lmdb_store {
     MDB_txn *write;            /* the transaction, from the first change to commit or abort */
     int broken;                /* the status of the change that failed in it; it can only be aborted */
     bool dirty;                /* the mark says DIRTY (M1) */
+    struct reserve reserve;    /* on: LMDB writes through its map */
     struct lmdb_reader writer; /* its txn is the view of the last commit, while write is NULL */
     bool viewing;              /* that view is live */
+
+    atomic_uint_least64_t commits; /* begun; any thread reads it */
 
     /* Any thread, under lock. */
     pthread_mutex_t lock;

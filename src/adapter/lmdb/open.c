@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adapter/lmdb/torn.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -120,8 +121,8 @@ static int judge(struct lmdb_store *s, struct mark *ret_mark, enum mark_verdict 
 static int try_env(struct lmdb_store *s, uint64_t map_bytes)
 {
     MDB_env *env;
-    unsigned flags =
-        MDB_NOTLS | (s->mode == PAWL_STORE_FAST ? MDB_NOSYNC : 0) | (s->read_only ? MDB_RDONLY : 0);
+    unsigned flags = MDB_NOTLS | (s->mode == PAWL_STORE_FAST ? MDB_NOSYNC : 0) | (s->read_only ? MDB_RDONLY : 0)
+                     | (s->reserve.fd >= 0 ? MDB_WRITEMAP : 0);
     int rc = mdb_env_create(&env);
     if (rc != MDB_SUCCESS)
         return rc;
@@ -133,25 +134,56 @@ static int try_env(struct lmdb_store *s, uint64_t map_bytes)
     if (rc == MDB_SUCCESS)
         rc = mdb_env_open(env, s->dir, flags, 0600);
     if (rc == MDB_SUCCESS)
+        rc = reserve_start(&s->reserve, env);
+    if (rc == MDB_SUCCESS)
         s->env = env;
     else
         mdb_env_close(env);
     return rc;
 }
 
-static int open_env(struct lmdb_store *s, uint64_t map_bytes, uint64_t *ret_map_bytes, pawl_error *error)
+/* A fast writer goes through the map if blocks can be reserved for it, and if the file may be as long as the
+ * map, which LMDB insists on for a moment. */
+static int try_map(struct lmdb_store *s, uint64_t map_bytes, const char **ret_unmapped)
 {
+    const char *why = "";
+    if (s->mode == PAWL_STORE_FAST && !s->read_only)
+        why = reserve_init(&s->reserve, s->dir_fd, DATA_FILE, map_bytes);
+    int rc = try_env(s, map_bytes);
+    if (rc == EFBIG && s->reserve.fd >= 0) {
+        why = "the file system has no files as long as the map";
+        reserve_close(&s->reserve);
+        rc = try_env(s, map_bytes);
+    }
+    if (rc != MDB_SUCCESS)
+        reserve_close(&s->reserve);
+    *ret_unmapped = why ? why : "";
+    return rc;
+}
+
+static int open_env(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, pawl_error *error)
+{
+    const char *unmapped;
     uint64_t bytes = map_bytes ? map_bytes : MAP_BYTES_DEFAULT;
-    int rc = try_env(s, bytes);
+    int rc = try_map(s, bytes, &unmapped);
     /* Limited address space (ulimit -v, a sanitizer) is no reason to fail, unless a size was asked for. */
     while (rc == ENOMEM && !map_bytes && bytes > MAP_BYTES_LEAST) {
         bytes /= 2;
-        rc = try_env(s, bytes);
+        rc = try_map(s, bytes, &unmapped);
     }
     if (rc != MDB_SUCCESS)
         return lmdb_fail(s, error, rc, "cannot open LMDB");
-    *ret_map_bytes = bytes;
+    opened->map_bytes = bytes;
+    snprintf(opened->unmapped, sizeof opened->unmapped, "%s", unmapped);
     return PAWL_OK;
+}
+
+static int create_space(struct lmdb_store *s, MDB_txn *txn, const char *name, MDB_dbi *ret_dbi)
+{
+    int rc = reserve_begin(&s->reserve, s->env, txn);
+    if (rc == MDB_SUCCESS)
+        rc = reserve_create(&s->reserve);
+    return rc ? rc : mdb_dbi_open(txn, name, MDB_CREATE, ret_dbi);
 }
 
 static int open_spaces(struct lmdb_store *s, pawl_error *error)
@@ -165,7 +197,7 @@ static int open_spaces(struct lmdb_store *s, pawl_error *error)
         rc = mdb_dbi_open(txn, name, 0, &s->dbi[i]);
         /* Asked for without MDB_CREATE first, so that opening a made store writes nothing. */
         if (rc == MDB_NOTFOUND && !s->read_only)
-            rc = mdb_dbi_open(txn, name, MDB_CREATE, &s->dbi[i]);
+            rc = create_space(s, txn, name, &s->dbi[i]);
     }
     if (rc == MDB_SUCCESS)
         rc = mdb_txn_commit(txn);
@@ -188,7 +220,7 @@ static int sync_and_mark_clean(struct lmdb_store *s, pawl_error *error)
 }
 
 /* From nothing, or from what is not to be trusted, to an empty store. A crash on the way leaves it VOID. */
-static int make(struct lmdb_store *s, uint64_t map_bytes, uint64_t *ret_map_bytes, pawl_error *error)
+static int make(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, pawl_error *error)
 {
     int status = mark_write(s->dir_fd, &(struct mark){.state = MARK_VOID}, error);
     if (status == PAWL_OK)
@@ -196,20 +228,39 @@ static int make(struct lmdb_store *s, uint64_t map_bytes, uint64_t *ret_map_byte
     if (status == PAWL_OK)
         status = remove_file(s->dir_fd, "lock.mdb", error);
     if (status == PAWL_OK)
-        status = open_env(s, map_bytes, ret_map_bytes, error);
+        status = open_env(s, map_bytes, opened, error);
     if (status == PAWL_OK)
         status = open_spaces(s, error);
     return status == PAWL_OK ? sync_and_mark_clean(s, error) : status;
 }
 
-static int use(struct lmdb_store *s, uint64_t map_bytes, uint64_t *ret_map_bytes, pawl_error *error)
+static int use(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, pawl_error *error)
 {
-    int status = open_env(s, map_bytes, ret_map_bytes, error);
+    int status = open_env(s, map_bytes, opened, error);
     return status == PAWL_OK ? open_spaces(s, error) : status;
 }
 
+/* What a process left that died with the mark DIRTY. *ret_torn: it died in the midst of a commit's last step,
+ * and nothing is open. */
+static int use_left(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, bool *ret_torn,
+                    pawl_error *error)
+{
+    int status = open_env(s, map_bytes, opened, error);
+    if (status != PAWL_OK)
+        return status;
+    int rc = torn_check(s->env, ret_torn);
+    if (rc != MDB_SUCCESS)
+        return lmdb_fail(s, error, rc, "cannot read the last commit");
+    if (!*ret_torn)
+        return open_spaces(s, error);
+    mdb_env_close(s->env);
+    s->env = NULL;
+    reserve_close(&s->reserve);
+    return PAWL_OK;
+}
+
 static int open_read_only(struct lmdb_store *s, enum mark_verdict verdict, const char *why, uint64_t map_bytes,
-                          uint64_t *ret_map_bytes, pawl_error *error)
+                          struct lmdb_opened *opened, pawl_error *error)
 {
     switch (verdict) {
     case MARK_MAKE: return error_set(error, PAWL_ENOTFOUND, "there is no store");
@@ -218,7 +269,7 @@ static int open_read_only(struct lmdb_store *s, enum mark_verdict verdict, const
     case MARK_USE:
     case MARK_SYNC: break;
     }
-    return use(s, map_bytes, ret_map_bytes, error);
+    return use(s, map_bytes, opened, error);
 }
 
 static int open_judged(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *ret_opened,
@@ -233,15 +284,20 @@ static int open_judged(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_ope
     struct lmdb_opened opened = {.discarded = verdict == MARK_DISCARD};
     if (s->read_only) {
         opened.discarded = false;
-        status = open_read_only(s, verdict, why, map_bytes, &opened.map_bytes, error);
+        status = open_read_only(s, verdict, why, map_bytes, &opened, error);
     } else if (verdict == MARK_DAMAGED) {
         status = error_set(error, PAWL_ECORRUPT, "%s", why);
     } else if (verdict == MARK_MAKE || verdict == MARK_DISCARD) {
-        status = make(s, map_bytes, &opened.map_bytes, error);
+        status = make(s, map_bytes, &opened, error);
+    } else if (mark.state == MARK_CLEAN) {
+        status = use(s, map_bytes, &opened, error);
     } else {
-        status = use(s, map_bytes, &opened.map_bytes, error);
-        s->dirty = mark.state == MARK_DIRTY;
-        if (status == PAWL_OK && verdict == MARK_SYNC)
+        s->dirty = true;
+        status = use_left(s, map_bytes, &opened, &opened.discarded, error);
+        why = "its last commit was cut short";
+        if (status == PAWL_OK && opened.discarded)
+            status = make(s, map_bytes, &opened, error);
+        else if (status == PAWL_OK && verdict == MARK_SYNC)
             status = sync_and_mark_clean(s, error);
     }
     snprintf(opened.why, sizeof opened.why, "%s", opened.discarded ? why : "");
@@ -266,6 +322,7 @@ static void store_free(struct lmdb_store *s)
         end_readers(s);
         mdb_env_close(s->env);
     }
+    reserve_close(&s->reserve);
     if (s->lock_fd >= 0)
         close(s->lock_fd);
     if (s->dir_fd >= 0)
@@ -285,7 +342,7 @@ static struct lmdb_store *store_new(const struct lmdb_options *o)
     s->store.ops = &lmdb_store_ops;
     s->mode = o->mode;
     s->read_only = o->read_only;
-    s->dir_fd = s->lock_fd = -1;
+    s->dir_fd = s->lock_fd = s->reserve.fd = -1;
     s->alloc = o->alloc;
     s->writer.reader.store = &s->store;
     s->max_snapshots = o->max_snapshots ? o->max_snapshots : SNAPSHOTS_DEFAULT;
@@ -338,6 +395,7 @@ int lmdb_store_close(pawl_store *store)
         return error_set(&store->error, PAWL_EMISUSE, "%u snapshots of the store %s are not released", used,
                          s->dir);
     lmdb_store_abort(store);
+    reserve_release(&s->reserve, s->env); /* if it cannot, the file is only longer than it need be */
     int status = s->dirty && !s->read_only ? sync_and_mark_clean(s, NULL) : PAWL_OK;
     store_free(s);
     return status;

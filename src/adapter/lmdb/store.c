@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,7 +65,8 @@ static int full_or_broken(struct lmdb_store *s, int rc)
     static const uint8_t zeros[64 << 10];
     MDB_envinfo info;
     MDB_stat stat;
-    if (rc != EIO || mdb_env_info(s->env, &info) != MDB_SUCCESS || mdb_env_stat(s->env, &stat) != MDB_SUCCESS)
+    if (rc != EIO || s->reserve.fd >= 0 || mdb_env_info(s->env, &info) != MDB_SUCCESS
+        || mdb_env_stat(s->env, &stat) != MDB_SUCCESS)
         return rc;
     int fd = openat(s->dir_fd, DATA_FILE, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
@@ -87,9 +89,22 @@ static int full_or_broken(struct lmdb_store *s, int rc)
 
 /* Snapshots and reads. */
 
+/* LMDB 0.9 reads the number of the last commit, and then the meta page of that number, which the commit after
+ * the next overwrites. A reader that is held up in between would see that one before it is done, and later ones
+ * not. So take it again if a commit began meanwhile, or, from another process, if one has got so far. */
 static int begin_or_renew(struct lmdb_store *s, struct lmdb_reader *r)
 {
-    return r->txn ? mdb_txn_renew(r->txn) : mdb_txn_begin(s->env, NULL, MDB_RDONLY, &r->txn);
+    for (;;) {
+        MDB_envinfo info;
+        uint64_t commits = atomic_load(&s->commits);
+        int rc = r->txn ? mdb_txn_renew(r->txn) : mdb_txn_begin(s->env, NULL, MDB_RDONLY, &r->txn);
+        if (rc == MDB_SUCCESS)
+            rc = mdb_env_info(s->env, &info);
+        if (rc != MDB_SUCCESS
+            || (commits == atomic_load(&s->commits) && info.me_last_txnid <= mdb_txn_id(r->txn) + 1))
+            return rc;
+        mdb_txn_reset(r->txn);
+    }
 }
 
 static void give_back(struct lmdb_store *s, struct lmdb_reader *r)
@@ -168,7 +183,7 @@ static int txn_of(pawl_reader *reader, MDB_txn **ret_txn)
 
 static int store_get(pawl_reader *reader, uint8_t space, pawl_bytes key, pawl_bytes *ret_value)
 {
-    MDB_txn *txn;
+    MDB_txn *txn = NULL;
     int status = longkey_check_key(space, key);
     if (status == PAWL_OK)
         status = txn_of(reader, &txn);
@@ -245,7 +260,7 @@ static int scan_start(MDB_cursor *cursor, const struct scan *scan, MDB_val *k, M
 
 static int store_scan(pawl_reader *reader, pawl_range range, bool reverse, pawl_visit_row visit, void *arg)
 {
-    MDB_txn *txn;
+    MDB_txn *txn = NULL;
     MDB_cursor *cursor;
     MDB_val k, v;
     int status = longkey_check_range(range);
@@ -299,13 +314,42 @@ static int begin_change(struct lmdb_store *s, int checked)
     }
     end_view(s);
     int rc = mdb_txn_begin(s->env, NULL, 0, &s->write);
+    if (rc == MDB_SUCCESS && (rc = reserve_begin(&s->reserve, s->env, s->write)) != 0) {
+        mdb_txn_abort(s->write);
+        s->write = NULL;
+    }
     return rc ? lmdb_fail(s, &s->store.error, rc, "cannot begin to write") : PAWL_OK;
 }
 
 static int change_failed(struct lmdb_store *s, int rc, const char *doing)
 {
-    s->broken = lmdb_fail(s, &s->store.error, full_or_broken(s, rc), doing);
+    uint64_t wanted = s->reserve.wanted;
+    s->reserve.wanted = 0;
+    if (wanted)
+        s->broken =
+            error_set(&s->store.error, lmdb_status(rc), "%s in %s: %s cannot grow by %" PRIu64 " bytes: %s",
+                      doing, s->dir, DATA_FILE, wanted, mdb_strerror(rc));
+    else
+        s->broken = lmdb_fail(s, &s->store.error, full_or_broken(s, rc), doing);
     return s->broken;
+}
+
+/* LMDB's changes, each with its blocks reserved before. */
+
+static int lmdb_put(struct lmdb_store *s, uint8_t space, MDB_cursor *cursor, MDB_val *k, MDB_val *v)
+{
+    int rc = reserve_put(&s->reserve, s->write, s->dbi[space], space, v->mv_size);
+    if (rc)
+        return rc;
+    return cursor ? mdb_cursor_put(cursor, k, v, MDB_CURRENT) : mdb_put(s->write, s->dbi[space], k, v, 0);
+}
+
+static int lmdb_remove(struct lmdb_store *s, uint8_t space, MDB_cursor *cursor, MDB_val *k)
+{
+    int rc = reserve_remove(&s->reserve, s->write, s->dbi[space], space);
+    if (rc)
+        return rc;
+    return cursor ? mdb_cursor_del(cursor, 0) : mdb_del(s->write, s->dbi[space], k, NULL);
 }
 
 static bool drop_key(void *arg, pawl_bytes key)
@@ -333,11 +377,8 @@ static int edit_shelf(struct lmdb_store *s, uint8_t space, MDB_val k, pawl_bytes
     struct encoder out = encoder_over(memory, size);
     int rc = shelf_edit(old, drop, arg, add, &out) == PAWL_OK ? MDB_SUCCESS : MDB_CORRUPTED;
     MDB_val v = {.mv_size = encoder_size(&out), .mv_data = memory};
-    if (rc == MDB_SUCCESS && cursor)
-        rc = v.mv_size ? mdb_cursor_put(cursor, &k, &v, MDB_CURRENT) : mdb_cursor_del(cursor, 0);
-    else if (rc == MDB_SUCCESS)
-        rc = v.mv_size ? mdb_put(s->write, s->dbi[space], &k, &v, 0)
-                       : mdb_del(s->write, s->dbi[space], &k, NULL);
+    if (rc == MDB_SUCCESS)
+        rc = v.mv_size ? lmdb_put(s, space, cursor, &k, &v) : lmdb_remove(s, space, cursor, &k);
     mem_free(s->alloc, memory, size);
     return rc;
 }
@@ -353,7 +394,7 @@ static int store_put(pawl_store *store, uint8_t space, pawl_bytes key, pawl_byte
     MDB_val k = val(place.stored), v = val(value);
     int rc;
     if (!longkey_ambiguous(place.stored.size)) {
-        rc = mdb_put(s->write, s->dbi[space], &k, &v, 0);
+        rc = lmdb_put(s, space, NULL, &k, &v);
     } else {
         MDB_val old = {0};
         rc = mdb_get(s->write, s->dbi[space], &k, &old);
@@ -375,7 +416,7 @@ static int store_remove(pawl_store *store, uint8_t space, pawl_bytes key)
     MDB_val k = val(place.stored);
     int rc;
     if (!longkey_ambiguous(place.stored.size)) {
-        rc = mdb_del(s->write, s->dbi[space], &k, NULL);
+        rc = lmdb_remove(s, space, NULL, &k);
     } else {
         pawl_bytes found;
         MDB_val old = {0};
@@ -399,7 +440,7 @@ static int remove_row(struct lmdb_store *s, MDB_cursor *cursor, uint8_t space, s
     if (!longkey_ambiguous(stored.size)) {
         int side = longkey_range_side(range, (struct longkey){.stored = stored, .whole = stored});
         *ret_past = side > 0;
-        return side == 0 ? mdb_cursor_del(cursor, 0) : MDB_SUCCESS;
+        return side == 0 ? lmdb_remove(s, space, cursor, &k) : MDB_SUCCESS;
     }
     *ret_past = range->to.stored.size && bytes_compare(stored, range->to.stored) > 0;
     if (*ret_past)
@@ -455,6 +496,7 @@ static int store_commit(pawl_store *store)
         lmdb_store_abort(store);
         return status;
     }
+    atomic_fetch_add(&s->commits, 1);
     int rc = mdb_txn_commit(s->write);
     s->write = NULL;
     return rc ? lmdb_fail(s, &store->error, full_or_broken(s, rc), "cannot commit") : PAWL_OK;

@@ -9,7 +9,15 @@
  *   - One process opens a directory once, for writing or for reading: LMDB's locks are the process's, and
  *     closing one handle would drop those of the other. A second opening is PAWL_ELOCKED. Do not fork with a
  *     store open and go on using it in the child.
- *   - The map is address space, not memory or disk; the file grows as needed and never shrinks.
+ *   - The map is address space, not memory or disk; the file grows as needed, and its pages are never given
+ *     back.
+ *   - A fast store writes through the map where it can reserve the disk's blocks for it (reserve.h). It needs
+ *     more free disk than it will use, for the worst that a transaction can do: about 2 % of the file, 9 pages
+ *     for a put into a tree of depth 4, and 16 MiB if they are there; up to 29 pages for a removal, of which 4
+ *     stay charged, so remove large ranges in several commits.
+ *   - A wild pointer of the host's could write into that map.
+ *   - A process that is killed between the last two stores of a fast commit leaves a store that is discarded
+ *     (torn.h); killed at any other moment it leaves the last commit.
  *   - close comes on the writer's thread, because LMDB's writer lock is a thread's. An error from it other than
  *     PAWL_EMISUSE means that the store is closed but, if it was a fast one, not marked clean. */
 #ifndef ADAPTER_LMDB_STORE_H
@@ -32,6 +40,7 @@ struct lmdb_opened {
     bool discarded; /* what was there could not be trusted: the store is empty */
     char why[64];   /* in words, if so */
     uint64_t map_bytes;
+    char unmapped[64]; /* in words, why a fast store does not write through the map; "" if it does */
 };
 
 /* Errors: PAWL_ELOCKED (open elsewhere), PAWL_ECORRUPT (a durable store, or one opened read-only, whose bytes

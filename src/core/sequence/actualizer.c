@@ -59,16 +59,14 @@ static uint16_t find_suspect(struct record *record, const struct kind *kind)
     return NO_PLACE;
 }
 
-/* Suspects among those about to be unpinned get a pin of their own, and lose it when they no longer are. */
-static void judge_written(pawl_sequencer *s)
+/* Of those about to be written: a suspect must not be evicted afterwards. */
+static void judge_dirty(pawl_sequencer *s)
 {
-    for (uint32_t i = 0; i < s->flusher.writing_count; i++) {
-        uint32_t slot = s->flusher.writing[i];
-        struct record *record = table_at(&s->table, slot);
+    for (uint32_t i = 0; i < s->flusher.dirty_count; i++) {
+        struct record *record = table_at(&s->table, s->flusher.dirty[i]);
+        record->state &= (uint8_t)~RECORD_SUSPECT;
         if (find_suspect(record, &s->kinds.list[record->kind]) != NO_PLACE)
-            table_pin(&s->table, slot, RECORD_SUSPECT);
-        else if (record->state & RECORD_SUSPECT)
-            table_unpin(&s->table, slot, RECORD_SUSPECT);
+            record->state |= RECORD_SUSPECT;
     }
 }
 
@@ -106,6 +104,7 @@ static int write_out(pawl_sequencer *s)
 {
     struct flusher *f = &s->flusher;
     pawl_error *error = &s->actualizer.error;
+    judge_dirty(s);
     flusher_collect(s, s->actualizer.last);
     add_stranger_rows(s);
     pawl_instant began = pawl_env_now(s->env);
@@ -116,7 +115,6 @@ static int write_out(pawl_sequencer *s)
         return error_wrap(error, status, "cannot write %zu values", f->row_count);
     }
     flusher_count_time(s, began);
-    judge_written(s);
     flusher_written(s);
     forget_strangers(s);
     return PAWL_OK;
@@ -157,7 +155,7 @@ static int take_stranger(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_n
     return PAWL_OK;
 }
 
-static int take_number(pawl_sequencer *s, uint32_t slot, struct record *record, const struct kind *kind,
+static int take_number(pawl_sequencer *s, struct record *record, const struct kind *kind,
                        const pawl_sequence_number *number)
 {
     uint16_t place = places_find(&kind->places, number->seq);
@@ -170,30 +168,29 @@ static int take_number(pawl_sequencer *s, uint32_t slot, struct record *record, 
     uint64_t *durable = &record_durable(record, kind)[place];
     *given = number->number > *given ? number->number : *given;
     *durable = *given > *durable ? *given : *durable;
-    flusher_mark(s, slot, record, place / 64, UINT64_C(1) << (place & 63));
+    flusher_mark(s, record, place / 64, UINT64_C(1) << (place & 63));
     return PAWL_OK;
 }
 
-/* The record is pinned as open meanwhile: writing out in the middle must not evict it. */
+/* The record is held meanwhile: writing out in the middle must not evict it. */
 static int take_known(pawl_sequencer *s, const pawl_sequence_event *event, const struct kind *kind)
 {
-    uint32_t slot = table_find(&s->table, event->wsid);
+    struct record *record = table_find(&s->table, event->wsid);
     int status = PAWL_OK;
-    if (slot == NO_SLOT)
-        status = sequencer_load(s, event->wsid, kind, RECORD_OPEN, &slot, &s->actualizer.error);
-    else
-        table_pin(&s->table, slot, RECORD_OPEN);
+    if (!record)
+        status = sequencer_load(s, event->wsid, kind, &record, &s->actualizer.error);
     if (status)
         return status;
-    struct record *record = table_at(&s->table, slot);
     if (&s->kinds.list[record->kind] != kind)
         return error_set(&s->actualizer.error, PAWL_ECORRUPT,
                          "the log has workspace %llu with kind %u at offset %llu, and with kind %u before",
                          (unsigned long long)event->wsid, event->kind, (unsigned long long)event->offset,
                          s->kinds.list[record->kind].name);
+    s->table.held = record;
+    record->used = true;
     for (size_t i = 0; i < event->count && status == PAWL_OK; i++)
-        status = take_number(s, slot, record, kind, &event->numbers[i]);
-    table_unpin(&s->table, slot, RECORD_OPEN);
+        status = take_number(s, record, kind, &event->numbers[i]);
+    s->table.held = NULL;
     return status;
 }
 

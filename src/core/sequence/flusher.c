@@ -1,7 +1,7 @@
 /* core/sequence/flusher.c: changed values to the view, in the background.
  *
  *                 flush_events, the interval,              write
- *      gathering ──── or nearly too many ────► rows ── work in the pool ──► written: unpinned, gathering again
+ *      gathering ──── or nearly too many ────► rows ── work in the pool ──► written: gathering again
  *                                               ▲                    │
  *                                               └─ delay, doubling ──┘ failed
  *
@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "base/heap.h"
 
-#define AHEAD 8 /* records that are on their way from memory while one is looked at */
+#define AHEAD 16
 
-void flusher_mark(pawl_sequencer *s, uint32_t slot, struct record *record, uint32_t word, uint64_t bits)
+void flusher_mark(pawl_sequencer *s, struct record *record, uint32_t word, uint64_t bits)
 {
     uint64_t *dirty = &record_dirty(record, &s->kinds.list[record->kind])[word];
     uint64_t fresh = bits & ~*dirty;
@@ -27,9 +27,9 @@ void flusher_mark(pawl_sequencer *s, uint32_t slot, struct record *record, uint3
     figure_add(&s->metrics.unflushed, (uint64_t)__builtin_popcountll(fresh));
     if (record->state & RECORD_DIRTY)
         return;
-    table_pin(&s->table, slot, RECORD_DIRTY);
+    record->state |= RECORD_DIRTY;
     assert(s->flusher.dirty_count < s->flusher.list_room);
-    s->flusher.dirty[s->flusher.dirty_count++] = slot;
+    s->flusher.dirty[s->flusher.dirty_count++] = record->slot;
 }
 
 static size_t add_rows(pawl_sequencer *s, struct record *record, size_t n)
@@ -47,27 +47,30 @@ static size_t add_rows(pawl_sequencer *s, struct record *record, size_t n)
     return n;
 }
 
-static inline void look_ahead(const pawl_sequencer *s, const uint32_t *slots, uint32_t i, uint32_t count)
+/* The next records are on their way from memory while one is looked at; each may lie in two lines. */
+static inline void look_ahead(const pawl_sequencer *s, uint32_t i)
 {
-    if (i + AHEAD < count)
-        __builtin_prefetch(table_at(&s->table, slots[i + AHEAD]), 1);
+    const struct flusher *f = &s->flusher;
+    if (i + AHEAD >= f->dirty_count)
+        return;
+    const struct record *record = table_at(&s->table, f->dirty[i + AHEAD]);
+    __builtin_prefetch(record, 1);
+    __builtin_prefetch((const char *)record + 64, 0);
 }
 
 void flusher_collect(pawl_sequencer *s, uint64_t upto)
 {
     struct flusher *f = &s->flusher;
-    assert(!f->loaded && f->writing_count == 0);
+    assert(!f->loaded);
     size_t n = 0;
+    table_write_begin(&s->table);
     for (uint32_t i = 0; i < f->dirty_count; i++) {
-        look_ahead(s, f->dirty, i, f->dirty_count);
+        look_ahead(s, i);
         struct record *record = table_at(&s->table, f->dirty[i]);
         n = add_rows(s, record, n);
-        record->state = (uint16_t)((record->state & ~RECORD_DIRTY) | RECORD_WRITING);
+        record->state &= (uint8_t)~RECORD_DIRTY;
+        record->write = s->table.write;
     }
-    uint32_t *writing = f->writing;
-    f->writing = f->dirty;
-    f->writing_count = f->dirty_count;
-    f->dirty = writing;
     f->dirty_count = 0;
     f->row_count = n;
     f->upto = upto;
@@ -78,15 +81,11 @@ void flusher_collect(pawl_sequencer *s, uint64_t upto)
 void flusher_written(pawl_sequencer *s)
 {
     struct flusher *f = &s->flusher;
-    for (uint32_t i = 0; i < f->writing_count; i++) {
-        look_ahead(s, f->writing, i, f->writing_count);
-        table_unpin(&s->table, f->writing[i], RECORD_WRITING);
-    }
+    table_write_end(&s->table);
     figure_set(&s->metrics.unflushed, figure_get(&s->metrics.unflushed) - f->row_count);
     figure_add(&s->metrics.rows_written, f->row_count);
     figure_add(&s->metrics.flushes, 1);
     figure_set(&s->metrics.offset_stored, f->upto);
-    f->writing_count = 0;
     f->row_count = 0;
     f->loaded = false;
     table_trim(&s->table);
@@ -227,7 +226,6 @@ void flusher_drop(pawl_sequencer *s)
     f->events = 0;
     f->retrying = false;
     f->delay = 0;
-    f->writing_count = 0;
     if (f->busy)
         return;
     f->row_count = 0;

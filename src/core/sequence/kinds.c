@@ -113,11 +113,12 @@ int kinds_init(struct kinds *kinds, const pawl_allocator *alloc, const pawl_work
         highest = from[i].kind > highest ? from[i].kind : highest;
     }
     kinds->list = mem_new(alloc, count, sizeof kinds->list[0]);
-    int status = PAWL_ENOMEM;
-    if (kinds->list)
-        kinds->count = (uint16_t)count;
-    if (!kinds->list || places_init(&kinds->places, alloc, lowest, highest))
-        error_set(error, PAWL_ENOMEM, "no memory for %zu workspace kinds", count);
+    if (!kinds->list)
+        return error_set(error, PAWL_ENOMEM, "no memory for %zu workspace kinds", count);
+    kinds->count = (uint16_t)count;
+    int status = places_init(&kinds->places, alloc, lowest, highest);
+    if (status)
+        error_set(error, status, "no memory for %zu workspace kinds", count);
     else
         status = fill_all(kinds, from, error);
     if (status)

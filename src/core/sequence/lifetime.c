@@ -80,12 +80,11 @@ static int allocate(pawl_sequencer *s)
     uint32_t values = o->unflushed_max > o->recovery_batch ? o->unflushed_max : o->recovery_batch;
     f->list_room = values + s->kinds.sequences_max;
     f->dirty = mem_new(alloc, f->list_room, sizeof f->dirty[0]);
-    f->writing = mem_new(alloc, f->list_room, sizeof f->writing[0]);
     f->rows = mem_new(alloc, f->list_room, sizeof f->rows[0]);
     s->open.touched = mem_new(alloc, touched_words(s), sizeof s->open.touched[0]);
     s->open.before = mem_new(alloc, s->kinds.sequences_max, sizeof s->open.before[0]);
     s->actualizer.numbers = mem_new(alloc, s->kinds.sequences_max, sizeof s->actualizer.numbers[0]);
-    if (!f->dirty || !f->writing || !f->rows || !s->open.touched || !s->open.before || !s->actualizer.numbers
+    if (!f->dirty || !f->rows || !s->open.touched || !s->open.before || !s->actualizer.numbers
         || table_init(&s->table, alloc, &s->kinds, o->workspaces_max)
         || ring_init(&s->staged, alloc, o->staged_max, sizeof(struct staged_event))
         || ring_init(&s->changes, alloc, changes_room(s), sizeof(struct change)))
@@ -105,7 +104,6 @@ void sequencer_release(pawl_sequencer *s)
     mem_free(alloc, s->open.before, s->kinds.sequences_max * sizeof s->open.before[0]);
     mem_free(alloc, s->open.touched, touched_words(s) * sizeof s->open.touched[0]);
     mem_free(alloc, f->rows, f->list_room * sizeof f->rows[0]);
-    mem_free(alloc, f->writing, f->list_room * sizeof f->writing[0]);
     mem_free(alloc, f->dirty, f->list_room * sizeof f->dirty[0]);
     kinds_release(&s->kinds);
     mem_free(s->options.allocator, s, sizeof *s);
@@ -218,7 +216,8 @@ void sequencer_close(pawl_sequencer *s, void (*closed)(pawl_sequencer *s, void *
     s->closed_arg = arg;
     atomic_store_explicit(&s->closing, true, memory_order_relaxed);
     s->last_flush = sequencer_state(s) == PAWL_SEQUENCER_READY || sequencer_state(s) == PAWL_SEQUENCER_EVENTING;
-    sequencer_forget_events(s);
+    if (s->last_flush) /* else there are none, and the pool may be at work on the table */
+        sequencer_forget_events(s);
     if (sequencer_state(s) != PAWL_SEQUENCER_FINISHED)
         sequencer_move(s, PAWL_SEQUENCER_FINISHED);
     sequencer_tell(s, PAWL_ECLOSED);

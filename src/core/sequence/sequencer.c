@@ -79,7 +79,6 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
 {
     const struct kind *kind = NULL;
     struct record *record = NULL;
-    uint32_t slot = NO_SLOT;
     if (wsid != 0) {
         kind = kinds_find(&s->kinds, ws_kind);
         if (!kind)
@@ -91,15 +90,16 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
     if (status)
         return status;
     if (kind)
-        slot = table_find(&s->table, wsid);
-    if (slot != NO_SLOT) {
-        record = table_at(&s->table, slot);
+        record = table_find(&s->table, wsid);
+    if (record) {
         if (&s->kinds.list[record->kind] != kind)
             return misuse(s, "start", "the workspace is of another kind");
-        table_pin(&s->table, slot, RECORD_OPEN);
+        /* flush will want it */
+        __builtin_prefetch(record_durable(record, kind), 1);
+        record->used = true;
         figure_add(&s->metrics.cache_hits, 1);
     }
-    s->open.slot = slot;
+    s->table.held = record;
     s->open.record = record;
     s->open.kind = kind;
     s->open.wsid = wsid;
@@ -110,11 +110,11 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
     return PAWL_OK;
 }
 
-int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, enum record_state why,
-                   uint32_t *ret_slot, pawl_error *error)
+int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, struct record **ret_record,
+                   pawl_error *error)
 {
     uint64_t *numbers = s->actualizer.numbers;
-    uint32_t slot;
+    struct record *record;
     if (kind->count) {
         memset(numbers, 0, kind->count * sizeof *numbers);
         int status = s->options.storage.read_numbers(s->options.storage.ctx, wsid, kind->seqs, kind->count,
@@ -123,15 +123,13 @@ int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, en
             return error_wrap(error, status, "cannot read the numbers of workspace %llu",
                               (unsigned long long)wsid);
     }
-    if (table_insert(&s->table, wsid, (uint16_t)(kind - s->kinds.list), &slot))
+    if (table_insert(&s->table, wsid, (uint16_t)(kind - s->kinds.list), &record))
         return error_set(error, PAWL_ENOMEM, "no memory for a workspace");
-    struct record *record = table_at(&s->table, slot);
-    record->state = (uint16_t)why;
     if (kind->count)
         memcpy(record_durable(record, kind), numbers, kind->count * sizeof *numbers);
     figure_set(&s->metrics.workspaces, s->table.count);
     figure_set(&s->metrics.evictions, s->table.evictions);
-    *ret_slot = slot;
+    *ret_record = record;
     return PAWL_OK;
 }
 
@@ -152,11 +150,11 @@ __attribute__((cold)) static int load_open(pawl_sequencer *s)
         return misuse(s, "next", "no event is open");
     if (!s->open.kind)
         return misuse(s, "next", "an event of workspace 0 takes its offset only");
-    int status = sequencer_load(s, s->open.wsid, s->open.kind, RECORD_OPEN, &s->open.slot, &s->error);
+    int status = sequencer_load(s, s->open.wsid, s->open.kind, &s->open.record, &s->error);
     if (status)
         return status;
     figure_add(&s->metrics.cache_misses, 1);
-    s->open.record = table_at(&s->table, s->open.slot);
+    s->table.held = s->open.record;
     record_settle(s->open.record, s->open.kind);
     return PAWL_OK;
 }
@@ -193,11 +191,9 @@ int pawl_sequencer_next(pawl_sequencer *s, uint16_t seq, uint64_t *ret_number)
 /* The open event is over. Its record stays pinned by whatever came of it. */
 static inline void close_event(pawl_sequencer *s)
 {
-    struct open_event *open = &s->open;
-    if (open->record)
-        table_unpin(&s->table, open->slot, RECORD_OPEN);
-    open->record = NULL;
-    open->kind = NULL;
+    s->table.held = NULL;
+    s->open.record = NULL;
+    s->open.kind = NULL;
 }
 
 int pawl_sequencer_stage(pawl_sequencer *s)
@@ -217,8 +213,8 @@ int pawl_sequencer_stage(pawl_sequencer *s)
         }
         open->touched[w] = 0;
     }
-    if (event->changes) {
-        event->slot = open->slot;
+    if (open->record && event->changes) {
+        event->slot = open->record->slot;
         open->record->staged++;
     }
     figure_set(&s->metrics.staged, s->staged.count);
@@ -241,7 +237,7 @@ static void finish_open(pawl_sequencer *s)
             unsigned i = (unsigned)__builtin_ctzll(bits);
             durable[i] = given[i];
         }
-        flusher_mark(s, open->slot, open->record, w, touched);
+        flusher_mark(s, open->record, w, touched);
         open->touched[w] = 0;
     }
     close_event(s);
@@ -260,7 +256,7 @@ static void finish_staged(pawl_sequencer *s)
         for (uint32_t i = 0; i < event->changes; i++) {
             const struct change *change = ring_at(&s->changes, i);
             durable[change->place] = change->number;
-            flusher_mark(s, event->slot, record, change->place / 64, UINT64_C(1) << (change->place & 63));
+            flusher_mark(s, record, change->place / 64, UINT64_C(1) << (change->place & 63));
         }
         record->staged--;
         ring_pop(&s->changes, event->changes);
@@ -311,8 +307,7 @@ void sequencer_forget_events(pawl_sequencer *s)
 {
     struct open_event *open = &s->open;
     memset(open->touched, 0, ((size_t)s->kinds.sequences_max + 63) / 64 * sizeof open->touched[0]);
-    open->record = NULL;
-    open->kind = NULL;
+    close_event(s);
     ring_clear(&s->staged);
     ring_clear(&s->changes);
     figure_set(&s->metrics.staged, 0);

@@ -27,8 +27,7 @@
 
 /* The event between start and its end. */
 struct open_event {
-    uint32_t slot; /* NO_SLOT: of workspace 0, or nothing was asked of its workspace yet that is not cached */
-    struct record *record;   /* NULL likewise */
+    struct record *record;   /* NULL: of workspace 0, or nothing was asked of a workspace that is not cached */
     const struct kind *kind; /* NULL: workspace 0 */
     uint64_t wsid;
     uint64_t *touched; /* a bit a place: whether it gave a number to this event */
@@ -48,11 +47,9 @@ struct change {
 
 struct flusher {
     pawl_work work;
-    pawl_timer timer;  /* the interval since the first event that gathered, or the delay before a retry */
-    uint32_t *dirty;   /* slots of records that are RECORD_DIRTY */
-    uint32_t *writing; /* and RECORD_WRITING */
+    pawl_timer timer; /* the interval since the first event that gathered, or the delay before a retry */
+    uint32_t *dirty;  /* slots of records that are RECORD_DIRTY */
     uint32_t dirty_count;
-    uint32_t writing_count;
     uint32_t list_room;
     pawl_sequence_row *rows; /* what is being written, or is to be retried */
     size_t row_count;
@@ -126,16 +123,16 @@ void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to);
 /* Forget the open event and the staged ones; their records are as they are. */
 void sequencer_forget_events(pawl_sequencer *s);
 
-/* Read a workspace into the table: durable, of all its sequences (T1). It comes pinned by why. Errors:
+/* Read a workspace into the table: durable, of all its sequences (T1). Errors:
  * PAWL_ENOMEM, and those of read_numbers; then nothing has changed, save that another may have been evicted. */
-int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, enum record_state why,
-                   uint32_t *ret_slot, pawl_error *error);
+int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, struct record **ret_record,
+                   pawl_error *error);
 
 /* From here on numbers may be given: the next one is the one after durable, or the sequence's first. */
 void record_settle(struct record *record, const struct kind *kind);
 
 /* These places of a record have values that the view lacks: bits, in the given word of them. */
-void flusher_mark(pawl_sequencer *s, uint32_t slot, struct record *record, uint32_t word, uint64_t bits);
+void flusher_mark(pawl_sequencer *s, struct record *record, uint32_t word, uint64_t bits);
 
 /* One event more is finished. */
 void flusher_gather(pawl_sequencer *s);

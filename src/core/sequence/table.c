@@ -7,59 +7,11 @@
 
 #define INDEX_MIN   ((uint64_t)64)
 #define CHUNK_BYTES 65536u
-#define NO_CHUNK    UINT32_MAX
+#define SWEEP_MAX   256 /* records that are looked at to evict one */
 
 static uint32_t stride_of(const struct kind *kind)
 {
     return (uint32_t)(sizeof(struct record) + (2 * (size_t)kind->count + kind->words) * sizeof(uint64_t));
-}
-
-static bool evictable(const struct record *record)
-{
-    return record->state == 0 && record->staged == 0;
-}
-
-/* The order. */
-
-static void link_newest(struct table *table, uint32_t slot)
-{
-    struct record *record = table_at(table, slot);
-    record->older = table->newest;
-    record->newer = NO_SLOT;
-    if (table->newest == NO_SLOT)
-        table->oldest = slot;
-    else
-        table_at(table, table->newest)->newer = slot;
-    table->newest = slot;
-}
-
-static void unlink_slot(struct table *table, const struct record *record)
-{
-    if (record->newer == NO_SLOT)
-        table->newest = record->older;
-    else
-        table_at(table, record->newer)->older = record->older;
-    if (record->older == NO_SLOT)
-        table->oldest = record->newer;
-    else
-        table_at(table, record->older)->newer = record->newer;
-}
-
-void table_pin(struct table *table, uint32_t slot, enum record_state why)
-{
-    struct record *record = table_at(table, slot);
-    if (evictable(record))
-        unlink_slot(table, record);
-    record->state |= (uint16_t)why;
-}
-
-void table_unpin(struct table *table, uint32_t slot, enum record_state why)
-{
-    struct record *record = table_at(table, slot);
-    assert(!evictable(record));
-    record->state &= (uint16_t)~why;
-    if (evictable(record))
-        link_newest(table, slot);
 }
 
 /* The index. */
@@ -112,6 +64,21 @@ static void index_remove(struct table *table, uint64_t wsid, uint32_t slot)
 
 /* Records. */
 
+static void slot_free(struct table *table, struct record_class *class, uint32_t slot)
+{
+    struct record *record = table_at(table, slot);
+    record->state = RECORD_FREE;
+    record->staged = class->free;
+    class->free = slot;
+}
+
+/* From the last to the first, so that they are taken in the order in which they lie. */
+static void chunk_free_all(struct table *table, struct record_class *class, uint32_t number)
+{
+    for (uint32_t i = table->chunks[number].count; i-- > 0;)
+        slot_free(table, class, number << CHUNK_BITS | i);
+}
+
 static int chunk_add(struct table *table, struct record_class *class)
 {
     if (table->chunk_count == table->chunk_room) {
@@ -126,117 +93,126 @@ static int chunk_add(struct table *table, struct record_class *class)
     uint32_t count = CHUNK_BYTES / class->stride;
     count = count < 1 ? 1 : count > 1u << CHUNK_BITS ? 1u << CHUNK_BITS : count;
     uint32_t number = table->chunk_count;
-    uint8_t *records = mem_resize(table->alloc, NULL, 0, (size_t)count * class->stride);
-    if (!records || number >= NO_SLOT >> CHUNK_BITS) {
-        mem_free(table->alloc, records, (size_t)count * class->stride);
+    if (number >= NO_SLOT >> CHUNK_BITS)
         return PAWL_ENOMEM;
-    }
-    table->chunks[number] = (struct chunk){records, class->stride, count, NO_CHUNK};
+    uint8_t *records = mem_resize(table->alloc, NULL, 0, (size_t)count * class->stride);
+    if (!records)
+        return PAWL_ENOMEM;
+    table->chunks[number] = (struct chunk){records, class->stride, count};
     table->chunk_count++;
-    if (class->chunk_first == NO_CHUNK)
-        class->chunk_first = number;
-    else
-        table->chunks[class->chunk_last].next = number;
-    class->chunk_last = number;
-    class->chunk_now = number;
-    class->used = 0;
+    chunk_free_all(table, class, number);
     return PAWL_OK;
 }
 
-/* Whether the chunk that fresh records come from has one; moves on to the class's next chunk if there is one.
- */
-static bool class_has_fresh(const struct table *table, struct record_class *class)
+static struct record_class *class_of(const struct table *table, uint16_t kind_place)
 {
-    if (class->chunk_now == NO_CHUNK)
-        return false;
-    const struct chunk *now = &table->chunks[class->chunk_now];
-    if (class->used < now->count)
-        return true;
-    if (now->next == NO_CHUNK)
-        return false;
-    class->chunk_now = now->next;
-    class->used = 0;
-    return true;
+    return &table->classes[table->kinds->list[kind_place].classed];
 }
 
-static int slot_take(struct table *table, struct record_class *class, uint32_t *ret_slot)
+static bool pinned(const struct table *table, const struct record *record)
 {
-    if (class->free != NO_SLOT) {
-        *ret_slot = class->free;
-        class->free = table_at(table, class->free)->older;
-        return PAWL_OK;
-    }
-    if (!class_has_fresh(table, class)) {
-        int status = chunk_add(table, class);
-        if (status)
-            return status;
-    }
-    *ret_slot = class->chunk_now << CHUNK_BITS | class->used++;
-    return PAWL_OK;
+    return record->state || record->staged || record == table->held
+           || (table->write && record->write == table->write);
 }
 
-void table_remove(struct table *table, uint32_t slot)
+static void evict(struct table *table, struct record *record)
 {
-    struct record *record = table_at(table, slot);
-    struct record_class *class = &table->classes[table->kinds->list[record->kind].classed];
-    index_remove(table, record->wsid, slot);
-    record->older = class->free;
-    class->free = slot;
+    assert(!pinned(table, record)); /* T2 */
+    index_remove(table, record->wsid, record->slot);
+    slot_free(table, class_of(table, record->kind), record->slot);
     table->count--;
-}
-
-static bool evict_one(struct table *table)
-{
-    uint32_t slot = table->oldest;
-    if (slot == NO_SLOT)
-        return false;
-    assert(evictable(table_at(table, slot))); /* T2 */
-    unlink_slot(table, table_at(table, slot));
-    table_remove(table, slot);
     table->evictions++;
-    return true;
 }
 
+/* Where the hand points; it moves on. There must be a chunk. */
+static struct record *hand_next(struct table *table)
+{
+    if (table->hand_chunk >= table->chunk_count)
+        table->hand_chunk = 0;
+    uint32_t slot = table->hand_chunk << CHUNK_BITS | table->hand;
+    if (++table->hand >= table->chunks[table->hand_chunk].count) {
+        table->hand = 0;
+        table->hand_chunk++;
+    }
+    return table_at(table, slot);
+}
+
+/* One that was used gets a second chance, but not for ever: the pause must be short. */
+static void evict_one(struct table *table)
+{
+    struct record *second = NULL;
+    for (int i = 0; i < SWEEP_MAX && table->chunk_count; i++) {
+        struct record *record = hand_next(table);
+        if (pinned(table, record))
+            continue;
+        if (!record->used) {
+            evict(table, record);
+            return;
+        }
+        record->used = false;
+        second = second ? second : record;
+    }
+    if (second)
+        evict(table, second);
+}
+
+/* At most twice round: the first time may only have taken the second chances away. */
 void table_trim(struct table *table)
 {
-    while (table->count > table->count_max && evict_one(table))
-        ;
+    uint64_t steps = 0;
+    for (uint32_t i = 0; i < table->chunk_count && table->count > table->count_max; i++)
+        steps += 2 * (uint64_t)table->chunks[i].count;
+    for (; steps && table->count > table->count_max; steps--) {
+        struct record *record = hand_next(table);
+        if (pinned(table, record))
+            continue;
+        if (record->used)
+            record->used = false;
+        else
+            evict(table, record);
+    }
 }
 
-int table_insert(struct table *table, uint64_t wsid, uint16_t kind_place, uint32_t *ret_slot)
+int table_insert(struct table *table, uint64_t wsid, uint16_t kind_place, struct record **ret_record)
 {
-    struct record_class *class = &table->classes[table->kinds->list[kind_place].classed];
+    struct record_class *class = class_of(table, kind_place);
     if ((uint64_t)table->count + 1 > table->mask + 1 - (table->mask + 1) / 4) {
         int status = index_grow(table, 2 * (table->mask + 1));
         if (status)
             return status;
     }
-    uint32_t slot;
     if (table->count >= table->count_max)
         evict_one(table);
-    int status = slot_take(table, class, &slot);
-    if (status)
-        return status;
+    if (class->free == NO_SLOT) {
+        int status = chunk_add(table, class);
+        if (status)
+            return status;
+    }
+    uint32_t slot = class->free;
     struct record *record = table_at(table, slot);
+    class->free = record->staged;
     memset(record, 0, class->stride);
     record->wsid = wsid;
+    record->slot = slot;
     record->kind = kind_place;
     index_put(table, wsid, slot);
     table->count++;
-    *ret_slot = slot;
+    *ret_record = record;
     return PAWL_OK;
 }
 
 void table_clear(struct table *table)
 {
     memset(table->index, 0, (table->mask + 1) * sizeof table->index[0]);
-    for (uint16_t i = 0; i < table->class_count; i++) {
-        struct record_class *class = &table->classes[i];
+    for (uint16_t c = 0; c < table->class_count; c++) {
+        struct record_class *class = &table->classes[c];
         class->free = NO_SLOT;
-        class->chunk_now = class->chunk_first;
-        class->used = 0;
+        for (uint32_t i = 0; i < table->chunk_count; i++)
+            if (table->chunks[i].stride == class->stride)
+                chunk_free_all(table, class, i);
     }
-    table->newest = table->oldest = NO_SLOT;
+    table->held = NULL;
+    table->write = 0;
     table->count = 0;
 }
 
@@ -249,20 +225,14 @@ static void class_kinds(struct table *table)
         while (c < table->class_count && table->classes[c].stride != stride)
             c++;
         if (c == table->class_count)
-            table->classes[table->class_count++] = (struct record_class){
-                .stride = stride,
-                .free = NO_SLOT,
-                .chunk_first = NO_CHUNK,
-                .chunk_now = NO_CHUNK,
-            };
+            table->classes[table->class_count++] = (struct record_class){stride, NO_SLOT};
         kind->classed = c;
     }
 }
 
 int table_init(struct table *table, const pawl_allocator *alloc, struct kinds *kinds, uint32_t count_max)
 {
-    *table = (struct table){
-        .alloc = alloc, .kinds = kinds, .count_max = count_max, .newest = NO_SLOT, .oldest = NO_SLOT};
+    *table = (struct table){.alloc = alloc, .kinds = kinds, .count_max = count_max};
     uint64_t entries = INDEX_MIN;
     while (entries - entries / 4 < count_max)
         entries *= 2;

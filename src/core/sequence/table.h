@@ -6,12 +6,15 @@
  *
  *     index:   hash(wsid) → slot          open addressing, 8 bytes an entry: 32 bits of the hash, and the slot
  *     chunks:  slot → record              of one size a chunk; a record never moves
- *     order:   NEWEST ⇄ ... ⇄ OLDEST      through the records, of those only that may be evicted
+ *     hand:    goes round the slots       and evicts the first record that was not used since it last came by
+ *
+ * The hand is how the least recently used is found, nearly: using a record costs the store of one byte into a
+ * line that is being written anyway, where a list in order of use would touch the lines of two strangers.
  *
  * Invariants
  *   T1  A record is complete: it has a value for each sequence of its kind, never some of them only.
- *   T2  A record is in the order if and only if its state is 0 and it has no staged event. Whatever pins it
- *       takes it out, so evicting looks at nothing but the order's end, and cannot lose an unflushed value.
+ *   T2  What is pinned is not evicted: it has a value to be flushed or in the write under way, or a staged
+ *       event, or the open one, or is suspect. So evicting cannot lose an unflushed value.
  *   T3  Between an entry's home (its hash's low bits) and the entry, no entry of the index is empty; and a
  *       quarter of them is. Removing shifts back, there are no tombstones.
  *   T4  given >= durable for every value, save during recovery (actualizer.c).
@@ -28,19 +31,19 @@
 #define CHUNK_BITS 8 /* a chunk has at most 256 records */
 
 enum record_state {
-    RECORD_OPEN = 1,    /* its event is open */
+    RECORD_FREE = 1,    /* it is no workspace's */
     RECORD_DIRTY = 2,   /* it has a value to be flushed, and is in the dirty list */
-    RECORD_WRITING = 4, /* it has a value in the write that is under way */
-    RECORD_SUSPECT = 8, /* during recovery: the view has a number that the log has not shown yet */
+    RECORD_SUSPECT = 4, /* during recovery: the view has a number that the log has not shown yet */
 };
 
 struct record {
     uint64_t wsid;
-    uint32_t older;
-    uint32_t newer;
-    uint32_t staged; /* how many staged events it has */
-    uint16_t kind;   /* place in the kinds */
-    uint16_t state;
+    uint32_t slot;     /* its own */
+    uint32_t staged;   /* how many staged events it has. Free: the next free slot. */
+    uint32_t write;    /* the write that it was last in */
+    uint16_t kind;     /* place in the kinds */
+    uint8_t state;     /* RECORD_ bits */
+    uint8_t used;      /* since the hand came by */
     uint64_t values[]; /* given: one a place; dirty: one bit a place; durable: one a place */
 };
 
@@ -63,17 +66,12 @@ struct chunk {
     uint8_t *records;
     uint32_t stride;
     uint32_t count;
-    uint32_t next; /* chunk of the same class; UINT32_MAX: none */
 };
 
 /* Records of one size. */
 struct record_class {
     uint32_t stride;
-    uint32_t free;        /* slots given back, linked through older */
-    uint32_t chunk_first; /* its chunks, oldest first; UINT32_MAX: none */
-    uint32_t chunk_last;
-    uint32_t chunk_now; /* the chunk that fresh records come from, and how many of it are used */
-    uint32_t used;
+    uint32_t free; /* slots linked through staged */
 };
 
 struct table {
@@ -84,10 +82,13 @@ struct table {
     uint32_t chunk_room;
     struct record_class *classes;
     uint16_t class_count;
-    uint32_t newest;
-    uint32_t oldest;
+    uint32_t hand_chunk;
+    uint32_t hand;
+    const struct record *held; /* the open event's */
+    uint32_t write;            /* the write under way; 0: none */
+    uint32_t write_last;
     uint32_t count;
-    uint32_t count_max; /* beyond it the oldest have to go, if there is one that may */
+    uint32_t count_max; /* beyond it the least recently used have to go, if there are some that may */
     uint64_t evictions;
     struct kinds *kinds;
     const pawl_allocator *alloc;
@@ -104,30 +105,35 @@ static inline struct record *table_at(const struct table *table, uint32_t slot)
 int table_init(struct table *table, const pawl_allocator *alloc, struct kinds *kinds, uint32_t count_max);
 void table_release(struct table *table);
 
-/* The workspace's slot, or NO_SLOT. */
-static inline uint32_t table_find(const struct table *table, uint64_t wsid)
+/* The workspace's record, or NULL. */
+static inline struct record *table_find(const struct table *table, uint64_t wsid)
 {
     uint32_t hash = (uint32_t)hash_mix(wsid);
     for (uint64_t i = hash & table->mask; table->index[i]; i = (i + 1) & table->mask) {
-        uint32_t slot = (uint32_t)table->index[i] - 1;
-        if ((uint32_t)(table->index[i] >> 32) == hash && table_at(table, slot)->wsid == wsid)
-            return slot;
+        if ((uint32_t)(table->index[i] >> 32) != hash)
+            continue;
+        struct record *record = table_at(table, (uint32_t)table->index[i] - 1);
+        if (record->wsid == wsid)
+            return record;
     }
-    return NO_SLOT;
+    return NULL;
 }
 
-/* A record for a workspace that has none: all zeros, and not in the order: pin it or let it go. If the table is
- * full the oldest is evicted. PAWL_ENOMEM: nothing has changed. */
-int table_insert(struct table *table, uint64_t wsid, uint16_t kind_place, uint32_t *ret_slot);
+/* A record for a workspace that has none, its values all zero. If the table is full another is evicted.
+ * PAWL_ENOMEM: nothing has changed but that. */
+int table_insert(struct table *table, uint64_t wsid, uint16_t kind_place, struct record **ret_record);
 
-/* Remove a record that is not in the order. */
-void table_remove(struct table *table, uint32_t slot);
+/* A write begins, which the records that are marked with table->write are in; it is over. */
+static inline void table_write_begin(struct table *table)
+{
+    table->write_last += table->write_last == UINT32_MAX ? 2 : 1; /* 0 is no write */
+    table->write = table->write_last;
+}
 
-/* Something pins the record from now on: take it out of the order if it is in. */
-void table_pin(struct table *table, uint32_t slot, enum record_state why);
-
-/* This reason no longer pins it; if none is left it becomes the newest in the order. */
-void table_unpin(struct table *table, uint32_t slot, enum record_state why);
+static inline void table_write_end(struct table *table)
+{
+    table->write = 0;
+}
 
 /* Evict until there are no more than count_max, or none may go. */
 void table_trim(struct table *table);
