@@ -272,8 +272,10 @@ static double bare_follow(const struct bench_round *round)
     }
     uint64_t began = bench_now(), count = 0;
     rd_kafka_consume_start(topic, FOLLOWED_AT, RD_KAFKA_OFFSET_BEGINNING);
-    while (count < FOLLOWED + 1) { /* and the claim */
-        ssize_t some = rd_kafka_consume_batch(topic, FOLLOWED_AT, WAIT_MS, messages, BATCH);
+    while (count < FOLLOWED + 1) {          /* and the claim */
+        size_t left = FOLLOWED + 1 - count; /* a batch that cannot be filled would wait */
+        size_t most = left < BATCH ? left : BATCH;
+        ssize_t some = rd_kafka_consume_batch(topic, FOLLOWED_AT, WAIT_MS, messages, most);
         if (some <= 0)
             return failed("consume", "nothing came");
         for (ssize_t i = 0; i < some; i++) {

@@ -47,17 +47,18 @@ static int make_topic(const struct view *v, pawl_error *error)
     return status;
 }
 
-static int check_topic(const struct view *v, uint32_t *ret_partitions, pawl_error *error)
+static int check_topic(const struct view *v, bool known, uint32_t *ret_partitions, pawl_error *error)
 {
     struct kafka_log *log = v->log;
-    uint32_t partitions;
-    int status = log->trust_topics ? topic_partitions(log->front, v->topic, &partitions, error)
-                                   : topic_check(log->front, &log->url, v->topic, &partitions, error);
-    if (status == PAWL_ENOTFOUND && v->stream.kind == PAWL_STREAM_OPLOG) {
+    bool makes = !known && v->stream.kind == PAWL_STREAM_OPLOG;
+    uint32_t partitions = 0;
+    int status = PAWL_OK;
+    if (log->trust_topics || makes)
+        status = topic_partitions(log->front, v->topic, &partitions, error);
+    if (status == PAWL_OK && partitions == 0 && makes)
         status = make_topic(v, error);
-        if (status == PAWL_OK)
-            status = topic_check(log->front, &log->url, v->topic, &partitions, error);
-    }
+    if (status == PAWL_OK && !log->trust_topics)
+        status = topic_check(log->front, &log->url, v->topic, &partitions, error);
     if (status != PAWL_OK)
         return status;
     if (v->stream.partition >= partitions)
@@ -72,7 +73,7 @@ static void check_work(pawl_work *work)
     struct claiming *c = heap_entry(work, struct claiming, work);
     struct kafka_log *log = c->op.log;
     uint32_t partitions = 0;
-    c->status = check_topic(c->view, &partitions, &c->error);
+    c->status = check_topic(c->view, c->known, &partitions, &c->error);
     pthread_mutex_lock(&log->lock);
     if (partitions > 0)
         c->view->partitions = partitions;
@@ -84,6 +85,7 @@ static void check_work(pawl_work *work)
 static int begin_check(struct claiming *c)
 {
     c->work = (pawl_work){.fn = check_work};
+    c->known = c->view->partitions > 0;
     c->view->phase = PHASE_CHECK;
     return pawl_env_work(c->op.log->env, &c->work);
 }

@@ -146,7 +146,10 @@ static int error_read(const struct view *v, const rd_kafka_message_t *m, uint64_
     case PAWL_ECORRUPT:
         return view_fault(v, status, at, error,
                           "it is not there any more: records were deleted, or the topic was");
-    case PAWL_ENOTFOUND: return view_fault(v, PAWL_ECORRUPT, at, error, "the topic, or its partition, is gone");
+    case PAWL_ENOTFOUND:
+        if (at == 0)
+            return PAWL_OK; /* it was just made, and not all brokers know it yet */
+        return view_fault(v, PAWL_ECORRUPT, at, error, "the topic, or its partition, is gone");
     case PAWL_EACCES: return view_fault(v, status, at, error, rd_kafka_err2str(m->err));
     default: return PAWL_OK; /* the client tries again by itself */
     }

@@ -145,6 +145,7 @@ struct claiming {
     struct op op;
     struct view *view;
     pawl_work work;
+    bool known; /* the topic was there before */
     int status;
     uint64_t epoch, next;
     pawl_error error;

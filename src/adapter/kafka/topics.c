@@ -173,11 +173,10 @@ static int check_settings(rd_kafka_t *client, const struct kafka_url *url, const
     return status;
 }
 
-int topic_check(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t *ret_partitions,
-                pawl_error *error)
+static int check_once(rd_kafka_t *client, const struct kafka_url *url, const char *topic,
+                      uint32_t *ret_partitions, pawl_error *error)
 {
     const rd_kafka_metadata_t *metadata;
-    uint32_t partitions = 0;
     int status = metadata_of(client, topic, &metadata, error);
     if (status != PAWL_OK)
         return status;
@@ -185,12 +184,23 @@ int topic_check(rd_kafka_t *client, const struct kafka_url *url, const char *top
     if (status == PAWL_ENOTFOUND)
         error_set(error, status, "there is no topic %s; 'pawl cluster init' makes the topics", topic);
     if (status == PAWL_OK) {
-        partitions = (uint32_t)metadata->topics[0].partition_cnt;
+        *ret_partitions = (uint32_t)metadata->topics[0].partition_cnt;
         status = check_replicas(url, &metadata->topics[0], error);
     }
     rd_kafka_metadata_destroy(metadata);
-    if (status == PAWL_OK)
-        status = check_settings(client, url, topic, error);
+    return status == PAWL_OK ? check_settings(client, url, topic, error) : status;
+}
+
+/* Of a topic that was just made some brokers know nothing yet, and one of them may be asked. */
+int topic_check(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t *ret_partitions,
+                pawl_error *error)
+{
+    uint32_t partitions = 0;
+    int status = check_once(client, url, topic, &partitions, error);
+    for (int tries = 0; status == PAWL_ENOTFOUND && tries < 20; tries++) {
+        rd_kafka_poll(client, 100);
+        status = check_once(client, url, topic, &partitions, error);
+    }
     if (status == PAWL_OK && ret_partitions)
         *ret_partitions = partitions;
     return status;
