@@ -209,7 +209,7 @@ static double bare_produce(const struct bench_round *round)
     static rd_kafka_topic_t *topic;
     pawl_error error;
     if (!client) {
-        if (client_open(&url, CLIENT_PRODUCER, WAIT_MS, &client, &error) != PAWL_OK)
+        if (client_open(&url, CLIENT_PRODUCER, &client, &error) != PAWL_OK)
             return failed("producer", error.text);
         topic = rd_kafka_topic_new(client, "bare.raw", NULL);
     }
@@ -265,8 +265,8 @@ static double bare_follow(const struct bench_round *round)
     pawl_error error;
     if (!client) {
         uint32_t partitions; /* asks a broker, so that there is a connection */
-        if (client_open(&url, CLIENT_CONSUMER, WAIT_MS, &client, &error) != PAWL_OK
-            || topic_partitions(client, "bench.raw", &partitions, &error) != PAWL_OK)
+        if (client_open(&url, CLIENT_CONSUMER, &client, &error) != PAWL_OK
+            || topic_partitions(client, &url, "bench.raw", &partitions, &error) != PAWL_OK)
             return failed("consumer", error.text);
         topic = rd_kafka_topic_new(client, "bench.raw", NULL);
     }
@@ -308,7 +308,7 @@ static bool make_topics(unsigned brokers)
     rd_kafka_t *client;
     snprintf(url_text, sizeof url_text, "kafka://%s/bench?replication=%u", getenv("PAWL_KAFKA"), brokers);
     if (kafka_url_parse(url_text, &url, &error) != PAWL_OK
-        || client_open(&url, CLIENT_CONSUMER, WAIT_MS, &client, &error) != PAWL_OK)
+        || client_open(&url, CLIENT_CONSUMER, &client, &error) != PAWL_OK)
         return failed(url_text, error.text) > 0;
     bool ok = topic_create(client, &url, "bench.raw", PARTITIONS, &error) == PAWL_OK
               && topic_create(client, &url, "bare.raw", 1, &error) == PAWL_OK;

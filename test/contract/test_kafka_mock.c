@@ -41,11 +41,10 @@ static struct mock *mock_open(void)
     assert_int_equal(rd_kafka_mock_topic_create(m->brokers, TOPIC, 2, 1), 0);
     const char *list = rd_kafka_mock_cluster_bootstraps(m->brokers);
     assert_true(rd_kafka_brokers_add(m->outsider, list) > 0);
-    snprintf(url, sizeof url, "kafka://%s/mock", list);
+    snprintf(url, sizeof url, "kafka://%s/mock?timeout-ms=%d", list, TIMEOUT_MS);
     const struct uv_env_options options = {.shards = 1, .pool_threads = 2};
     assert_ok(uv_env_open(&options, &m->env, NULL));
-    const struct kafka_log_options log = {
-        .url = url, .env = uv_env_port(m->env), .timeout_ms = TIMEOUT_MS, .trust_topics = true};
+    const struct kafka_log_options log = {.url = url, .env = uv_env_port(m->env), .trust_topics = true};
     if (kafka_log_open(&log, &m->log, &m->error) != PAWL_OK)
         fail_msg("%s", m->error.text);
     return m;

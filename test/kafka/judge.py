@@ -23,7 +23,7 @@ class Record:
     def __init__(self, name, lines):
         self.name = name
         self.written, self.refused, self.epochs = {}, set(), []
-        self.counts = {'A': 0, 'R': 0, 'N': 0, 'C': 0}
+        self.counts = {'A': 0, 'R': 0, 'L': 0, 'N': 0, 'C': 0}
         for line in lines:
             kind, first, second = line.split()
             self.counts[kind] += 1
@@ -33,7 +33,7 @@ class Record:
                 continue
             serial = int(second)
             assert serial not in self.written and serial not in self.refused, f'{name} {serial} has two outcomes'
-            if kind == 'N':
+            if kind in 'LN':
                 self.refused.add(serial)
             else:
                 self.written[serial] = int(first)

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tools'))
 from judge import Record, body, judge  # noqa: E402  pylint: disable=wrong-import-position
 from tap import main  # noqa: E402  pylint: disable=wrong-import-position
 
-ALICE = ['C 1 1', 'A 1 2', 'A 2 3', 'N 3 4', 'C 3 4', 'R 4 5']
+ALICE = ['C 1 1', 'A 1 2', 'A 2 3', 'L 3 4', 'C 3 4', 'R 4 5']
 BOB = ['N 1 2', 'C 2 3', 'A 3 3']
 LOG = [('alice', 2), ('alice', 3), ('bob', 3), ('alice', 5)]
 

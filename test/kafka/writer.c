@@ -9,7 +9,8 @@
  *
  *     A OFFSET SERIAL    acknowledged
  *     R OFFSET SERIAL    was unknown, and found to be written
- *     N OFFSET SERIAL    refused, or was unknown and found not to be written
+ *     L OFFSET SERIAL    was unknown, and found not to be written
+ *     N OFFSET SERIAL    refused
  *     C EPOCH NEXT       claimed
  *
  * Entry SERIAL's body is "NAME SERIAL " and as many x as body_size says, so that whoever reads the log knows
@@ -62,7 +63,7 @@ struct writer {
     uint64_t epoch;
     uint64_t next;
     uint64_t serial;
-    uint64_t acknowledged, found, refused, claims;
+    uint64_t acknowledged, found, lost, refused, claims;
 };
 
 static struct latch end; /* set by SIGTERM */
@@ -128,6 +129,7 @@ static void settle(struct writer *w, char outcome, struct slot *slot)
     fprintf(w->record, "%c %" PRIu64 " %" PRIu64 "\n", outcome, slot->entry.entry.offset, slot->serial);
     w->acknowledged += outcome == 'A';
     w->found += outcome == 'R';
+    w->lost += outcome == 'L';
     w->refused += outcome == 'N';
     free(slot->body);
     slot->body = NULL;
@@ -284,7 +286,7 @@ static int resolve(struct writer *w)
     }
     for (; w->first < w->looked_at; w->first++)
         if (slot_of(w, w->first)->body)
-            settle(w, 'N', slot_of(w, w->first));
+            settle(w, 'L', slot_of(w, w->first));
     return PAWL_OK;
 }
 
@@ -338,7 +340,8 @@ int main(int argc, char **argv)
         die("close", status, NULL);
     if (fclose(w.record) != 0)
         die(argv[5], PAWL_EIO, NULL);
-    printf("%" PRIu64 " claims, %" PRIu64 " acknowledged, %" PRIu64 " found written, %" PRIu64 " not written\n",
-           w.claims, w.acknowledged, w.found, w.refused);
+    printf("%" PRIu64 " claims, %" PRIu64 " acknowledged, %" PRIu64 " refused, %" PRIu64
+           " found written, %" PRIu64 " found not written\n",
+           w.claims, w.acknowledged, w.refused, w.found, w.lost);
     return 0;
 }

@@ -12,10 +12,13 @@ TEST(a_url_has_brokers_a_cluster_and_options)
     assert_int_equal(url.replication, 3);
     assert_false(url.no_broker_sync);
     assert_string_equal(url.config, "");
-    assert_ok(kafka_url_parse("kafka://a:1/c?no-broker-sync=1&replication=1&config=/etc/k", &url, NULL));
+    assert_int_equal(url.timeout_ms, 30000);
+    assert_ok(kafka_url_parse("kafka://a:1/c?no-broker-sync=1&replication=1&config=/etc/k&timeout-ms=1000",
+                              &url, NULL));
     assert_int_equal(url.replication, 1);
     assert_true(url.no_broker_sync);
     assert_string_equal(url.config, "/etc/k");
+    assert_int_equal(url.timeout_ms, 1000);
 }
 
 TEST(what_is_no_url_is_told_what_is_wrong)
@@ -42,6 +45,9 @@ TEST(what_is_no_url_is_told_what_is_wrong)
         {"kafka://a:1/c?replication=0", "replication is a number"},
         {"kafka://a:1/c?replication=x", "replication is a number"},
         {"kafka://a:1/c?no-broker-sync=2", "no-broker-sync is 0 or 1"},
+        {"kafka://a:1/c?timeout-ms=999", "timeout-ms is a number from 1000"},
+        {"kafka://a:1/c?timeout-ms=600001", "timeout-ms is a number"},
+        {"kafka://a:1/c?timeout-ms=", "timeout-ms is a number"},
         {"kafka://a:1/c?config=", "config is the path"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

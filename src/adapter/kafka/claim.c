@@ -38,7 +38,7 @@ static int make_topic(const struct view *v, pawl_error *error)
     char plog[KAFKA_TOPIC_MAX];
     uint32_t partitions;
     kafka_topic_of(log->url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, plog);
-    int status = topic_partitions(log->front, plog, &partitions, error);
+    int status = topic_partitions(log->front, &log->url, plog, &partitions, error);
     if (status == PAWL_OK && partitions == 0)
         status = error_set(error, PAWL_ENOTFOUND, "there is no topic %s; 'pawl cluster init' makes the topics",
                            plog);
@@ -54,7 +54,7 @@ static int check_topic(const struct view *v, bool known, uint32_t *ret_partition
     uint32_t partitions = 0;
     int status = PAWL_OK;
     if (log->trust_topics || makes)
-        status = topic_partitions(log->front, v->topic, &partitions, error);
+        status = topic_partitions(log->front, &log->url, v->topic, &partitions, error);
     if (status == PAWL_OK && partitions == 0 && makes)
         status = make_topic(v, error);
     if (status == PAWL_OK && !log->trust_topics)
@@ -208,7 +208,7 @@ void claim_reported(struct view *v, uint64_t number, const rd_kafka_message_t *m
         return;
     }
     v->claim_at = (uint64_t)m->offset;
-    v->deadline = now_ns() + (uint64_t)v->log->timeout_ms * 1000000;
+    v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
     claim_step(v, false);
 }
 

@@ -1,6 +1,7 @@
 #include "adapter/kafka/client.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +103,7 @@ static int set_from_file(rd_kafka_conf_t *conf, const char *path, pawl_error *er
     return status;
 }
 
-static int configure(rd_kafka_conf_t *conf, const struct kafka_url *url, enum client_kind kind, int timeout_ms,
+static int configure(rd_kafka_conf_t *conf, const struct kafka_url *url, enum client_kind kind,
                      pawl_error *error)
 {
     char number[24];
@@ -116,7 +117,7 @@ static int configure(rd_kafka_conf_t *conf, const struct kafka_url *url, enum cl
     snprintf(number, sizeof number, "%zu", KAFKA_MESSAGE_BYTES);
     if (status == PAWL_OK)
         status = set(conf, "message.max.bytes", number, error);
-    snprintf(number, sizeof number, "%d", timeout_ms);
+    snprintf(number, sizeof number, "%" PRIu32, url->timeout_ms);
     if (status == PAWL_OK && kind == CLIENT_PRODUCER)
         status = set(conf, "message.timeout.ms", number, error);
     rd_kafka_conf_set_log_cb(conf, say_nothing);
@@ -124,12 +125,11 @@ static int configure(rd_kafka_conf_t *conf, const struct kafka_url *url, enum cl
     return status;
 }
 
-int client_open(const struct kafka_url *url, enum client_kind kind, int timeout_ms, rd_kafka_t **ret_client,
-                pawl_error *error)
+int client_open(const struct kafka_url *url, enum client_kind kind, rd_kafka_t **ret_client, pawl_error *error)
 {
     char why[256];
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    int status = configure(conf, url, kind, timeout_ms, error);
+    int status = configure(conf, url, kind, error);
     if (status != PAWL_OK) {
         rd_kafka_conf_destroy(conf);
         return status;

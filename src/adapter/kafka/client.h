@@ -9,15 +9,11 @@
 
 #include "adapter/kafka/url.h"
 
-/* How long to wait for brokers before saying that they do not answer. */
-#define KAFKA_TIMEOUT_MS 30000
-
 enum client_kind { CLIENT_PRODUCER, CLIENT_CONSUMER };
 
-/* timeout_ms: after which a message that was not delivered is given up. Errors: PAWL_EINVAL (the file of
+/* A message that was not delivered within the URL's timeout is given up. Errors: PAWL_EINVAL (the file of
  * properties), PAWL_EIO, PAWL_ENOMEM. */
-int client_open(const struct kafka_url *url, enum client_kind kind, int timeout_ms, rd_kafka_t **ret_client,
-                pawl_error *error);
+int client_open(const struct kafka_url *url, enum client_kind kind, rd_kafka_t **ret_client, pawl_error *error);
 void client_close(rd_kafka_t *client);
 
 /* The status that an error of librdkafka's amounts to. */

@@ -16,7 +16,7 @@ static int open_client(const char *text, uint16_t replication, struct kafka_url 
     if (status == PAWL_OK && replication > 0)
         url->replication = replication;
     if (status == PAWL_OK)
-        status = client_open(url, CLIENT_CONSUMER, KAFKA_TIMEOUT_MS, ret_client, error);
+        status = client_open(url, CLIENT_CONSUMER, ret_client, error);
     return status;
 }
 

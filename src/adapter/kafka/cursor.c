@@ -20,7 +20,7 @@ static struct fetcher *fetcher_new(struct kafka_log *log, pawl_error *error)
         error_set(error, PAWL_ENOMEM, "no memory for another reader");
         return NULL;
     }
-    if (client_open(&log->url, CLIENT_CONSUMER, (int)log->timeout_ms, &f->client, error) != PAWL_OK) {
+    if (client_open(&log->url, CLIENT_CONSUMER, &f->client, error) != PAWL_OK) {
         mem_free(log->alloc, f, sizeof *f);
         return NULL;
     }

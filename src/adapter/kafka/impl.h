@@ -199,7 +199,6 @@ struct kafka_log {
     const pawl_allocator *alloc;
     uint64_t node;
     uint32_t window;
-    uint32_t timeout_ms;
     bool trust_topics;
 
     pthread_mutex_t lock;

@@ -21,10 +21,9 @@ struct kafka_log_options {
     const char *url; /* url.h */
     pawl_env *env;   /* where done and visit run; topics are checked on its pool */
     const pawl_allocator *alloc;
-    uint64_t node;       /* who claims; 0: somebody, by chance */
-    uint32_t window;     /* records in flight, of a stream; 0: 2048; at least 64 */
-    uint32_t timeout_ms; /* after which brokers are said not to answer; 0: 30,000 */
-    bool trust_topics;   /* for tests on brokers that cannot be asked for settings */
+    uint64_t node;     /* who claims; 0: somebody, by chance */
+    uint32_t window;   /* records in flight, of a stream; 0: 2048; at least 64 */
+    bool trust_topics; /* for tests on brokers that cannot be asked for settings */
 };
 
 struct kafka_metrics {

@@ -184,7 +184,6 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     log->node = o->node ? o->node : pawl_env_random(o->env);
     log->window = o->window ? o->window : 2048;
     log->window = log->window < KAFKA_FRAGMENTS_MAX ? KAFKA_FRAGMENTS_MAX : log->window;
-    log->timeout_ms = o->timeout_ms ? o->timeout_ms : KAFKA_TIMEOUT_MS;
     log->trust_topics = o->trust_topics;
     log->shards = pawl_env_shards(o->env);
     pthread_mutex_init(&log->lock, NULL);
@@ -212,7 +211,7 @@ static int look_for_brokers(struct kafka_log *log, pawl_error *error)
 {
     const rd_kafka_metadata_t *metadata;
     char words[KAFKA_BROKERS_MAX + 32];
-    uint32_t wait = log->timeout_ms < 10000 ? log->timeout_ms : 10000;
+    uint32_t wait = log->url.timeout_ms < 10000 ? log->url.timeout_ms : 10000;
     rd_kafka_resp_err_t err = rd_kafka_metadata(log->front, 0, NULL, &metadata, (int)wait);
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
         rd_kafka_metadata_destroy(metadata);
@@ -234,7 +233,7 @@ int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, 
     log->url = url;
     status = set_up(log, options, error);
     if (status == PAWL_OK)
-        status = client_open(&log->url, CLIENT_CONSUMER, (int)log->timeout_ms, &log->front, error);
+        status = client_open(&log->url, CLIENT_CONSUMER, &log->front, error);
     if (status == PAWL_OK)
         status = look_for_brokers(log, error);
     if (status == PAWL_OK && pthread_create(&log->thread, NULL, log_thread, log) != 0)

@@ -201,7 +201,7 @@ int view_read_from_owner(struct view *v, pawl_error *error)
         return status;
     v->reading = true;
     v->known = v->latest.judge.at;
-    v->deadline = now_ns() + (uint64_t)v->log->timeout_ms * 1000000;
+    v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
     v->next_reading = v->log->reading;
     v->log->reading = v;
     return PAWL_OK;
@@ -270,7 +270,7 @@ static void feed(struct view *v, const rd_kafka_message_t *m)
     uint64_t at = v->owner.judge.at;
     bool at_end = sight == SIGHT_END && r.head.position >= at && at >= v->known;
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        v->deadline = now_ns() + (uint64_t)v->log->timeout_ms * 1000000;
+        v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
         at_end = v->phase == PHASE_LOOK && at >= v->known && cursor_end(&v->cursor) <= at;
     }
     claim_step(v, at_end);
@@ -300,7 +300,7 @@ void view_tick(struct view *v, uint64_t now)
         view_stop_reading(v);
     } else if (v->reading && now > v->deadline && (v->phase != PHASE_SENT || v->claim_at != CLAIM_NOWHERE)) {
         char words[128];
-        snprintf(words, sizeof words, "no broker has answered for %" PRIu32 " ms", v->log->timeout_ms);
+        snprintf(words, sizeof words, "no broker has answered for %" PRIu32 " ms", v->log->url.timeout_ms);
         snprintf(v->trouble, sizeof v->trouble, "%s", words);
         if (v->phase != PHASE_NONE) {
             claim_end(v, PAWL_EIO, words);

@@ -17,7 +17,7 @@ _Static_assert(sizeof(void *) == sizeof(uint64_t), "a message carries 64 bits of
 int producer_open(struct kafka_log *log, pawl_error *error)
 {
     static const uint64_t one = 1;
-    int status = client_open(&log->url, CLIENT_PRODUCER, (int)log->timeout_ms, &log->producer, error);
+    int status = client_open(&log->url, CLIENT_PRODUCER, &log->producer, error);
     if (status != PAWL_OK)
         return status;
     log->reports = rd_kafka_queue_get_main(log->producer);

@@ -6,14 +6,19 @@
 
 #include "base/error.h"
 
-#define CALL_MS 10000
+#define CALL_MS_MAX 10000
 
-static int metadata_of(rd_kafka_t *client, const char *topic, const rd_kafka_metadata_t **ret_metadata,
-                       pawl_error *error)
+static int call_ms(const struct kafka_url *url)
+{
+    return url->timeout_ms < CALL_MS_MAX ? (int)url->timeout_ms : CALL_MS_MAX;
+}
+
+static int metadata_of(rd_kafka_t *client, const struct kafka_url *url, const char *topic,
+                       const rd_kafka_metadata_t **ret_metadata, pawl_error *error)
 {
     char words[KAFKA_TOPIC_MAX + 32];
     rd_kafka_topic_t *handle = topic ? rd_kafka_topic_new(client, topic, NULL) : NULL;
-    rd_kafka_resp_err_t err = rd_kafka_metadata(client, !topic, handle, ret_metadata, CALL_MS);
+    rd_kafka_resp_err_t err = rd_kafka_metadata(client, !topic, handle, ret_metadata, call_ms(url));
     if (handle)
         rd_kafka_topic_destroy(handle);
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -30,10 +35,11 @@ static int topic_status(rd_kafka_t *client, const rd_kafka_metadata_topic_t *t, 
     return client_complain(client, t->err, error, t->topic);
 }
 
-int topic_partitions(rd_kafka_t *client, const char *topic, uint32_t *ret_partitions, pawl_error *error)
+int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char *topic,
+                     uint32_t *ret_partitions, pawl_error *error)
 {
     const rd_kafka_metadata_t *metadata;
-    int status = metadata_of(client, topic, &metadata, error);
+    int status = metadata_of(client, url, topic, &metadata, error);
     if (status != PAWL_OK)
         return status;
     uint32_t partitions = 0;
@@ -54,7 +60,7 @@ int topic_partitions(rd_kafka_t *client, const char *topic, uint32_t *ret_partit
 static int await(rd_kafka_t *client, rd_kafka_queue_t *queue, const char *words, rd_kafka_event_t **ret_event,
                  pawl_error *error)
 {
-    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, CALL_MS + 5000);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, CALL_MS_MAX + 5000);
     rd_kafka_resp_err_t err = event ? rd_kafka_event_error(event) : RD_KAFKA_RESP_ERR__TIMED_OUT;
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
         *ret_event = event;
@@ -65,15 +71,16 @@ static int await(rd_kafka_t *client, rd_kafka_queue_t *queue, const char *words,
     return client_complain(client, err, error, words);
 }
 
-static int create_now(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, const char *name, pawl_error *error)
+static int create_now(rd_kafka_t *client, const struct kafka_url *url, rd_kafka_NewTopic_t *topic,
+                      const char *name, pawl_error *error)
 {
     char words[KAFKA_TOPIC_MAX + 32];
     rd_kafka_event_t *event;
     rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
     rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
     snprintf(words, sizeof words, "cannot create topic %s", name);
-    rd_kafka_AdminOptions_set_request_timeout(options, CALL_MS, NULL, 0);
-    rd_kafka_AdminOptions_set_operation_timeout(options, CALL_MS, NULL, 0);
+    rd_kafka_AdminOptions_set_request_timeout(options, call_ms(url), NULL, 0);
+    rd_kafka_AdminOptions_set_operation_timeout(options, call_ms(url), NULL, 0);
     rd_kafka_CreateTopics(client, &topic, 1, options, queue);
     rd_kafka_AdminOptions_destroy(options);
     int status = await(client, queue, words, &event, error);
@@ -105,13 +112,13 @@ int topic_create(rd_kafka_t *client, const struct kafka_url *url, const char *na
     size_t count = kafka_settings(url, settings);
     for (size_t i = 0; i < count; i++)
         rd_kafka_NewTopic_set_config(topic, settings[i].name, settings[i].value);
-    int status = create_now(client, topic, name, error);
+    int status = create_now(client, url, topic, name, error);
     rd_kafka_NewTopic_destroy(topic);
     uint32_t seen = 0;
     for (int tries = 0; status == PAWL_OK && seen == 0; tries++) {
         if (tries == 500)
             return error_set(error, PAWL_ETIMEOUT, "topic %s was created, but cannot be seen", name);
-        status = topic_partitions(client, name, &seen, error);
+        status = topic_partitions(client, url, name, &seen, error);
         if (seen == 0)
             rd_kafka_poll(client, 20);
     }
@@ -154,7 +161,7 @@ static int check_settings(rd_kafka_t *client, const struct kafka_url *url, const
     rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
     rd_kafka_ConfigResource_t *wanted = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
     snprintf(words, sizeof words, "cannot see the settings of topic %s", topic);
-    rd_kafka_AdminOptions_set_request_timeout(options, CALL_MS, NULL, 0);
+    rd_kafka_AdminOptions_set_request_timeout(options, call_ms(url), NULL, 0);
     rd_kafka_DescribeConfigs(client, &wanted, 1, options, queue);
     rd_kafka_ConfigResource_destroy(wanted);
     rd_kafka_AdminOptions_destroy(options);
@@ -177,7 +184,7 @@ static int check_once(rd_kafka_t *client, const struct kafka_url *url, const cha
                       uint32_t *ret_partitions, pawl_error *error)
 {
     const rd_kafka_metadata_t *metadata;
-    int status = metadata_of(client, topic, &metadata, error);
+    int status = metadata_of(client, url, topic, &metadata, error);
     if (status != PAWL_OK)
         return status;
     status = metadata->topic_cnt == 1 ? topic_status(client, &metadata->topics[0], error) : PAWL_ENOTFOUND;
@@ -212,7 +219,7 @@ int topics_each(rd_kafka_t *client, const struct kafka_url *url,
 {
     const rd_kafka_metadata_t *metadata;
     pawl_stream stream;
-    int status = metadata_of(client, NULL, &metadata, error);
+    int status = metadata_of(client, url, NULL, &metadata, error);
     if (status != PAWL_OK)
         return status;
     for (int i = 0; i < metadata->topic_cnt && status == PAWL_OK; i++) {

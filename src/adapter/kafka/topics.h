@@ -6,7 +6,8 @@
 #include "adapter/kafka/settings.h"
 
 /* How many partitions a topic has; 0: there is none of this name. Creates nothing: client is a consumer. */
-int topic_partitions(rd_kafka_t *client, const char *topic, uint32_t *ret_partitions, pawl_error *error);
+int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char *topic,
+                     uint32_t *ret_partitions, pawl_error *error);
 
 /* PAWL_OK if it is there already. Back when it can be seen. */
 int topic_create(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t partitions,

@@ -17,12 +17,12 @@
 
 static uint64_t deadline_of(const struct kafka_log *log)
 {
-    return now_ns() + (uint64_t)log->timeout_ms * 1000000;
+    return now_ns() + (uint64_t)log->url.timeout_ms * 1000000;
 }
 
 static int no_answer(const struct kafka_log *log, pawl_error *error)
 {
-    return error_set(error, PAWL_EIO, "no broker has answered for %" PRIu32 " ms", log->timeout_ms);
+    return error_set(error, PAWL_EIO, "no broker has answered for %" PRIu32 " ms", log->url.timeout_ms);
 }
 
 /* The caller's side. */
@@ -161,7 +161,7 @@ static void look_work(pawl_work *work)
     struct tour *t = heap_entry(work, struct tour, work);
     struct kafka_log *log = t->op.log;
     uint32_t partitions = 0;
-    t->status = topic_partitions(log->front, t->view->topic, &partitions, &t->error);
+    t->status = topic_partitions(log->front, &log->url, t->view->topic, &partitions, &t->error);
     pthread_mutex_lock(&log->lock);
     if (partitions > 0)
         t->view->partitions = partitions;
@@ -383,7 +383,7 @@ static int read_alone(struct kafka_log *log, pawl_read *read)
         return error_wrap(read->error, status, "read");
     atomic_fetch_add(&log->outstanding, 1);
     if (partitions == 0)
-        status = topic_partitions(log->front, v->topic, &partitions, read->error);
+        status = topic_partitions(log->front, &log->url, v->topic, &partitions, read->error);
     read->next = read->from;
     if (status == PAWL_OK && read->stream.partition < partitions) {
         pthread_mutex_lock(&log->lock);

@@ -95,6 +95,11 @@ static int parse_option(const char *at, size_t size, struct kafka_url *url, pawl
         if (!parse_number(value, length, 100, &number) || number == 0)
             return error_set(error, PAWL_EINVAL, "replication is a number from 1 to 100");
         url->replication = (uint16_t)number;
+    } else if (IS("timeout-ms")) {
+        if (!parse_number(value, length, KAFKA_TIMEOUT_MS_MAX, &number) || number < KAFKA_TIMEOUT_MS_MIN)
+            return error_set(error, PAWL_EINVAL, "timeout-ms is a number from %d to %d", KAFKA_TIMEOUT_MS_MIN,
+                             KAFKA_TIMEOUT_MS_MAX);
+        url->timeout_ms = (uint32_t)number;
     } else if (IS("config")) {
         if (length == 0 || length >= sizeof url->config)
             return error_set(error, PAWL_EINVAL, "config is the path of a file");
@@ -102,8 +107,8 @@ static int parse_option(const char *at, size_t size, struct kafka_url *url, pawl
         url->config[length] = '\0';
     } else {
         return error_set(error, PAWL_EINVAL,
-                         "'%.*s' is no option; there are replication, no-broker-sync and config", (int)name,
-                         at);
+                         "'%.*s' is no option; there are replication, no-broker-sync, timeout-ms and config",
+                         (int)name, at);
     }
 #undef IS
     return PAWL_OK;
@@ -135,7 +140,7 @@ static int parse(const char *text, struct kafka_url *url, pawl_error *error)
 
 int kafka_url_parse(const char *text, struct kafka_url *ret_url, pawl_error *error)
 {
-    struct kafka_url url = {.replication = 3};
+    struct kafka_url url = {.replication = 3, .timeout_ms = KAFKA_TIMEOUT_MS};
     int status = parse(text, &url, error);
     if (status != PAWL_OK)
         return error_wrap(error, status, "%s", text);

@@ -4,6 +4,7 @@
  *
  *     replication=N       topics have at least so many replicas (3)
  *     no-broker-sync=1    topics need not be synced by the brokers for every batch
+ *     timeout-ms=N        brokers that have not answered for so long are said not to (30000, at least 1000)
  *     config=PATH         a file of librdkafka properties, for security; it cannot weaken what Pawl sets itself
  *
  * A stream is one partition of one topic:
@@ -22,11 +23,16 @@
 #define KAFKA_TOPIC_MAX   256
 #define KAFKA_PATH_MAX    1024
 
+#define KAFKA_TIMEOUT_MS     30000
+#define KAFKA_TIMEOUT_MS_MIN 1000
+#define KAFKA_TIMEOUT_MS_MAX 600000
+
 struct kafka_url {
     char brokers[KAFKA_BROKERS_MAX];
     char cluster[KAFKA_CLUSTER_MAX + 1];
     char config[KAFKA_PATH_MAX]; /* empty: none */
     uint16_t replication;
+    uint32_t timeout_ms;
     bool no_broker_sync;
 };
 
