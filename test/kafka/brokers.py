@@ -24,6 +24,8 @@ class Brokers:
     def __init__(self, count, folder):
         self.folder = os.path.join(folder, 'kafka')
         self.address = run(CLUSTER, 'start', str(count), self.folder)
+        with open(os.path.join(self.folder, 'secure'), encoding='ascii') as file:
+            self.secure = file.read()  # where one must say who one is
 
     def tell(self, command, *nodes):
         return run(CLUSTER, command, self.folder, *map(str, nodes))

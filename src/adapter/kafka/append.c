@@ -11,8 +11,8 @@ static const char *words_for(const pawl_append *a, struct kafka_log *log, size_t
     if (view_find(log, a->entries[i].entry.stream, &v) == PAWL_OK) {
         if (status == PAWL_ECORRUPT)
             return v->fault.text;
-        if (status == PAWL_EUNKNOWN && v->trouble[0])
-            return v->trouble;
+        if (status == PAWL_EUNKNOWN && v->trouble.code != PAWL_OK)
+            return v->trouble.text;
     }
     return pawl_status_text(status);
 }

@@ -100,8 +100,10 @@ void claim_end(struct view *v, int status, const char *words)
     c->status = status;
     c->epoch = v->owner.judge.epoch;
     c->next = v->owner.judge.next;
-    if (status != PAWL_OK && words != c->error.text)
-        error_set(&c->error, status, "%s", words);
+    if (status != PAWL_OK && words == v->fault.text)
+        c->error = v->fault;
+    else if (status != PAWL_OK && words != c->error.text)
+        error_set(&c->error, status, "topic %s, partition %u: %s", v->topic, v->stream.partition, words);
     log->metrics.claims_won += status == PAWL_OK;
     log->metrics.claims_lost += status == PAWL_EFENCED;
     op_list_pop(&v->claims);

@@ -6,10 +6,10 @@
  * owners and judges; appends are sent by whoever calls. done and visit are called without the lock.
  *
  * Invariants
- *   K1  A stream's flights end in their order; an append is delivered when all its entries have ended and no
- * earlier append that shares a stream with it is still to be delivered. K2  What is sent under an epoch was
- * drafted by the owner; what is acknowledged was acknowledged by it. K3  A mark is a fact: the judge of the
- * whole stream up to its position, between two entries. */
+ *   K1  A stream's flights end in their order; an append is delivered when all its entries have ended and
+ *       no earlier append that shares a stream with it is still to be delivered.
+ *   K2  What is sent under an epoch was drafted by the owner; what is acknowledged was acknowledged by it.
+ *   K3  A mark is a fact: the judge of the whole stream up to its position, between two entries. */
 #ifndef KAFKA_IMPL_H
 #define KAFKA_IMPL_H
 
@@ -170,7 +170,7 @@ struct view {
     bool corrupt;       /* for good: fault says why */
     bool doubt;         /* what was asked for could not be read: nothing is sent until the next claim */
     pawl_error fault;
-    char trouble[256]; /* why the last report was an error */
+    pawl_error trouble; /* why the last outcome was unknown */
 
     struct flight *flights; /* a ring */
     size_t flight_room, flight_first, flight_count, flight_sent;

@@ -59,6 +59,11 @@ static void acknowledge(struct view *v, uint64_t upto)
     }
 }
 
+static void note_trouble(struct view *v, const char *why)
+{
+    error_set(&v->trouble, PAWL_EUNKNOWN, "topic %s, partition %u: %s", v->topic, v->stream.partition, why);
+}
+
 /* Sending. */
 
 static bool is_refused(const struct view *v, const struct flight *f)
@@ -94,7 +99,7 @@ static int send_entry(struct view *v, struct flight *f)
         }
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
-        snprintf(v->trouble, sizeof v->trouble, "%s", rd_kafka_err2str(err));
+        note_trouble(v, rd_kafka_err2str(err));
         status = owner_report(&v->owner, sent, CLAIM_NOWHERE, &actions);
         view_act(v, status, &actions);
         return PAWL_OK;
@@ -180,13 +185,16 @@ void view_reported(struct view *v, uint64_t ticket, const rd_kafka_message_t *m)
     if (f && good)
         f->position = (uint64_t)m->offset;
     if (!good)
-        snprintf(v->trouble, sizeof v->trouble, "%s", rd_kafka_err2str(m->err));
+        note_trouble(v, rd_kafka_err2str(m->err));
     int status = owner_report(&v->owner, ticket, good ? (uint64_t)m->offset : CLAIM_NOWHERE, &actions);
     if (v->owner.judge.at > at) {
         struct mark mark = {.judge = v->owner.judge, .sum = judge_chain(&v->owner.judge)};
         v->owner_sum = mark.sum;
         view_mark(v, &mark);
     }
+    if (actions.must_reclaim && good)
+        view_fault(v, PAWL_EUNKNOWN, (uint64_t)m->offset, &v->trouble,
+                   "the brokers say it was written here, where another record was: was the topic deleted?");
     view_act(v, status, &actions);
     view_send(v);
 }
@@ -301,7 +309,7 @@ void view_tick(struct view *v, uint64_t now)
     } else if (v->reading && now > v->deadline && (v->phase != PHASE_SENT || v->claim_at != CLAIM_NOWHERE)) {
         char words[128];
         snprintf(words, sizeof words, "no broker has answered for %" PRIu32 " ms", v->log->url.timeout_ms);
-        snprintf(v->trouble, sizeof v->trouble, "%s", words);
+        note_trouble(v, words);
         if (v->phase != PHASE_NONE) {
             claim_end(v, PAWL_EIO, words);
         } else {

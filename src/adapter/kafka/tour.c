@@ -1,7 +1,7 @@
 /* adapter/kafka/tour.c: read, follow and tail.
  *
- *      call ──► look for the topic (pool, once a topic) ──► open an eye ──► batch ──► visits, on the caller's
- * shard ▲               │ └── back ◄──────┘         over ──► done
+ *      call ──► look for the topic (pool, once a topic) ──► open an eye ──► batch ──► visits, where it was
+ * called ▲              │ └── back ◄─────┘      over ──► done
  *
  * A batch is judged on the log's thread; bodies stay in librdkafka's messages until they were visited. A read
  * that is alone does all of it on its own thread. */
