@@ -1,5 +1,7 @@
 /* The log on Kafka with errors to order: librdkafka's mock brokers, and somebody else who writes to the same
  * topic. */
+#include <sched.h>
+
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
@@ -11,7 +13,7 @@
 
 #define TOPIC      "mock.raw"
 #define PRODUCE    0 /* Kafka's number for the request */
-#define TIMEOUT_MS 3000
+#define TIMEOUT_MS 1000
 
 static const pawl_stream stream = {.kind = PAWL_STREAM_RAW, .partition = 1};
 
@@ -64,12 +66,13 @@ static void claim_done(pawl_claim *claim)
     latch_set(claim->arg);
 }
 
-static int claim(struct mock *m)
+static int claim_on(struct mock *m, uint64_t group0)
 {
     struct latch latch;
     latch_init(&latch);
     m->error = (pawl_error){0};
-    pawl_claim request = {.stream = stream, .done = claim_done, .arg = &latch, .error = &m->error};
+    pawl_claim request = {
+        .stream = stream, .group0 = group0, .done = claim_done, .arg = &latch, .error = &m->error};
     assert_ok(pawl_log_claim(m->log, &request));
     latch_wait(&latch);
     if (request.status == PAWL_OK) {
@@ -77,6 +80,19 @@ static int claim(struct mock *m)
         m->next = request.next;
     }
     return request.status;
+}
+
+static int claim(struct mock *m)
+{
+    return claim_on(m, 0);
+}
+
+static int claim_patiently(struct mock *m)
+{
+    int status = claim(m);
+    for (int tries = 0; tries < 20 && (status == PAWL_EIO || status == PAWL_EUNKNOWN); tries++)
+        status = claim(m);
+    return status;
 }
 
 static void append_done(pawl_append *append)
@@ -242,10 +258,7 @@ TEST(a_record_whose_answer_was_lost_is_unknown_until_a_claim_finds_it)
                                                                   RD_KAFKA_RESP_ERR_NO_ERROR, TIMEOUT_MS * 4),
                      0);
     assert_status(append_at(m, 2), PAWL_EUNKNOWN);
-    int status = PAWL_EUNKNOWN;
-    for (int tries = 0; tries < 10 && status != PAWL_OK; tries++)
-        status = claim(m);
-    assert_ok(status);
+    assert_ok(claim_patiently(m));
     assert_int_equal(m->next, entries_in(m) + 1);
     assert_int_equal(m->next, 3);
     assert_ok(append_at(m, 3));
@@ -261,12 +274,39 @@ TEST(brokers_that_are_gone_make_outcomes_unknown_and_come_back)
     assert_status(append_at(m, 2), PAWL_EUNKNOWN);
     assert_int_not_equal(claim(m), PAWL_OK);
     rd_kafka_mock_broker_set_up(m->brokers, 1);
-    int status = PAWL_EIO;
-    for (int tries = 0; tries < 10 && status != PAWL_OK; tries++)
-        status = claim(m);
-    assert_ok(status);
+    assert_ok(claim_patiently(m));
     assert_ok(append_at(m, m->next));
     assert_int_equal(entries_in(m), m->next);
+    mock_close(m);
+}
+
+TEST(too_few_replicas_in_sync_are_waited_for_and_then_it_is_unknown)
+{
+    rd_kafka_resp_err_t few[200];
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    for (size_t i = 0; i < 200; i++)
+        few[i] = RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS;
+    rd_kafka_mock_push_request_errors_array(m->brokers, PRODUCE, 2, few);
+    assert_ok(append_at(m, 1)); /* they came back */
+    rd_kafka_mock_push_request_errors_array(m->brokers, PRODUCE, 200, few);
+    assert_status(append_at(m, 2), PAWL_EUNKNOWN);
+    assert_contains(m->error.text, "topic " TOPIC ", partition 1");
+    rd_kafka_mock_clear_request_errors(m->brokers, PRODUCE);
+    assert_ok(claim_patiently(m));
+    assert_int_equal(m->next, 2);
+    mock_close(m);
+}
+
+TEST(a_claim_on_an_older_assignment_is_lost)
+{
+    struct mock *m = mock_open();
+    put_record(m, (struct kafka_record){
+                      .head = {.kind = CLAIM_KIND_CLAIM, .epoch = 1, .node = 666, .nonce = 1, .group0 = 7}});
+    assert_status(claim_on(m, 6), PAWL_EFENCED);
+    assert_int_equal(metrics_of(m).claims_lost, 1);
+    assert_ok(claim_on(m, 7));
+    assert_int_equal(metrics_of(m).claims_won, 1);
     mock_close(m);
 }
 
@@ -312,6 +352,91 @@ TEST(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named)
     mock_close(m);
 }
 
+TEST(a_record_that_does_not_check_for_its_place_stops_the_stream)
+{
+    static const struct {
+        uint16_t sealed_for;
+        size_t flipped; /* byte */
+    } cases[] = {{0, SIZE_MAX}, {1, 7}, {1, KAFKA_RECORD_HEADER}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t bytes[KAFKA_RECORD_HEADER + 4];
+        struct mock *m = mock_open();
+        struct kafka_record record = {.head = {.kind = CLAIM_KIND_EVENT, .epoch = 1, .offset = 2},
+                                      .fragments = 1,
+                                      .body = text_bytes("body")};
+        assert_ok(claim(m));
+        assert_ok(append_at(m, 1));
+        kafka_record_encode(&record, kafka_record_seed(TOPIC, cases[i].sealed_for), bytes);
+        if (cases[i].flipped < sizeof bytes)
+            bytes[cases[i].flipped] ^= 0x10;
+        put(m, bytes, sizeof bytes);
+        assert_status(append_at(m, 2), PAWL_ECORRUPT);
+        assert_contains(m->error.text, "topic mock.raw, partition 1, offset 2");
+        mock_close(m);
+    }
+}
+
+/* Somebody who follows, on the shard, and takes his time over the first entry. */
+struct slow {
+    pawl_task task;
+    pawl_log *log;
+    pawl_follow follow;
+    struct latch first, go_on, over;
+};
+
+static bool visit_slowly(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
+{
+    struct slow *s = follow->arg;
+    if (entry->offset == 1) {
+        latch_set(&s->first);
+        latch_wait(&s->go_on);
+    }
+    return true;
+}
+
+static void slow_ended(pawl_follow *follow)
+{
+    latch_set(&((struct slow *)follow->arg)->over);
+}
+
+static void follow_slowly(pawl_task *task)
+{
+    struct slow *s = (struct slow *)task;
+    s->follow = (pawl_follow){.stream = stream, .from = 1, .visit = visit_slowly, .done = slow_ended, .arg = s};
+    assert_ok(pawl_log_follow(s->log, &s->follow));
+}
+
+static void wait_for_lag(struct mock *m, uint64_t least, uint64_t most)
+{
+    for (;;) { /* the test's time is limited */
+        uint64_t lag = metrics_of(m).lag;
+        if (lag >= least && lag <= most)
+            return;
+        sched_yield();
+    }
+}
+
+TEST(who_follows_slowly_lags_behind_until_he_has_caught_up)
+{
+    struct mock *m = mock_open();
+    struct slow s = {.task.fn = follow_slowly, .log = m->log};
+    latch_init(&s.first);
+    latch_init(&s.go_on);
+    latch_init(&s.over);
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    assert_ok(pawl_env_post(uv_env_port(m->env), 0, &s.task));
+    latch_wait(&s.first);
+    for (uint64_t n = 2; n <= 50; n++)
+        assert_ok(append_at(m, n));
+    wait_for_lag(m, 49, 49);
+    latch_set(&s.go_on);
+    wait_for_lag(m, 0, 0);
+    assert_ok(pawl_log_unfollow(m->log, &s.follow));
+    latch_wait(&s.over);
+    mock_close(m);
+}
+
 TEST(a_record_that_breaks_the_chain_stops_the_stream)
 {
     struct mock *m = mock_open();
@@ -333,8 +458,12 @@ int main(void)
         RUN(a_refused_record_is_unknown_until_a_claim_shows_that_it_is_not_there),
         RUN(a_record_whose_answer_was_lost_is_unknown_until_a_claim_finds_it),
         RUN(brokers_that_are_gone_make_outcomes_unknown_and_come_back),
+        RUN(too_few_replicas_in_sync_are_waited_for_and_then_it_is_unknown),
+        RUN(a_claim_on_an_older_assignment_is_lost),
         RUN(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim),
         RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
+        RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),
+        RUN(who_follows_slowly_lags_behind_until_he_has_caught_up),
         RUN(a_record_that_breaks_the_chain_stops_the_stream),
     };
     return TEST_MAIN(tests);

@@ -34,7 +34,7 @@ struct kafka_metrics {
     uint64_t claims_lost;
     uint64_t unknown;  /* entries that were told to be unknown */
     uint64_t resolved; /* of these, how many a later claim has settled */
-    uint64_t lag;      /* records that follows have not seen yet */
+    uint64_t lag;      /* records that follows have not come to yet */
 };
 
 /* Errors: PAWL_EINVAL (the URL, or its file of properties), PAWL_EIO (no broker answers), PAWL_EACCES,

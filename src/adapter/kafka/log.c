@@ -252,7 +252,7 @@ void kafka_log_metrics(pawl_log *port, struct kafka_metrics *ret_metrics)
     pthread_mutex_lock(&log->lock);
     *ret_metrics = log->metrics;
     for (struct tour *t = log->tours; t; t = t->next) {
-        if (!t->open || t->held)
+        if (!t->open)
             continue;
         uint64_t end = cursor_end(&t->eye.cursor), at = t->eye.mark.judge.at;
         ret_metrics->ignored += t->eye.ignored;
