@@ -149,10 +149,10 @@ static struct kafka_metrics metrics_of(struct mock *m)
 /* Somebody else's value, as it is. */
 static void put(struct mock *m, const void *value, size_t size)
 {
-    assert_int_equal(rd_kafka_producev(m->outsider, RD_KAFKA_V_TOPIC(TOPIC), RD_KAFKA_V_PARTITION(1),
-                                       RD_KAFKA_V_VALUE((void *)(uintptr_t)value, size),
-                                       RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
-                     0);
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(m->outsider, TOPIC, NULL);
+    assert_int_equal(
+        rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_COPY, (void *)(uintptr_t)value, size, NULL, 0, NULL), 0);
+    rd_kafka_topic_destroy(topic);
     assert_int_equal(rd_kafka_flush(m->outsider, 10000), 0);
 }
 
