@@ -1,7 +1,8 @@
 /* adapter/kafka/tour.c: read, follow and tail.
  *
- *      call ──► look for the topic (pool, once a topic) ──► open an eye ──► batch ──► visits, where it was
- * called ▲              │ └── back ◄─────┘      over ──► done
+ *      call ──► look for the topic ──► open an eye ──► batch ──► visits, where it was called
+ *               (pool, once a topic)                    ▲          │
+ *                                                       └── back ──┴── over ──► done
  *
  * A batch is judged on the log's thread; bodies stay in librdkafka's messages until they were visited. A read
  * that is alone does all of it on its own thread. */
@@ -259,9 +260,7 @@ static bool step_waiting(struct tour *t, uint64_t now)
     if (now < t->deadline && !atomic_load(&t->stop))
         return false;
     leave(t);
-    if (atomic_load(&t->stop))
-        end_tour(t, PAWL_ECLOSED);
-    else if (look(t) != PAWL_OK)
+    if (atomic_load(&t->stop) || look(t) != PAWL_OK)
         end_tour(t, PAWL_ECLOSED);
     return false;
 }
