@@ -103,9 +103,18 @@ static int append_prepare(struct kafka_log *log, pawl_append *a, struct op *op)
     return PAWL_OK;
 }
 
+static void view_wait(struct view *v)
+{
+    if (v->waiting)
+        return;
+    v->waiting = true;
+    v->next_waiting = v->log->waiting;
+    v->log->waiting = v;
+}
+
 static void append_start(struct kafka_log *log, pawl_append *a, struct op *op)
 {
-    bool too_big = false;
+    bool too_big = false, waits = kafka_round_waits(log);
     for (size_t i = 0; i < a->count; i++)
         too_big = too_big || a->entries[i].entry.body.size > PAWL_ENTRY_BYTES_MAX;
     op->left = a->count;
@@ -118,9 +127,27 @@ static void append_start(struct kafka_log *log, pawl_append *a, struct op *op)
         size_t at = (v->flight_first + v->flight_count++) & (v->flight_room - 1);
         v->flights[at] = (struct flight){
             .op = op, .entry = &a->entries[i], .status = too_big ? PAWL_ETOOBIG : FLIGHT_PENDING};
-        if (i + 1 == a->count || !pawl_stream_equal(a->entries[i + 1].entry.stream, v->stream))
+        if (i + 1 < a->count && pawl_stream_equal(a->entries[i + 1].entry.stream, v->stream))
+            continue;
+        if (waits)
+            view_wait(v);
+        else
             view_send(v);
     }
+}
+
+void kafka_send_all(struct kafka_log *log)
+{
+    pthread_mutex_lock(&log->lock);
+    for (struct view *v; (v = log->waiting);) {
+        size_t before = v->flight_count;
+        log->waiting = v->next_waiting;
+        v->waiting = false;
+        view_send(v);
+        if (v->flight_count < before) /* refused */
+            kafka_ring(log);
+    }
+    pthread_mutex_unlock(&log->lock);
 }
 
 int kafka_append(pawl_log *port, pawl_append *a)

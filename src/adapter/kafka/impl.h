@@ -26,7 +26,7 @@
 #define FLIGHTS_MAX   ((size_t)1 << 17) /* of a stream, sent or waiting to be */
 #define MARKS_MAX     1024
 #define MARK_SPACING  1024 /* entries; doubled whenever there would be more than MARKS_MAX */
-#define TAKE_MAX      256  /* messages at a time */
+#define TAKE_MAX      1024 /* messages at a time */
 #define BATCH_BYTES   ((size_t)4 << 20)
 #define LOOK_AGAIN_NS ((uint64_t)1000 * 1000 * 1000)
 #define TICK_MS       50
@@ -48,6 +48,13 @@ _Static_assert(sizeof(struct op) <= sizeof(((pawl_append *)0)->impl), "an append
 struct op_list {
     struct op *first;
     struct op **last;
+};
+
+/* Dones that run one after the other, on some thread. What they append is sent when the last has run: it goes
+ * out together, and the brokers sync it once. */
+struct round {
+    struct kafka_log *log;
+    bool appended;
 };
 
 struct outbox {
@@ -183,6 +190,8 @@ struct view {
     uint64_t deadline;
     struct view *next_reading;
     bool reading;
+    struct view *next_waiting; /* for the end of a round */
+    bool waiting;
 
     struct op_list claims; /* the first is under way */
     enum claim_phase phase;
@@ -213,6 +222,7 @@ struct kafka_log {
     struct view **views;
     size_t view_count, view_room;
     struct view *reading;
+    struct view *waiting;
     struct op_list appends; /* in the order of the calls */
     struct op_list ready;   /* to be delivered */
     struct op_list back;    /* tours and claims that return to the log's thread */
@@ -254,7 +264,8 @@ static inline struct op *op_list_pop(struct op_list *list)
 /* log.c */
 void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op));
 void kafka_ring(struct kafka_log *log);
-void kafka_deliver(struct kafka_log *log); /* without the lock */
+void kafka_deliver(struct kafka_log *log);     /* without the lock */
+bool kafka_round_waits(struct kafka_log *log); /* whether an append may leave the sending to the round's end */
 uint64_t now_ns(void);
 
 /* cursor.c: messages of one stream from a position on. bell: they ring it. take: as
@@ -314,7 +325,8 @@ rd_kafka_resp_err_t producer_send_claim(struct view *view, struct kafka_record *
 
 /* append.c */
 int kafka_append(pawl_log *log, pawl_append *append);
-void kafka_collect(struct kafka_log *log); /* appends that are ready */
+void kafka_collect(struct kafka_log *log);  /* appends that are ready */
+void kafka_send_all(struct kafka_log *log); /* what a round has appended; without the lock */
 
 /* tour.c */
 int kafka_read(pawl_log *log, pawl_read *read);

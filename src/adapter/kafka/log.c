@@ -32,6 +32,31 @@ void kafka_ring(struct kafka_log *log)
 
 /* The way back. A batch of many requests makes one post to each shard that has a part in it. */
 
+static _Thread_local struct round *round_here;
+
+bool kafka_round_waits(struct kafka_log *log)
+{
+    if (!round_here || round_here->log != log)
+        return false;
+    round_here->appended = true;
+    return true;
+}
+
+/* The last done may close the log: nothing of it is touched behind it, unless one has appended. */
+static void run_round(struct kafka_log *log, struct op *op)
+{
+    struct round round = {.log = log}, *outer = round_here;
+    round_here = &round;
+    while (op) {
+        struct op *next = op->link;
+        op->run(op);
+        op = next;
+    }
+    round_here = outer;
+    if (round.appended)
+        kafka_send_all(log);
+}
+
 static void outbox_run(pawl_task *task)
 {
     struct outbox *box = (struct outbox *)task;
@@ -40,12 +65,7 @@ static void outbox_run(pawl_task *task)
     struct op *op = box->ops.first;
     op_list_init(&box->ops);
     pthread_mutex_unlock(&log->lock);
-    /* The last done may close the log: nothing of it is touched behind it. */
-    while (op) {
-        struct op *next = op->link;
-        op->run(op);
-        op = next;
-    }
+    run_round(log, op);
 }
 
 void kafka_deliver(struct kafka_log *log)
@@ -67,10 +87,7 @@ void kafka_deliver(struct kafka_log *log)
                 op_list_push(&here, left);
     }
     pthread_mutex_unlock(&log->lock);
-    for (struct op *op = here.first, *next; op; op = next) {
-        next = op->link;
-        op->run(op);
-    }
+    run_round(log, here.first);
 }
 
 /* The log's thread. */
