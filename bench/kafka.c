@@ -142,19 +142,20 @@ static int claim(struct engine_log *log, uint16_t partition, uint64_t *ret_epoch
     return PAWL_OK;
 }
 
-/* Appends until the deadline, or without one so many; how many were acknowledged, 0 if one was not. */
-static uint64_t append_all(struct engine_log *log, uint16_t partition, uint64_t in_flight, uint64_t deadline,
-                           uint64_t count)
+static bool own(struct engine_log *log, uint16_t partition)
 {
-    window = (struct window){.log = engine_log_port(log),
-                             .stream = raw(partition),
-                             .in_flight = in_flight,
-                             .deadline = deadline,
-                             .left = count - (count ? in_flight : 0),
-                             .task = {.fn = begin}};
+    window = (struct window){.log = engine_log_port(log), .stream = raw(partition), .task = {.fn = begin}};
+    return claim(log, partition, &window.epoch, &window.next) == PAWL_OK;
+}
+
+/* Appends to what is owned until the deadline, or without one so many; how many were acknowledged, 0 if one was
+ * not. */
+static uint64_t append_all(struct engine_log *log, uint64_t in_flight, uint64_t deadline, uint64_t count)
+{
+    window.in_flight = in_flight;
+    window.deadline = deadline;
+    window.left = count - (count ? in_flight : 0);
     latch_init(&window.over);
-    if (claim(log, partition, &window.epoch, &window.next) != PAWL_OK)
-        return 0;
     pawl_env_post(engine_log_env(log), 0, &window.task);
     latch_wait(&window.over);
     if (window.status != PAWL_OK)
@@ -162,11 +163,14 @@ static uint64_t append_all(struct engine_log *log, uint16_t partition, uint64_t 
     return window.status == PAWL_OK ? window.acknowledged : 0;
 }
 
+/* The stream is owned before the clock starts, as the peer's connections are made before. */
 static double ours_produce(const struct bench_round *round)
 {
     uint64_t in_flight = *(const uint64_t *)round->arg;
+    if (!own(logs[0], PRODUCED))
+        return 0;
     uint64_t began = bench_now();
-    return bench_per_second(append_all(logs[0], PRODUCED, in_flight, round_end(round), 0), began);
+    return bench_per_second(append_all(logs[0], in_flight, round_end(round), 0), began);
 }
 
 /* Bare: the delivery reports of one poll make room for as many messages. */
@@ -202,7 +206,6 @@ static double bare_loop(rd_kafka_t *client, rd_kafka_topic_t *topic, uint64_t in
     return acknowledged == sent ? rate : failed("produce", "a message was not delivered");
 }
 
-/* The connections are made before the clock starts, as a log that is open has them. */
 static double bare_produce(const struct bench_round *round)
 {
     static rd_kafka_t *client;
@@ -221,7 +224,8 @@ static double bare_produce(const struct bench_round *round)
 static bool fill(void)
 {
     static bool filled;
-    filled = filled || append_all(logs[0], FOLLOWED_AT, IN_FLIGHT_MAX, 0, FOLLOWED) == FOLLOWED;
+    filled =
+        filled || (own(logs[0], FOLLOWED_AT) && append_all(logs[0], IN_FLIGHT_MAX, 0, FOLLOWED) == FOLLOWED);
     return filled;
 }
 
@@ -294,7 +298,7 @@ static double ours_change(const struct bench_round *round)
     double worst = 0;
     for (int i = 0; i < CHANGES; i++) {
         uint64_t began = bench_now();
-        if (append_all(logs[i % 2], CHANGED, 1, 0, 1) != 1)
+        if (!own(logs[i % 2], CHANGED) || append_all(logs[i % 2], 1, 0, 1) != 1)
             return 0;
         double ms = (double)(bench_now() - began) / 1e6;
         worst = ms > worst ? ms : worst;

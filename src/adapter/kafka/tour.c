@@ -248,11 +248,11 @@ static void fill(struct tour *t, size_t *bytes, int *ret_status)
         }
         if (t->kind != TOUR_FOLLOW && (sight == SIGHT_END || (good && eye_at_end(&t->eye))))
             t->over = true;
-        if (good)
-            view_mark(t->view, &t->eye.mark);
         if (!kept)
             rd_kafka_message_destroy(m);
     }
+    if (*ret_status == PAWL_OK)
+        view_mark(t->view, &t->eye.mark);
 }
 
 static bool step_waiting(struct tour *t, uint64_t now)
