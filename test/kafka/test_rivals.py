@@ -124,9 +124,8 @@ def pause_a_writer(campaign):
     campaign.wait(2)
 
 
-def case(brokers, name, fault, least, doubts):
-    """A test of this name; least, doubts: how many entries, and how many of unknown outcome, there must be for it
-    to have shown anything."""
+def case(brokers, name, fault, least):
+    """A test of this name; least: how many entries must be there for it to have shown anything."""
     def body(folder):
         seed = int(os.environ.get('PAWL_SEED', random.randrange(1 << 32)))
         print(f'# seed {seed}', flush=True)
@@ -137,8 +136,6 @@ def case(brokers, name, fault, least, doubts):
             written = [record.counts['A'] + record.counts['R'] for record in records]
             campaign.compare(records)
             assert all(record.counts['C'] > 1 for record in records), 'they were no rivals'
-            unknown = sum(record.counts['R'] + record.counts['L'] for record in records)
-            assert unknown >= doubts, f'only {unknown} outcomes were unknown'
             assert sum(written) >= least and min(written) > 0, f'they only wrote {written}'
         finally:
             campaign.close()
@@ -148,11 +145,11 @@ def case(brokers, name, fault, least, doubts):
 
 def cases(brokers, word=''):
     every = [
-        ('what_rivals_are_told_is_true', nothing, 1000, 0),
-        ('and_while_brokers_are_killed_and_come_back', kill_a_broker, 100, 0),
-        ('and_while_brokers_are_paused', pause_a_broker, 100, 0),
-        ('and_while_all_brokers_are_killed_at_once', kill_all_brokers, 100, 1),
-        ('and_when_a_writer_sleeps_longer_than_any_timeout', pause_a_writer, 1000, 0),
+        ('what_rivals_are_told_is_true', nothing, 1000),
+        ('and_while_brokers_are_killed_and_come_back', kill_a_broker, 100),
+        ('and_while_brokers_are_paused', pause_a_broker, 100),
+        ('and_while_all_brokers_are_killed_at_once', kill_all_brokers, 100),
+        ('and_when_a_writer_sleeps_longer_than_any_timeout', pause_a_writer, 1000),
     ]
     return [case(brokers, *one) for one in every if word in one[0]]
 

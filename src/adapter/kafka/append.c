@@ -103,7 +103,7 @@ static int append_prepare(struct kafka_log *log, pawl_append *a, struct op *op)
     return PAWL_OK;
 }
 
-static void view_wait(struct view *v)
+void view_wait(struct view *v)
 {
     if (v->waiting)
         return;
@@ -114,7 +114,7 @@ static void view_wait(struct view *v)
 
 static void append_start(struct kafka_log *log, pawl_append *a, struct op *op)
 {
-    bool too_big = false, waits = kafka_round_waits(log);
+    bool too_big = false, waits = kafka_in_round(log);
     for (size_t i = 0; i < a->count; i++)
         too_big = too_big || a->entries[i].entry.body.size > PAWL_ENTRY_BYTES_MAX;
     op->left = a->count;
@@ -138,7 +138,6 @@ static void append_start(struct kafka_log *log, pawl_append *a, struct op *op)
 
 void kafka_send_all(struct kafka_log *log)
 {
-    pthread_mutex_lock(&log->lock);
     for (struct view *v; (v = log->waiting);) {
         size_t before = v->flight_count;
         log->waiting = v->next_waiting;
@@ -147,7 +146,6 @@ void kafka_send_all(struct kafka_log *log)
         if (v->flight_count < before) /* refused */
             kafka_ring(log);
     }
-    pthread_mutex_unlock(&log->lock);
 }
 
 int kafka_append(pawl_log *port, pawl_append *a)

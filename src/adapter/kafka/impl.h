@@ -26,10 +26,12 @@
 #define FLIGHTS_MAX   ((size_t)1 << 17) /* of a stream, sent or waiting to be */
 #define MARKS_MAX     1024
 #define MARK_SPACING  1024 /* entries; doubled whenever there would be more than MARKS_MAX */
-#define TAKE_MAX      1024 /* messages at a time */
+#define TAKE_MAX      256  /* messages at a time */
+#define BATCHES_MAX   16   /* that a caller visits before others have their turn */
 #define BATCH_BYTES   ((size_t)4 << 20)
 #define LOOK_AGAIN_NS ((uint64_t)1000 * 1000 * 1000)
 #define TICK_MS       50
+#define TOGETHER_MAX  256 /* entries that wait for those under way, to go out together */
 
 /* A request, as it waits: an append's lives in its impl, others are the beginning of something larger. */
 struct op {
@@ -50,11 +52,10 @@ struct op_list {
     struct op **last;
 };
 
-/* Dones that run one after the other, on some thread. What they append is sent when the last has run: it goes
- * out together, and the brokers sync it once. */
+/* Dones that run one after the other, on some thread. What they append is sent when the last has run, with what
+ * had to wait for the same reports: it goes out together, and the brokers sync it once. */
 struct round {
-    struct kafka_log *log;
-    bool appended;
+    struct kafka_log *log; /* NULL: closed by one of them */
 };
 
 struct outbox {
@@ -223,6 +224,8 @@ struct kafka_log {
     size_t view_count, view_room;
     struct view *reading;
     struct view *waiting;
+    uint32_t rounds; /* on shards, to come or under way */
+    pthread_cond_t round_ended;
     struct op_list appends; /* in the order of the calls */
     struct op_list ready;   /* to be delivered */
     struct op_list back;    /* tours and claims that return to the log's thread */
@@ -264,8 +267,7 @@ static inline struct op *op_list_pop(struct op_list *list)
 /* log.c */
 void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op));
 void kafka_ring(struct kafka_log *log);
-void kafka_deliver(struct kafka_log *log);     /* without the lock */
-bool kafka_round_waits(struct kafka_log *log); /* whether an append may leave the sending to the round's end */
+bool kafka_in_round(const struct kafka_log *log); /* whether this thread is */
 uint64_t now_ns(void);
 
 /* cursor.c: messages of one stream from a position on. bell: they ring it. take: as
@@ -326,7 +328,8 @@ rd_kafka_resp_err_t producer_send_claim(struct view *view, struct kafka_record *
 /* append.c */
 int kafka_append(pawl_log *log, pawl_append *append);
 void kafka_collect(struct kafka_log *log);  /* appends that are ready */
-void kafka_send_all(struct kafka_log *log); /* what a round has appended; without the lock */
+void view_wait(struct view *view);          /* to be sent when the round has ended */
+void kafka_send_all(struct kafka_log *log); /* what waits for that */
 
 /* tour.c */
 int kafka_read(pawl_log *log, pawl_read *read);

@@ -34,16 +34,13 @@ void kafka_ring(struct kafka_log *log)
 
 static _Thread_local struct round *round_here;
 
-bool kafka_round_waits(struct kafka_log *log)
+bool kafka_in_round(const struct kafka_log *log)
 {
-    if (!round_here || round_here->log != log)
-        return false;
-    round_here->appended = true;
-    return true;
+    return round_here && round_here->log == log;
 }
 
-/* The last done may close the log: nothing of it is touched behind it, unless one has appended. */
-static void run_round(struct kafka_log *log, struct op *op)
+/* The last done may close the log: nothing of it is touched then. */
+static void run_round(struct kafka_log *log, struct op *op, bool on_shard)
 {
     struct round round = {.log = log}, *outer = round_here;
     round_here = &round;
@@ -53,8 +50,13 @@ static void run_round(struct kafka_log *log, struct op *op)
         op = next;
     }
     round_here = outer;
-    if (round.appended)
-        kafka_send_all(log);
+    if (!round.log)
+        return;
+    pthread_mutex_lock(&log->lock);
+    kafka_send_all(log);
+    log->rounds -= on_shard;
+    pthread_cond_signal(&log->round_ended);
+    pthread_mutex_unlock(&log->lock);
 }
 
 static void outbox_run(pawl_task *task)
@@ -65,10 +67,11 @@ static void outbox_run(pawl_task *task)
     struct op *op = box->ops.first;
     op_list_init(&box->ops);
     pthread_mutex_unlock(&log->lock);
-    run_round(log, op);
+    run_round(log, op, true);
 }
 
-void kafka_deliver(struct kafka_log *log)
+/* Without the lock. What waits is sent by the rounds that are to come, or here if there is none. */
+static void deliver(struct kafka_log *log)
 {
     struct op_list here;
     op_list_init(&here);
@@ -81,13 +84,20 @@ void kafka_deliver(struct kafka_log *log)
         struct outbox *box = &log->outboxes[op->shard];
         bool first = !box->ops.first;
         op_list_push(&box->ops, op);
+        if (!first)
+            continue;
+        log->rounds++;
+        if (pawl_env_post(log->env, op->shard, &box->task) == PAWL_OK)
+            continue;
         /* An env that is closing takes no posts, and its shards are idle: then here is as good as there. */
-        if (first && pawl_env_post(log->env, op->shard, &box->task) != PAWL_OK)
-            for (struct op *left; (left = op_list_pop(&box->ops));)
-                op_list_push(&here, left);
+        log->rounds--;
+        for (struct op *left; (left = op_list_pop(&box->ops));)
+            op_list_push(&here, left);
     }
+    bool elsewhere = log->rounds > 0;
     pthread_mutex_unlock(&log->lock);
-    run_round(log, here.first);
+    if (here.first || !elsewhere)
+        run_round(log, here.first, false);
 }
 
 /* The log's thread. */
@@ -142,7 +152,7 @@ static void *log_thread(void *arg)
         more = round_of(log, now, tick);
         stopping = log->stopping;
         pthread_mutex_unlock(&log->lock);
-        kafka_deliver(log);
+        deliver(log);
     }
     return NULL;
 }
@@ -164,6 +174,7 @@ static void log_free(struct kafka_log *log)
     mem_free(log->alloc, log->scratch, KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX);
     if (log->bell >= 0)
         close(log->bell);
+    pthread_cond_destroy(&log->round_ended);
     pthread_mutex_destroy(&log->lock);
     pthread_mutex_destroy(&log->fetch_lock);
     mem_free(log->alloc, log, sizeof *log);
@@ -179,6 +190,13 @@ static int log_close(pawl_log *port)
     kafka_ring(log);
     pthread_mutex_unlock(&log->lock);
     pthread_join(log->thread, NULL);
+    uint32_t mine = kafka_in_round(log);
+    if (mine)
+        round_here->log = NULL;
+    pthread_mutex_lock(&log->lock);
+    while (log->rounds > mine)
+        pthread_cond_wait(&log->round_ended, &log->lock);
+    pthread_mutex_unlock(&log->lock);
     log_free(log);
     return PAWL_OK;
 }
@@ -204,6 +222,7 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     log->trust_topics = o->trust_topics;
     log->shards = pawl_env_shards(o->env);
     pthread_mutex_init(&log->lock, NULL);
+    pthread_cond_init(&log->round_ended, NULL);
     pthread_mutex_init(&log->fetch_lock, NULL);
     op_list_init(&log->appends);
     op_list_init(&log->ready);

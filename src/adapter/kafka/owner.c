@@ -107,8 +107,11 @@ static int send_entry(struct view *v, struct flight *f)
     return PAWL_OK;
 }
 
+/* A few that come while others are under way wait for those: they would only make the brokers sync more often,
+ * and be there no earlier. */
 void view_send(struct view *v)
 {
+    bool together = v->owner.count > 0 && v->flight_count - v->flight_sent < TOGETHER_MAX;
     while (v->flight_sent < v->flight_count) {
         struct flight *f = flight_at(v, v->flight_sent);
         if (f->status != FLIGHT_PENDING) { /* too big, and its whole append with it */
@@ -119,7 +122,7 @@ void view_send(struct view *v)
             f->ticket = v->owner.first + v->owner.count;
             v->refused = f->op->serial;
             v->flight_sent++;
-        } else if (send_entry(v, f) == PAWL_EBUSY) {
+        } else if (together || send_entry(v, f) == PAWL_EBUSY) {
             break;
         }
     }
@@ -196,7 +199,8 @@ void view_reported(struct view *v, uint64_t ticket, const rd_kafka_message_t *m)
         view_fault(v, PAWL_EUNKNOWN, (uint64_t)m->offset, &v->trouble,
                    "the brokers say it was written here, where another record was: was the topic deleted?");
     view_act(v, status, &actions);
-    view_send(v);
+    view_settle(v);
+    view_wait(v);
 }
 
 /* Reading for the owner. */

@@ -78,19 +78,89 @@ static void finish(struct tour *t)
     }
 }
 
-void tour_run(struct op *op)
+/* Put what was seen into the batch. The message goes with it if the body lies in it. */
+static bool add_item(struct tour *t, const pawl_entry *entry, pawl_place place, rd_kafka_message_t *message)
 {
-    struct tour *t = (struct tour *)op;
-    struct kafka_log *log = op->log;
+    struct eye *eye = &t->eye;
+    struct item *item = &t->items[t->count];
+    *item = (struct item){.entry = *entry, .place = place};
+    t->left--;
+    t->count++;
+    if (entry->body.size > 0 && entry->body.data == eye->part) {
+        item->memory = eye->part;
+        item->room = eye->part_room;
+        eye->part = NULL;
+        eye->part_room = 0;
+        return false;
+    }
+    item->message = message;
+    return true;
+}
+
+static void fill(struct tour *t, size_t *bytes, int *ret_status)
+{
+    while (t->used < t->taken && t->left > 0 && *bytes < BATCH_BYTES && *ret_status == PAWL_OK && !t->over) {
+        rd_kafka_message_t *m = t->messages[t->used++];
+        enum sight sight;
+        pawl_entry entry;
+        pawl_place place;
+        bool kept = false;
+        *ret_status = eye_see(&t->eye, m, &sight, &entry, &place, &t->error);
+        bool good = *ret_status == PAWL_OK && m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+        if (sight == SIGHT_ENTRY && t->kind != TOUR_TAIL && entry.offset >= t->from) {
+            *bytes += entry.body.size;
+            kept = add_item(t, &entry, place, m);
+        }
+        if (t->kind != TOUR_FOLLOW && (sight == SIGHT_END || (good && eye_at_end(&t->eye))))
+            t->over = true;
+        if (!kept)
+            rd_kafka_message_destroy(m);
+    }
+    if (*ret_status == PAWL_OK)
+        view_mark(t->view, &t->eye.mark);
+}
+
+/* More, if it is there already, without a change of thread. Whether anything is to be visited. */
+static bool refill(struct tour *t)
+{
+    struct kafka_log *log = t->op.log;
+    size_t bytes = 0;
+    int status = PAWL_OK;
+    pthread_mutex_lock(&log->lock);
+    if (t->used == t->taken) {
+        t->used = 0;
+        t->taken = cursor_take(&t->eye.cursor, 0, t->messages);
+    }
+    fill(t, &bytes, &status);
+    if (status != PAWL_OK || t->left == 0) {
+        t->over = true;
+        t->status = status;
+    }
+    pthread_mutex_unlock(&log->lock);
+    return t->count > 0;
+}
+
+static bool visit_batch(struct tour *t)
+{
     bool more = true;
     for (size_t i = 0; i < t->count; i++) {
         if (more && !atomic_load(&t->stop)) {
             more = visit(t, &t->items[i]);
             t->next_offset = t->items[i].entry.offset + 1;
         }
-        drop_item(log, &t->items[i]);
+        drop_item(t->op.log, &t->items[i]);
     }
     t->count = 0;
+    return more;
+}
+
+void tour_run(struct op *op)
+{
+    struct tour *t = (struct tour *)op;
+    struct kafka_log *log = op->log;
+    bool more = visit_batch(t);
+    for (int i = 1; i < BATCHES_MAX && more && t->open && !t->over && !atomic_load(&t->stop) && refill(t); i++)
+        more = visit_batch(t);
     pthread_mutex_lock(&log->lock);
     if (!more || (atomic_load(&t->stop) && !t->over)) {
         t->over = true;
@@ -211,48 +281,6 @@ void tour_back(struct tour *t)
     t->held = false;
     if (t->over)
         end_tour(t, t->status); /* stopped by its caller: nothing is left but to close */
-}
-
-/* Put what was seen into the batch. The message goes with it if the body lies in it. */
-static bool add_item(struct tour *t, const pawl_entry *entry, pawl_place place, rd_kafka_message_t *message)
-{
-    struct eye *eye = &t->eye;
-    struct item *item = &t->items[t->count];
-    *item = (struct item){.entry = *entry, .place = place};
-    t->left--;
-    t->count++;
-    if (entry->body.size > 0 && entry->body.data == eye->part) {
-        item->memory = eye->part;
-        item->room = eye->part_room;
-        eye->part = NULL;
-        eye->part_room = 0;
-        return false;
-    }
-    item->message = message;
-    return true;
-}
-
-static void fill(struct tour *t, size_t *bytes, int *ret_status)
-{
-    while (t->used < t->taken && t->left > 0 && *bytes < BATCH_BYTES && *ret_status == PAWL_OK && !t->over) {
-        rd_kafka_message_t *m = t->messages[t->used++];
-        enum sight sight;
-        pawl_entry entry;
-        pawl_place place;
-        bool kept = false;
-        *ret_status = eye_see(&t->eye, m, &sight, &entry, &place, &t->error);
-        bool good = *ret_status == PAWL_OK && m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
-        if (sight == SIGHT_ENTRY && t->kind != TOUR_TAIL && entry.offset >= t->from) {
-            *bytes += entry.body.size;
-            kept = add_item(t, &entry, place, m);
-        }
-        if (t->kind != TOUR_FOLLOW && (sight == SIGHT_END || (good && eye_at_end(&t->eye))))
-            t->over = true;
-        if (!kept)
-            rd_kafka_message_destroy(m);
-    }
-    if (*ret_status == PAWL_OK)
-        view_mark(t->view, &t->eye.mark);
 }
 
 static bool step_waiting(struct tour *t, uint64_t now)
