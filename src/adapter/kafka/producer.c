@@ -63,6 +63,22 @@ void producer_serve(struct kafka_log *log)
         take_event(log, event);
 }
 
+/* A report that did not come by now never will: its record may be there or not. */
+static void give_up_reports(struct kafka_log *log)
+{
+    for (size_t i = 0; i < log->view_count; i++) {
+        struct view *v = log->views[i];
+        if (v->owner.count > 0) {
+            v->doubt = true;
+            view_end_sent(v, PAWL_EUNKNOWN);
+            view_settle(v);
+        }
+        if (v->phase == PHASE_SENT && v->claim_at == CLAIM_NOWHERE)
+            claim_end(v, PAWL_EUNKNOWN,
+                      "it is not known whether the claim was written: its producer has failed");
+    }
+}
+
 /* Everything on it is given up, and reported so. */
 void producer_close(struct kafka_log *log)
 {
@@ -74,6 +90,8 @@ void producer_close(struct kafka_log *log)
         if (event)
             take_event(log, event);
     }
+    if (rd_kafka_outq_len(log->producer) > 0)
+        give_up_reports(log);
     for (size_t i = 0; i < log->view_count; i++) {
         if (log->views[i]->producing)
             rd_kafka_topic_destroy(log->views[i]->producing);
