@@ -40,7 +40,7 @@ static void *brokers_open(pawl_env **ret_env, pawl_log **ret_log)
     bool many = strchr(list, ',') != NULL;
     snprintf(b->url, sizeof b->url, "kafka://%s/contract-%d-%u?replication=%d", list, (int)getpid(), ++number,
              many ? 3 : 1);
-    if (kafka_cluster_init(b->url, 8, 0, &error) != PAWL_OK)
+    if (kafka_cluster_init(b->url, 4, 0, &error) != PAWL_OK)
         fail_msg("%s", error.text);
     open_all(b, ret_env, ret_log);
     return b;
