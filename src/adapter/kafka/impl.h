@@ -26,8 +26,8 @@
 #define FLIGHTS_MAX   ((size_t)1 << 17) /* of a stream, sent or waiting to be */
 #define MARKS_MAX     1024
 #define MARK_SPACING  1024 /* entries; doubled whenever there would be more than MARKS_MAX */
-#define TAKE_MAX      256  /* messages at a time */
-#define BATCHES_MAX   16   /* that a caller visits before others have their turn */
+#define TAKE_MAX      1024 /* messages at a time */
+#define BATCHES_MAX   4    /* that a caller visits before others have their turn */
 #define BATCH_BYTES   ((size_t)4 << 20)
 #define LOOK_AGAIN_NS ((uint64_t)1000 * 1000 * 1000)
 #define TICK_MS       50
