@@ -25,6 +25,8 @@ struct command {
     int (*run)(const struct options *options);
 };
 
+extern const struct command command_cluster_check;
+extern const struct command command_cluster_init;
 extern const struct command command_command;
 extern const struct command command_doctor;
 extern const struct command command_entity_get;
