@@ -17,7 +17,16 @@
 #include "bench/lib/bench.h"
 #include "core/sequence/sequencer.h"
 
-enum { KIND = 1, WLOG = 1, REC = 2, CREC = 3, KNOWN = 268865, TAIL_EVENTS = 1000000, TAIL_WORKSPACES = 10000 };
+enum {
+    KIND = 1,
+    WLOG = 1,
+    REC = 2,
+    CREC = 3,
+    KNOWN = 268865,
+    TAIL_EVENTS = 1000000,
+    TAIL_WORKSPACES = 10000,
+    AHEAD_MAX = 32
+};
 
 static const pawl_sequence system_sequences[] = {
     {WLOG, 1, 0}, {REC, 200001, (UINT64_C(1) << 50) - 1}, {CREC, 200001, (UINT64_C(1) << 50) - 1}};
@@ -100,6 +109,7 @@ struct rig {
     uint64_t workspaces;
     uint64_t cycles;
     uint64_t random;
+    size_t ahead; /* how many workspaces are fetched ahead at a time; 0: none */
     bool done;
 };
 
@@ -109,21 +119,42 @@ static uint64_t pick(uint64_t *state, uint64_t bound)
     return (*state >> 33) * bound >> 31;
 }
 
+/* False: it is busy. */
+static inline bool run_cycle(struct rig *rig, uint64_t wsid)
+{
+    uint64_t offset;
+    uint64_t number;
+    if (pawl_sequencer_start(rig->s, KIND, wsid, &offset))
+        return false;
+    if (pawl_sequencer_next(rig->s, WLOG, &number) || pawl_sequencer_next(rig->s, REC, &number)
+        || pawl_sequencer_next(rig->s, CREC, &number) || pawl_sequencer_flush(rig->s, offset))
+        abort();
+    rig->cycles--;
+    return true;
+}
+
+/* As with a mailbox that has some letters: look at them all, then work them off. */
+static bool run_mailbox(struct rig *rig)
+{
+    uint64_t wsids[AHEAD_MAX];
+    for (size_t i = 0; i < rig->ahead; i++)
+        wsids[i] = pick(&rig->random, rig->workspaces) + 1;
+    pawl_sequencer_prefetch(rig->s, wsids, rig->ahead);
+    for (size_t i = 0; i < rig->ahead && rig->cycles; i++)
+        if (!run_cycle(rig, wsids[i]))
+            return false;
+    return true;
+}
+
 static void run_cycles(pawl_task *task)
 {
     struct rig *rig = (struct rig *)task;
-    uint64_t offset;
-    uint64_t number;
     while (rig->cycles) {
-        uint64_t wsid = pick(&rig->random, rig->workspaces) + 1;
-        if (pawl_sequencer_start(rig->s, KIND, wsid, &offset)) {
+        bool ran = rig->ahead ? run_mailbox(rig) : run_cycle(rig, pick(&rig->random, rig->workspaces) + 1);
+        if (!ran) {
             pawl_env_after(mem_env_port(rig->env), &rig->timer, PAWL_MILLISECOND); /* busy: let it be written */
             return;
         }
-        if (pawl_sequencer_next(rig->s, WLOG, &number) || pawl_sequencer_next(rig->s, REC, &number)
-            || pawl_sequencer_next(rig->s, CREC, &number) || pawl_sequencer_flush(rig->s, offset))
-            abort();
-        rig->cycles--;
     }
     rig->done = true;
 }
@@ -153,8 +184,11 @@ static bool rig_open(struct rig *rig, uint64_t workspaces, uint64_t tail, uint32
     rig->storage.values = calloc(workspaces + 1, sizeof rig->storage.values[0]);
     rig->storage.tail_counts = calloc(TAIL_WORKSPACES + 1, sizeof(uint64_t));
     if (!rig->storage.values || !rig->storage.tail_counts || mem_world_open(&world, &rig->world, NULL)
-        || mem_env_open(rig->world, &node, &rig->env, NULL))
+        || mem_env_open(rig->world, &node, &rig->env, NULL)) {
+        free(rig->storage.values);
+        free(rig->storage.tail_counts);
         return false;
+    }
     pawl_sequencer_options options = {
         .env = mem_env_port(rig->env),
         .storage = {&rig->storage, read_numbers, read_last_offset, write_values_and_offset, scan_log},
@@ -190,6 +224,7 @@ static void rig_close(struct rig *rig)
 struct load {
     uint64_t workspaces;
     uint32_t flush_events;
+    size_t ahead;
 };
 
 static double measure_cycle(const struct bench_round *round)
@@ -197,8 +232,10 @@ static double measure_cycle(const struct bench_round *round)
     const struct load *load = round->arg;
     uint64_t cycles = round->quick ? 200000 : 1000000;
     struct rig rig;
-    if (!rig_open(&rig, load->workspaces, 0, load->flush_events, NULL)
-        || !mem_world_run_until(rig.world, is_ready, &rig, UINT64_MAX)
+    if (!rig_open(&rig, load->workspaces, 0, load->flush_events, NULL))
+        return 0;
+    rig.ahead = load->ahead;
+    if (!mem_world_run_until(rig.world, is_ready, &rig, UINT64_MAX)
         || !rig_run(&rig, 4 * load->workspaces + 1000))
         return 0;
     uint64_t began = cpu_now();
@@ -349,6 +386,7 @@ static double measure_memory(const struct bench_round *round)
 static struct load one = {1, 16384};
 static struct load thousand = {1000, 16384};
 static struct load many = {100000, 16384};
+static struct load many_ahead = {100000, 16384, 16};
 static struct load one_often = {1, 100};
 
 #define CYCLE(what, load_, most)                                                                               \
@@ -374,6 +412,7 @@ static const struct bench_question questions[] = {
     CYCLE("1 workspace", &one, 60),
     CYCLE("1,000 workspaces", &thousand, 120),
     CYCLE("100,000 workspaces", &many, 300),
+    CYCLE("100,000 workspaces, fetched 16 ahead", &many_ahead, 300),
     {.question = "cycle; 1 workspace, a flush every 100 events",
      .unit = "ns",
      .better = BENCH_LESS,

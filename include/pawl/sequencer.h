@@ -48,9 +48,9 @@
  *     actualize   with nothing open and nothing staged
  *     anything    after free has begun
  *
- * Threads. A sequencer lives on a shard of an env (pawl/env.h): start, next, stage, flush, cancel, actualize
- * and error are called there, for instance by pawl_env_run. status and metrics are for any thread, at any time,
- * and take no lock. new, wait and free are for any thread outside the env's shards.
+ * Threads. A sequencer lives on a shard of an env (pawl/env.h): start, next, stage, flush, cancel, actualize,
+ * prefetch and error are called there, for instance by pawl_env_run. status and metrics are for any thread, at
+ * any time, and take no lock. new, wait and free are for any thread outside the env's shards.
  *
  * Ownership. The options are copied, the kinds and their sequences too. The env, the allocator and the
  * storage's ctx are borrowed until free has returned.
@@ -233,6 +233,12 @@ PAWL_API int pawl_sequencer_wait(pawl_sequencer *sequencer, pawl_duration timeou
  */
 PAWL_API int pawl_sequencer_start(pawl_sequencer *sequencer, uint16_t ws_kind, uint64_t wsid,
                                   uint64_t *ret_offset);
+
+/* Events of these workspaces will start soon: fetch what is known of them from memory meanwhile. Changes
+ * nothing but the time that start takes, and that only with tens of thousands of workspaces, too many for the
+ * processor's caches. For a caller with a mailbox: 8 to 32 at a time, before the first of them starts; what is
+ * beyond the 32nd, or not cached, is ignored. On the shard, at any time. */
+PAWL_API void pawl_sequencer_prefetch(const pawl_sequencer *sequencer, const uint64_t *wsids, size_t count);
 
 /* The next number of a sequence of the open event's workspace. The first number of a workspace that is not in
  * the cache reads all of its sequences from the storage.

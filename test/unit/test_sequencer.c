@@ -452,6 +452,33 @@ TEST(evicting_never_loses_an_unflushed_value)
     bed_release(&bed);
 }
 
+TEST(fetching_ahead_changes_nothing_whenever_it_is_done)
+{
+    struct bed bed;
+    uint64_t wsids[40];
+    for (uint64_t i = 0; i < 40; i++)
+        wsids[i] = i; /* 0 and 39 among them, most of them not there */
+    bed_open(&bed, 1);
+    mock_append_one(&bed.mock, 1, KIND_SHOP, 5, SEQ_WLOG, 1);
+    assert_ok(bed_new(&bed));
+    pawl_sequencer_prefetch(bed.s, wsids, 40); /* before it is ready */
+    bed_ready(&bed);
+    pawl_sequencer_prefetch(bed.s, wsids, 40);
+    pawl_sequencer_prefetch(bed.s, wsids, 0);
+    bed_expect_start(&bed, KIND_SHOP, 5, 2);
+    bed_expect_next(&bed, SEQ_WLOG, 2);
+    pawl_sequencer_prefetch(bed.s, wsids, 40); /* with an event open */
+    bed_expect_next(&bed, SEQ_WLOG, 3);
+    assert_ok(bed_actualize(&bed));
+    pawl_sequencer_prefetch(bed.s, wsids, 40); /* while the log is read */
+    bed_ready(&bed);
+    assert_int_equal(bed_figures(&bed).workspaces, 0);
+    assert_int_equal(bed_figures(&bed).cache_hits, 1);
+    assert_int_equal(bed_figures(&bed).cache_misses, 0);
+    assert_int_equal(bed.mock.calls[MOCK_READ], 1); /* by the first recovery */
+    bed_release(&bed);
+}
+
 TEST(a_staged_event_keeps_its_workspace_in_memory)
 {
     struct bed bed;
@@ -606,6 +633,7 @@ int main(void)
         RUN(the_view_is_written_when_nearly_too_many_values_are_unflushed),
         RUN(a_value_that_changes_during_the_write_stays_to_be_flushed),
         RUN(evicting_never_loses_an_unflushed_value),
+        RUN(fetching_ahead_changes_nothing_whenever_it_is_done),
         RUN(a_staged_event_keeps_its_workspace_in_memory),
         RUN(start_is_busy_while_as_much_is_staged_as_may_be),
         RUN(a_workspace_may_have_806_sequences),

@@ -304,6 +304,27 @@ TEST(numbers_of_unknown_kinds_and_sequences_are_kept_until_they_are_known_again)
     bed_release(&bed);
 }
 
+/* The second event has more numbers than there is room for, and its last is of a sequence seen before. */
+TEST(a_write_amid_an_event_loses_no_number_of_an_unknown_kind)
+{
+    enum { UNKNOWN = 99 };
+    struct bed bed;
+    bed_open(&bed, 1);
+    bed.options.unflushed_max = 4;
+    bed.options.recovery_batch = 4;
+    struct mock_event event = {.offset = 2, .wsid = 5, .kind = UNKNOWN, .count = 7};
+    for (uint16_t i = 0; i < 7; i++)
+        event.numbers[i] = (pawl_sequence_number){(uint16_t)(107 - i), 2};
+    mock_append_one(&bed.mock, 1, UNKNOWN, 5, 101, 1);
+    mock_append(&bed.mock, &event);
+    bed_new_ready(&bed);
+    assert_int_equal(bed.mock.calls[MOCK_WRITE], 2);
+    for (uint16_t seq = 101; seq <= 107; seq++)
+        assert_int_equal(mock_view(&bed.mock, 5, seq), 2);
+    assert_int_equal(bed_figures(&bed).unflushed, 0);
+    bed_release(&bed);
+}
+
 TEST(any_tail_up_to_ten_times_the_limit_is_recovered_in_bounded_memory)
 {
     enum { LIMIT = 32 };
@@ -585,6 +606,7 @@ int main(void)
         RUN(a_log_that_cannot_be_read_is_refused),
         RUN(a_log_out_of_order_or_with_two_kinds_of_one_workspace_is_refused),
         RUN(numbers_of_unknown_kinds_and_sequences_are_kept_until_they_are_known_again),
+        RUN(a_write_amid_an_event_loses_no_number_of_an_unknown_kind),
         RUN(any_tail_up_to_ten_times_the_limit_is_recovered_in_bounded_memory),
         RUN(actualizing_waits_for_the_write_that_is_under_way),
         RUN(closing_ends_well_in_every_state_and_writes_what_is_unflushed),

@@ -8,14 +8,17 @@
  * recovery_batch values have gathered they are written with the offset of the last whole event, and their
  * workspaces may be evicted, so that a tail of any length needs no more memory than the cache.
  *
- * While recovering, a record's given is the greatest number that the log has shown, 0 if none; durable is the
- * greatest of that and what the view had. A view may be ahead of its own offset, because values are written
- * before it. It must not be ahead of the log: at the scan's end no durable is above a given that was shown.
- * Until then such a record is suspect and stays in memory.
+ * While recovering, a record's given is the greatest of what the view had and what the log has shown; a place
+ * without a row (record_rows) is one of which the log has shown nothing yet.
  *
- * Numbers of the log whose kind or sequence is not known (any more) are strangers: they have no place in a
- * record, but the view must have them before its offset passes their event; else they would be given again
- * when the kind comes back. */
+ * Two sorts of numbers are kept beside the records, in one map.
+ *
+ * Suspects: a view may be ahead of its own offset, because values are written before it. It must not be ahead
+ * of the log: what the log has shown of such a value must have reached it at the scan's end.
+ *
+ * Strangers: numbers of the log whose kind or sequence is not known (any more) have no place in a record, but
+ * the view must have them before its offset passes their event; else they would be given again when the kind
+ * comes back. */
 #include "core/sequence/sequencer.h"
 
 #include <assert.h>
@@ -24,50 +27,20 @@
 #include "base/error.h"
 #include "base/heap.h"
 
-struct stranger_key {
+struct aside_key {
     uint64_t wsid;
     uint64_t seq;
 };
 
-struct stranger {
-    uint64_t given; /* as in a record */
-    uint64_t durable;
-    bool dirty;
+struct aside {
+    uint64_t shown;   /* the greatest number that the log has shown */
+    uint64_t durable; /* the greatest of that and what the view had */
+    bool dirty;       /* a stranger that the view is to get; never a suspect, which has a record for that */
 };
 
 static const struct pawl_sequence_storage *storage_of(const pawl_sequencer *s)
 {
     return &s->options.storage;
-}
-
-static int view_ahead(pawl_sequencer *s, uint64_t wsid, uint64_t seq, uint64_t view, uint64_t log)
-{
-    return error_set(&s->actualizer.error, PAWL_ECORRUPT,
-                     "workspace %llu, sequence %llu: the view has %llu, ahead of the log, which has %llu",
-                     (unsigned long long)wsid, (unsigned long long)seq, (unsigned long long)view,
-                     (unsigned long long)log);
-}
-
-/* The place of the first value of which the view has more than the log has shown; NO_PLACE: none. */
-static uint16_t find_suspect(struct record *record, const struct kind *kind)
-{
-    const uint64_t *given = record_given(record);
-    const uint64_t *durable = record_durable(record, kind);
-    for (uint16_t i = 0; i < kind->count; i++)
-        if (given[i] && durable[i] > given[i])
-            return i;
-    return NO_PLACE;
-}
-
-/* Of those about to be written: a suspect must not be evicted afterwards. */
-static void judge_dirty(pawl_sequencer *s)
-{
-    for (uint32_t i = 0; i < s->flusher.dirty_count; i++) {
-        struct record *record = table_at(&s->table, s->flusher.dirty[i]);
-        record->state &= (uint8_t)~RECORD_SUSPECT;
-        if (find_suspect(record, &s->kinds.list[record->kind]) != NO_PLACE)
-            record->state |= RECORD_SUSPECT;
-    }
 }
 
 static void add_stranger_rows(pawl_sequencer *s)
@@ -76,27 +49,27 @@ static void add_stranger_rows(pawl_sequencer *s)
     size_t cursor = 0;
     const void *key;
     void *value;
-    while (map_next(&s->actualizer.strangers, &cursor, &key, &value)) {
-        const struct stranger_key *who = key;
-        struct stranger *stranger = value;
-        if (stranger->dirty)
-            f->rows[f->row_count++] = (pawl_sequence_row){who->wsid, stranger->durable, (uint16_t)who->seq};
-        stranger->dirty = false;
+    while (map_next(&s->actualizer.asides, &cursor, &key, &value)) {
+        const struct aside_key *who = key;
+        struct aside *aside = value;
+        if (aside->dirty)
+            f->rows[f->row_count++] = (pawl_sequence_row){who->wsid, aside->durable, (uint16_t)who->seq};
+        aside->dirty = false;
     }
 }
 
 /* One that the view is ahead of keeps them all: there is at most one torn write of them. */
-static void forget_strangers(pawl_sequencer *s)
+static void forget_asides(pawl_sequencer *s)
 {
     size_t cursor = 0;
     const void *key;
     void *value;
-    while (map_next(&s->actualizer.strangers, &cursor, &key, &value)) {
-        const struct stranger *stranger = value;
-        if (stranger->durable > stranger->given)
+    while (map_next(&s->actualizer.asides, &cursor, &key, &value)) {
+        const struct aside *aside = value;
+        if (aside->durable > aside->shown)
             return;
     }
-    map_clear(&s->actualizer.strangers);
+    map_clear(&s->actualizer.asides);
 }
 
 /* Write what has gathered, with the offset of the last whole event. */
@@ -104,7 +77,6 @@ static int write_out(pawl_sequencer *s)
 {
     struct flusher *f = &s->flusher;
     pawl_error *error = &s->actualizer.error;
-    judge_dirty(s);
     flusher_collect(s, s->actualizer.last);
     add_stranger_rows(s);
     pawl_instant began = pawl_env_now(s->env);
@@ -116,42 +88,82 @@ static int write_out(pawl_sequencer *s)
     }
     flusher_count_time(s, began);
     flusher_written(s);
-    forget_strangers(s);
+    forget_asides(s);
     return PAWL_OK;
 }
 
 /* There is room for one row more. */
 static int make_room(pawl_sequencer *s)
 {
-    return figure_get(&s->metrics.unflushed) < s->flusher.list_room ? PAWL_OK : write_out(s);
+    return figure_get(&s->metrics.unflushed) < s->flusher.room ? PAWL_OK : write_out(s);
+}
+
+static uint64_t aside_hash(uint64_t wsid, uint16_t seq)
+{
+    return hash_mix(wsid ^ hash_mix(seq));
+}
+
+static int aside_put(pawl_sequencer *s, uint64_t wsid, uint16_t seq, uint64_t durable, struct aside **ret_aside)
+{
+    struct aside_key key = {wsid, seq};
+    void *value;
+    bool fresh;
+    if (map_put(&s->actualizer.asides, aside_hash(wsid, seq), &key, &value, &fresh))
+        return error_set(&s->actualizer.error, PAWL_ENOMEM, "no memory for numbers beside the workspaces");
+    *ret_aside = value;
+    if (fresh)
+        (*ret_aside)->durable = durable;
+    return PAWL_OK;
+}
+
+static struct aside *aside_get(const pawl_sequencer *s, uint64_t wsid, uint16_t seq)
+{
+    struct aside_key key = {wsid, seq};
+    return map_get(&s->actualizer.asides, aside_hash(wsid, seq), &key);
+}
+
+static void aside_show(struct aside *aside, uint64_t number)
+{
+    aside->shown = number > aside->shown ? number : aside->shown;
+    aside->durable = aside->shown > aside->durable ? aside->shown : aside->durable;
 }
 
 static int take_stranger(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_number *number)
 {
-    struct stranger_key key = {wsid, number->seq};
-    uint64_t hash = hash_mix(wsid ^ hash_mix(number->seq));
-    void *value = map_get(&s->actualizer.strangers, hash, &key);
     int status = make_room(s);
     if (status)
         return status;
-    if (!value) {
-        bool fresh;
+    struct aside *aside = aside_get(s, wsid, number->seq);
+    if (!aside) {
         uint64_t view = 0;
         status =
             storage_of(s)->read_numbers(storage_of(s)->ctx, wsid, &number->seq, 1, &view, &s->actualizer.error);
         if (status)
             return error_wrap(&s->actualizer.error, status, "cannot read the numbers of workspace %llu",
                               (unsigned long long)wsid);
-        if (map_put(&s->actualizer.strangers, hash, &key, &value, &fresh))
-            return error_set(&s->actualizer.error, PAWL_ENOMEM, "no memory for unknown sequences");
-        *(struct stranger *)value = (struct stranger){.durable = view};
+        status = aside_put(s, wsid, number->seq, view, &aside);
+        if (status)
+            return status;
     }
-    struct stranger *stranger = value;
-    stranger->given = number->number > stranger->given ? number->number : stranger->given;
-    stranger->durable = stranger->given > stranger->durable ? stranger->given : stranger->durable;
-    if (!stranger->dirty)
+    aside_show(aside, number->number);
+    if (!aside->dirty)
         figure_add(&s->metrics.unflushed, 1);
-    stranger->dirty = true;
+    aside->dirty = true;
+    return PAWL_OK;
+}
+
+/* The view had more than the first number that the log shows, or may have: it is a suspect. */
+static int take_suspect(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_number *number, uint64_t view,
+                        bool first)
+{
+    struct aside *aside = aside_get(s, wsid, number->seq);
+    if (!aside && first && view > number->number) {
+        int status = aside_put(s, wsid, number->seq, view, &aside);
+        if (status)
+            return status;
+    }
+    if (aside)
+        aside_show(aside, number->number);
     return PAWL_OK;
 }
 
@@ -161,14 +173,19 @@ static int take_number(pawl_sequencer *s, struct record *record, const struct ki
     uint16_t place = places_find(&kind->places, number->seq);
     if (place == NO_PLACE)
         return take_stranger(s, record->wsid, number);
+    if (number->number == 0) /* it says nothing */
+        return PAWL_OK;
     int status = make_room(s);
+    uint64_t *given = &record->given[place];
+    bool first = record_rows(record, kind)[place] == 0;
+    if (status == PAWL_OK && ((first && number->number < *given) || s->actualizer.asides.count))
+        status = take_suspect(s, record->wsid, number, *given, first);
     if (status)
         return status;
-    uint64_t *given = &record_given(record)[place];
-    uint64_t *durable = &record_durable(record, kind)[place];
     *given = number->number > *given ? number->number : *given;
-    *durable = *given > *durable ? *given : *durable;
-    flusher_mark(s, record, place / 64, UINT64_C(1) << (place & 63));
+    struct putter putter = flusher_begin(s, record, kind);
+    flusher_put(&putter, place, *given);
+    flusher_end(s, &putter);
     return PAWL_OK;
 }
 
@@ -242,23 +259,18 @@ static struct record *next_record(const pawl_sequencer *s, uint64_t *cursor)
 /* Whether the view is nowhere ahead of the log, now that all of it was shown. */
 static int judge_all(pawl_sequencer *s)
 {
-    struct record *record;
-    uint64_t at = 0;
-    while ((record = next_record(s, &at))) {
-        const struct kind *kind = &s->kinds.list[record->kind];
-        uint16_t place = find_suspect(record, kind);
-        if (place != NO_PLACE)
-            return view_ahead(s, record->wsid, kind->seqs[place], record_durable(record, kind)[place],
-                              record_given(record)[place]);
-    }
     size_t cursor = 0;
     const void *key;
     void *value;
-    while (map_next(&s->actualizer.strangers, &cursor, &key, &value)) {
-        const struct stranger_key *who = key;
-        const struct stranger *stranger = value;
-        if (stranger->durable > stranger->given)
-            return view_ahead(s, who->wsid, who->seq, stranger->durable, stranger->given);
+    while (map_next(&s->actualizer.asides, &cursor, &key, &value)) {
+        const struct aside_key *who = key;
+        const struct aside *aside = value;
+        if (aside->durable > aside->shown)
+            return error_set(
+                &s->actualizer.error, PAWL_ECORRUPT,
+                "workspace %llu, sequence %llu: the view has %llu, ahead of the log, which has %llu",
+                (unsigned long long)who->wsid, (unsigned long long)who->seq, (unsigned long long)aside->durable,
+                (unsigned long long)aside->shown);
     }
     return PAWL_OK;
 }
@@ -277,7 +289,7 @@ static int recover(pawl_sequencer *s)
     uint64_t stored = 0;
     uint64_t last = 0;
     table_clear(&s->table);
-    map_clear(&a->strangers);
+    map_clear(&a->asides);
     figure_set(&s->metrics.unflushed, 0);
     figure_set(&s->metrics.workspaces, 0);
     int status = storage_of(s)->read_last_offset(storage_of(s)->ctx, &stored, &a->error);
@@ -317,7 +329,7 @@ static void recovered(pawl_sequencer *s)
     figure_set(&s->metrics.offset_flushed, a->last);
     figure_add(&s->metrics.recoveries, 1);
     figure_set(&s->metrics.recovery_ns_last, pawl_env_now(s->env).ns - a->began.ns);
-    map_clear(&a->strangers);
+    map_clear(&a->asides);
     sequencer_move(s, PAWL_SEQUENCER_READY);
     sequencer_tell(s, PAWL_OK);
 }
@@ -363,7 +375,7 @@ void actualizer_init(pawl_sequencer *s)
     a->timer.fn = timer_fired;
     a->work.fn = run_recover;
     a->work.done = recover_done;
-    map_init(&a->strangers, &s->counting, sizeof(struct stranger_key), sizeof(struct stranger), UINT32_MAX);
+    map_init(&a->asides, &s->counting, sizeof(struct aside_key), sizeof(struct aside), UINT32_MAX);
 }
 
 void actualizer_run(pawl_sequencer *s)

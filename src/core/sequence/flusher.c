@@ -5,74 +5,25 @@
  *                                               ▲                    │
  *                                               └─ delay, doubling ──┘ failed
  *
- * Collecting turns every dirty bit into a row and clears it; a value that changes during the write gets its bit
- * again, and so a row in the next one. Rows that failed are tried again as they are: they are old, not wrong,
- * and the offset that goes with them is as old. */
+ * A number of a durable event goes into a row at once: a new one at the end of the batch, or the one that its
+ * sequence has there already. Collecting exchanges the two arrays of rows, however many there are; a value that
+ * changes during the write gets a row in the next batch. Rows that failed are tried again as they are: they are
+ * old, not wrong, and the offset that goes with them is as old. */
 #include "core/sequence/sequencer.h"
-
-#include <assert.h>
 
 #include "base/error.h"
 #include "base/heap.h"
-
-#define AHEAD 16
-
-void flusher_mark(pawl_sequencer *s, struct record *record, uint32_t word, uint64_t bits)
-{
-    uint64_t *dirty = &record_dirty(record, &s->kinds.list[record->kind])[word];
-    uint64_t fresh = bits & ~*dirty;
-    if (!fresh)
-        return;
-    *dirty |= fresh;
-    figure_add(&s->metrics.unflushed, (uint64_t)__builtin_popcountll(fresh));
-    if (record->state & RECORD_DIRTY)
-        return;
-    record->state |= RECORD_DIRTY;
-    assert(s->flusher.dirty_count < s->flusher.list_room);
-    s->flusher.dirty[s->flusher.dirty_count++] = record->slot;
-}
-
-static size_t add_rows(pawl_sequencer *s, struct record *record, size_t n)
-{
-    const struct kind *kind = &s->kinds.list[record->kind];
-    uint64_t *dirty = record_dirty(record, kind);
-    const uint64_t *durable = record_durable(record, kind);
-    for (uint32_t w = 0; w < kind->words; w++) {
-        for (uint64_t bits = dirty[w]; bits; bits &= bits - 1) {
-            uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
-            s->flusher.rows[n++] = (pawl_sequence_row){record->wsid, durable[place], kind->seqs[place]};
-        }
-        dirty[w] = 0;
-    }
-    return n;
-}
-
-/* The next records are on their way from memory while one is looked at; each may lie in two lines. */
-static inline void look_ahead(const pawl_sequencer *s, uint32_t i)
-{
-    const struct flusher *f = &s->flusher;
-    if (i + AHEAD >= f->dirty_count)
-        return;
-    const struct record *record = table_at(&s->table, f->dirty[i + AHEAD]);
-    __builtin_prefetch(record, 1);
-    __builtin_prefetch((const char *)record + 64, 0);
-}
 
 void flusher_collect(pawl_sequencer *s, uint64_t upto)
 {
     struct flusher *f = &s->flusher;
     assert(!f->loaded);
-    size_t n = 0;
+    pawl_sequence_row *written = f->rows;
+    f->rows = f->gathered;
+    f->gathered = written;
+    f->row_count = f->gathered_count;
+    f->gathered_count = 0;
     table_write_begin(&s->table);
-    for (uint32_t i = 0; i < f->dirty_count; i++) {
-        look_ahead(s, i);
-        struct record *record = table_at(&s->table, f->dirty[i]);
-        n = add_rows(s, record, n);
-        record->state &= (uint8_t)~RECORD_DIRTY;
-        record->write = s->table.write;
-    }
-    f->dirty_count = 0;
-    f->row_count = n;
     f->upto = upto;
     f->loaded = true;
     f->events = 0;
@@ -206,10 +157,9 @@ void flusher_kick(pawl_sequencer *s)
     submit(s);
 }
 
-void flusher_gather(pawl_sequencer *s)
+void flusher_due(pawl_sequencer *s)
 {
     struct flusher *f = &s->flusher;
-    f->events++;
     if (f->busy || f->retrying)
         return;
     if (is_time(s))
@@ -222,7 +172,7 @@ void flusher_drop(pawl_sequencer *s)
 {
     struct flusher *f = &s->flusher;
     pawl_env_cancel(s->env, &f->timer);
-    f->dirty_count = 0;
+    f->gathered_count = 0;
     f->events = 0;
     f->retrying = false;
     f->delay = 0;

@@ -67,24 +67,18 @@ static size_t changes_room(const pawl_sequencer *s)
     return room;
 }
 
-static size_t touched_words(const pawl_sequencer *s)
-{
-    return ((size_t)s->kinds.sequences_max + 63) / 64;
-}
-
 static int allocate(pawl_sequencer *s)
 {
     const pawl_allocator *alloc = &s->counting;
     struct flusher *f = &s->flusher;
     const pawl_sequencer_options *o = &s->options;
     uint32_t values = o->unflushed_max > o->recovery_batch ? o->unflushed_max : o->recovery_batch;
-    f->list_room = values + s->kinds.sequences_max;
-    f->dirty = mem_new(alloc, f->list_room, sizeof f->dirty[0]);
-    f->rows = mem_new(alloc, f->list_room, sizeof f->rows[0]);
-    s->open.touched = mem_new(alloc, touched_words(s), sizeof s->open.touched[0]);
+    f->room = values + s->kinds.sequences_max;
+    f->gathered = mem_new(alloc, f->room, sizeof f->gathered[0]);
+    f->rows = mem_new(alloc, f->room, sizeof f->rows[0]);
     s->open.before = mem_new(alloc, s->kinds.sequences_max, sizeof s->open.before[0]);
     s->actualizer.numbers = mem_new(alloc, s->kinds.sequences_max, sizeof s->actualizer.numbers[0]);
-    if (!f->dirty || !f->rows || !s->open.touched || !s->open.before || !s->actualizer.numbers
+    if (!f->gathered || !f->rows || !s->open.before || !s->actualizer.numbers
         || table_init(&s->table, alloc, &s->kinds, o->workspaces_max)
         || ring_init(&s->staged, alloc, o->staged_max, sizeof(struct staged_event))
         || ring_init(&s->changes, alloc, changes_room(s), sizeof(struct change)))
@@ -96,15 +90,14 @@ void sequencer_release(pawl_sequencer *s)
 {
     const pawl_allocator *alloc = &s->counting;
     struct flusher *f = &s->flusher;
-    map_release(&s->actualizer.strangers);
+    map_release(&s->actualizer.asides);
     ring_release(&s->changes);
     ring_release(&s->staged);
     table_release(&s->table);
     mem_free(alloc, s->actualizer.numbers, s->kinds.sequences_max * sizeof s->actualizer.numbers[0]);
     mem_free(alloc, s->open.before, s->kinds.sequences_max * sizeof s->open.before[0]);
-    mem_free(alloc, s->open.touched, touched_words(s) * sizeof s->open.touched[0]);
-    mem_free(alloc, f->rows, f->list_room * sizeof f->rows[0]);
-    mem_free(alloc, f->dirty, f->list_room * sizeof f->dirty[0]);
+    mem_free(alloc, f->rows, f->room * sizeof f->rows[0]);
+    mem_free(alloc, f->gathered, f->room * sizeof f->gathered[0]);
     kinds_release(&s->kinds);
     mem_free(s->options.allocator, s, sizeof *s);
 }

@@ -6,8 +6,8 @@
  *                   └─ actualize ──┴────────────────────────────────┘          FINISHED: from all of them
  *
  * A cycle finds its workspace's record once, in start. next is then an increment in place; the first of a
- * sequence keeps what was there before, so that cancel can give it back. flush copies what was given to what is
- * durable, for the touched places only, 64 of them a word.
+ * sequence keeps what was there before, so that cancel can give it back. flush puts what was given into rows
+ * for the view, for the touched places only, 64 of them a word.
  *
  * Refusals check first what the caller did wrong, then what the world is not ready for: misuse must not hide
  * behind busy. */
@@ -17,6 +17,11 @@
 #include <string.h>
 
 #include "base/error.h"
+
+/* Not inlined, so that a call which succeeds saves no registers for one that does not. */
+#define COLD __attribute__((cold, noinline))
+
+#define PREFETCH_MAX 32 /* more would push out the first before they are used, in the cache next to a core */
 
 #define SUCCESSOR(status) (1u << PAWL_SEQUENCER_##status)
 
@@ -31,27 +36,32 @@ static const struct {
     [PAWL_SEQUENCER_FINISHED] = {"finished", 0},
 };
 
-void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to)
+static inline void move(pawl_sequencer *s, enum pawl_sequencer_state from, enum pawl_sequencer_state to)
 {
-    assert(states[sequencer_state(s)].successors & 1u << to);
+    assert(states[from].successors & 1u << to);
     assert(figure_get(&s->metrics.offset_given) /* S1 */
            == figure_get(&s->metrics.offset_flushed) + s->staged.count + (to == PAWL_SEQUENCER_EVENTING));
     atomic_store_explicit(&s->status, to, memory_order_release);
 }
 
-__attribute__((cold)) static int misuse(pawl_sequencer *s, const char *call, const char *why)
+void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to)
+{
+    move(s, sequencer_state(s), to);
+}
+
+COLD static int misuse(pawl_sequencer *s, const char *call, const char *why)
 {
     return error_set(&s->error, PAWL_EMISUSE, "%s while %s: %s", call, states[sequencer_state(s)].name, why);
 }
 
-__attribute__((cold)) static int busy(pawl_sequencer *s, const char *why)
+COLD static int busy(pawl_sequencer *s, const char *why)
 {
     figure_add(&s->metrics.busy, 1);
     flusher_kick(s);
     return error_set(&s->error, PAWL_EBUSY, "%s", why);
 }
 
-__attribute__((cold)) static int refuse_start(pawl_sequencer *s)
+COLD static int refuse_start(pawl_sequencer *s)
 {
     if (sequencer_state(s) == PAWL_SEQUENCER_EVENTING)
         return misuse(s, "start", "the last event is still open");
@@ -63,16 +73,26 @@ __attribute__((cold)) static int refuse_start(pawl_sequencer *s)
     return error_set(&s->error, PAWL_EBUSY, "the log is being read");
 }
 
-/* Whether another event may start; its kind is NULL for workspace 0. */
-static inline int check_room(pawl_sequencer *s, const struct kind *kind)
+static inline bool is_unflushed_full(const pawl_sequencer *s)
 {
-    if (figure_get(&s->metrics.unflushed) + s->changes.count >= s->options.unflushed_max)
+    return figure_get(&s->metrics.unflushed) + s->changes.count >= s->options.unflushed_max;
+}
+
+/* The kind is NULL for workspace 0. With nothing staged there is room for any event's changes. */
+static inline bool is_staged_full(const pawl_sequencer *s, const struct kind *kind)
+{
+    return s->staged.count
+           && (s->staged.count == s->staged.capacity
+               || (kind && s->changes.capacity - s->changes.count < kind->count));
+}
+
+COLD static int refuse_full(pawl_sequencer *s, const struct kind *kind)
+{
+    if (is_unflushed_full(s))
         return busy(s, "too many values are unflushed");
-    if (s->staged.count == s->staged.capacity || (kind && s->changes.capacity - s->changes.count < kind->count))
+    if (is_staged_full(s, kind))
         return busy(s, "too many events are staged");
-    if (figure_get(&s->metrics.offset_given) == UINT64_MAX)
-        return error_set(&s->error, PAWL_EEXHAUSTED, "the log has had its last offset");
-    return PAWL_OK;
+    return error_set(&s->error, PAWL_EEXHAUSTED, "the log has had its last offset");
 }
 
 int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uint64_t *ret_offset)
@@ -86,16 +106,14 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
     }
     if (sequencer_state(s) != PAWL_SEQUENCER_READY)
         return refuse_start(s);
-    int status = check_room(s, kind);
-    if (status)
-        return status;
+    if (is_unflushed_full(s) || is_staged_full(s, kind) || figure_get(&s->metrics.offset_given) == UINT64_MAX)
+        return refuse_full(s, kind);
     if (kind)
         record = table_find(&s->table, wsid);
     if (record) {
         if (&s->kinds.list[record->kind] != kind)
             return misuse(s, "start", "the workspace is of another kind");
-        /* flush will want it */
-        __builtin_prefetch(record_durable(record, kind), 1);
+        __builtin_prefetch(record_rows(record, kind), 1); /* flush will want them */
         record->used = true;
         figure_add(&s->metrics.cache_hits, 1);
     }
@@ -105,9 +123,15 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
     s->open.wsid = wsid;
     uint64_t offset = figure_get(&s->metrics.offset_given) + 1;
     figure_set(&s->metrics.offset_given, offset);
-    sequencer_move(s, PAWL_SEQUENCER_EVENTING);
+    move(s, PAWL_SEQUENCER_READY, PAWL_SEQUENCER_EVENTING);
     *ret_offset = offset;
     return PAWL_OK;
+}
+
+void pawl_sequencer_prefetch(const pawl_sequencer *s, const uint64_t *wsids, size_t count)
+{
+    if (sequencer_state(s) == PAWL_SEQUENCER_READY || sequencer_state(s) == PAWL_SEQUENCER_EVENTING)
+        table_prefetch(&s->table, wsids, count < PREFETCH_MAX ? count : PREFETCH_MAX);
 }
 
 int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, struct record **ret_record,
@@ -126,7 +150,7 @@ int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, st
     if (table_insert(&s->table, wsid, (uint16_t)(kind - s->kinds.list), &record))
         return error_set(error, PAWL_ENOMEM, "no memory for a workspace");
     if (kind->count)
-        memcpy(record_durable(record, kind), numbers, kind->count * sizeof *numbers);
+        memcpy(record->given, numbers, kind->count * sizeof *numbers);
     figure_set(&s->metrics.workspaces, s->table.count);
     figure_set(&s->metrics.evictions, s->table.evictions);
     *ret_record = record;
@@ -135,16 +159,13 @@ int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, st
 
 void record_settle(struct record *record, const struct kind *kind)
 {
-    uint64_t *given = record_given(record);
-    uint64_t *durable = record_durable(record, kind);
-    for (uint16_t i = 0; i < kind->count; i++) {
-        uint64_t before_first = kind->limits[i].first - 1;
-        given[i] = durable[i] = durable[i] > before_first ? durable[i] : before_first;
-    }
+    for (uint16_t i = 0; i < kind->count; i++)
+        if (record->given[i] < kind->limits[i].first)
+            record->given[i] = kind->limits[i].first - 1;
 }
 
 /* next found no record: either there is nothing to find, or it has to be read. */
-__attribute__((cold)) static int load_open(pawl_sequencer *s)
+COLD static int load_open(pawl_sequencer *s)
 {
     if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING)
         return misuse(s, "next", "no event is open");
@@ -159,32 +180,38 @@ __attribute__((cold)) static int load_open(pawl_sequencer *s)
     return PAWL_OK;
 }
 
-__attribute__((cold)) static int refuse_next(pawl_sequencer *s, uint16_t seq, int status)
+COLD static int refuse_next(pawl_sequencer *s, uint16_t seq, int status)
 {
     return error_set(&s->error, status, "workspace %llu of kind %u, sequence %u: %s",
                      (unsigned long long)s->open.wsid, s->open.kind->name, seq, pawl_status_text(status));
 }
 
+COLD static int load_and_next(pawl_sequencer *s, uint16_t seq, uint64_t *ret_number)
+{
+    int status = load_open(s);
+    return status ? status : pawl_sequencer_next(s, seq, ret_number);
+}
+
 int pawl_sequencer_next(pawl_sequencer *s, uint16_t seq, uint64_t *ret_number)
 {
     struct open_event *open = &s->open;
-    if (!open->record) {
-        int status = load_open(s);
-        if (status)
-            return status;
-    }
-    uint16_t place = places_find(&open->kind->places, seq);
+    struct record *record = open->record;
+    if (!record)
+        return load_and_next(s, seq, ret_number);
+    uint32_t place = places_find(&open->kind->places, seq);
     if (place == NO_PLACE)
         return refuse_next(s, seq, PAWL_EUNKNOWN_SEQ);
-    uint64_t *given = &record_given(open->record)[place];
-    if (*given >= open->kind->limits[place].end)
+    uint64_t given = record->given[place];
+    if (given >= open->kind->limits[place].end)
         return refuse_next(s, seq, PAWL_EEXHAUSTED);
+    uint64_t *touched = &open->touched[place >> 6];
     uint64_t bit = UINT64_C(1) << (place & 63);
-    if (!(open->touched[place >> 6] & bit)) {
-        open->touched[place >> 6] |= bit;
-        open->before[place] = *given;
+    if (!(*touched & bit)) {
+        *touched |= bit;
+        open->before[place] = given;
     }
-    *ret_number = ++*given;
+    record->given[place] = given + 1;
+    *ret_number = given + 1;
     return PAWL_OK;
 }
 
@@ -208,7 +235,7 @@ int pawl_sequencer_stage(pawl_sequencer *s)
         for (uint64_t bits = open->touched[w]; bits; bits &= bits - 1) {
             uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
             struct change *change = ring_push(&s->changes);
-            *change = (struct change){record_given(open->record)[place], place};
+            *change = (struct change){open->record->given[place], place};
             event->changes++;
         }
         open->touched[w] = 0;
@@ -219,30 +246,28 @@ int pawl_sequencer_stage(pawl_sequencer *s)
     }
     figure_set(&s->metrics.staged, s->staged.count);
     close_event(s);
-    sequencer_move(s, PAWL_SEQUENCER_READY);
+    move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
     return PAWL_OK;
 }
 
 /* The simple cycle: the open event is durable, and nothing was staged before it. */
-static void finish_open(pawl_sequencer *s)
+static inline void finish_open(pawl_sequencer *s)
 {
     struct open_event *open = &s->open;
-    for (uint32_t w = 0; open->record && w < open->kind->words; w++) {
-        uint64_t touched = open->touched[w];
-        if (!touched)
-            continue;
-        const uint64_t *given = record_given(open->record) + (size_t)w * 64;
-        uint64_t *durable = record_durable(open->record, open->kind) + (size_t)w * 64;
-        for (uint64_t bits = touched; bits; bits &= bits - 1) {
-            unsigned i = (unsigned)__builtin_ctzll(bits);
-            durable[i] = given[i];
+    if (open->record) {
+        struct putter putter = flusher_begin(s, open->record, open->kind);
+        for (uint32_t w = 0; w < open->kind->words; w++) {
+            for (uint64_t bits = open->touched[w]; bits; bits &= bits - 1) {
+                uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
+                flusher_put(&putter, place, open->record->given[place]);
+            }
+            open->touched[w] = 0;
         }
-        flusher_mark(s, open->record, w, touched);
-        open->touched[w] = 0;
+        flusher_end(s, &putter);
     }
     close_event(s);
     figure_set(&s->metrics.offset_flushed, figure_get(&s->metrics.offset_given));
-    sequencer_move(s, PAWL_SEQUENCER_READY);
+    move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
     flusher_gather(s);
 }
 
@@ -252,12 +277,12 @@ static void finish_staged(pawl_sequencer *s)
     const struct staged_event *event = ring_at(&s->staged, 0);
     if (event->slot != NO_SLOT) {
         struct record *record = table_at(&s->table, event->slot);
-        uint64_t *durable = record_durable(record, &s->kinds.list[record->kind]);
+        struct putter putter = flusher_begin(s, record, &s->kinds.list[record->kind]);
         for (uint32_t i = 0; i < event->changes; i++) {
             const struct change *change = ring_at(&s->changes, i);
-            durable[change->place] = change->number;
-            flusher_mark(s, record, change->place / 64, UINT64_C(1) << (change->place & 63));
+            flusher_put(&putter, change->place, change->number);
         }
+        flusher_end(s, &putter);
         record->staged--;
         ring_pop(&s->changes, event->changes);
     }
@@ -266,22 +291,26 @@ static void finish_staged(pawl_sequencer *s)
     flusher_gather(s);
 }
 
-int pawl_sequencer_flush(pawl_sequencer *s, uint64_t upto)
+__attribute__((noinline)) static int flush_staged(pawl_sequencer *s, uint64_t upto)
 {
     uint64_t flushed = figure_get(&s->metrics.offset_flushed);
-    bool open = sequencer_state(s) == PAWL_SEQUENCER_EVENTING;
-    if (!open && s->staged.count == 0)
+    if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING && s->staged.count == 0)
         return misuse(s, "flush", "nothing is open or staged");
-    if (open && s->staged.count == 0 && upto == flushed + 1) {
-        finish_open(s);
-        return PAWL_OK;
-    }
     if (upto < flushed || upto - flushed > s->staged.count)
         return misuse(s, "flush",
                       upto < flushed ? "that offset is flushed already" : "that offset is not staged");
     for (; flushed < upto; flushed++)
         finish_staged(s);
     figure_set(&s->metrics.staged, s->staged.count);
+    return PAWL_OK;
+}
+
+int pawl_sequencer_flush(pawl_sequencer *s, uint64_t upto)
+{
+    if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING || s->staged.count
+        || upto != figure_get(&s->metrics.offset_given))
+        return flush_staged(s, upto);
+    finish_open(s);
     return PAWL_OK;
 }
 
@@ -293,20 +322,20 @@ int pawl_sequencer_cancel(pawl_sequencer *s)
     for (uint32_t w = 0; open->record && w < open->kind->words; w++) {
         for (uint64_t bits = open->touched[w]; bits; bits &= bits - 1) {
             uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
-            record_given(open->record)[place] = open->before[place];
+            open->record->given[place] = open->before[place];
         }
         open->touched[w] = 0;
     }
     close_event(s);
     figure_set(&s->metrics.offset_given, figure_get(&s->metrics.offset_given) - 1);
-    sequencer_move(s, PAWL_SEQUENCER_READY);
+    move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
     return PAWL_OK;
 }
 
 void sequencer_forget_events(pawl_sequencer *s)
 {
     struct open_event *open = &s->open;
-    memset(open->touched, 0, ((size_t)s->kinds.sequences_max + 63) / 64 * sizeof open->touched[0]);
+    memset(open->touched, 0, sizeof open->touched);
     close_event(s);
     ring_clear(&s->staged);
     ring_clear(&s->changes);

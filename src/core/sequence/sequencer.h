@@ -11,13 +11,15 @@
  *
  * Invariants
  *   S1  offset_given = offset_flushed + staged events + (1 if an event is open).
- *   S2  unflushed = the dirty bits of all records, and the rows of the write under way or to be retried.
+ *   S2  unflushed = the rows that gather, and those of the write under way or to be retried.
  *   S3  A row in a write is of durable events only, and the offset written with it is at least that of the
  *       last event which it covers; offset_stored is never above offset_flushed.
  *   S4  At most one work is under way: the flusher's while READY or EVENTING or closing, the actualizer's while
  *       RECOVERING. */
 #ifndef CORE_SEQUENCE_SEQUENCER_H
 #define CORE_SEQUENCE_SEQUENCER_H
+
+#include <assert.h>
 
 #include "base/map.h"
 #include "base/ring.h"
@@ -30,8 +32,8 @@ struct open_event {
     struct record *record;   /* NULL: of workspace 0, or nothing was asked of a workspace that is not cached */
     const struct kind *kind; /* NULL: workspace 0 */
     uint64_t wsid;
-    uint64_t *touched; /* a bit a place: whether it gave a number to this event */
-    uint64_t *before;  /* by place, where touched: what was given before */
+    uint64_t *before;                          /* by place, where touched: what was given before */
+    uint64_t touched[PAWL_SEQUENCES_MAX / 64]; /* a bit a place: whether it gave a number to this event */
 };
 
 /* Events between stage and flush; their offsets follow each other from offset_flushed + 1. */
@@ -48,9 +50,9 @@ struct change {
 struct flusher {
     pawl_work work;
     pawl_timer timer; /* the interval since the first event that gathered, or the delay before a retry */
-    uint32_t *dirty;  /* slots of records that are RECORD_DIRTY */
-    uint32_t dirty_count;
-    uint32_t list_room;
+    pawl_sequence_row *gathered; /* the batch that gathers: what durable events gave and the view lacks */
+    uint32_t gathered_count;
+    uint32_t room;           /* of each of the two */
     pawl_sequence_row *rows; /* what is being written, or is to be retried */
     size_t row_count;
     uint64_t upto;   /* the offset that goes with it */
@@ -67,10 +69,10 @@ struct flusher {
 struct actualizer {
     pawl_sequence_batcher batcher;
     pawl_work work;
-    pawl_timer timer;     /* before a retry */
-    struct map strangers; /* numbers of the log that no kind knows */
-    uint64_t *numbers;    /* a workspace's, as the storage reads them */
-    uint64_t last;        /* the last event that was taken whole */
+    pawl_timer timer;  /* before a retry */
+    struct map asides; /* numbers of the log that no kind knows, or that the view is ahead of */
+    uint64_t *numbers; /* a workspace's, as the storage reads them */
+    uint64_t last;     /* the last event that was taken whole */
     bool busy;
     pawl_duration delay;
     pawl_instant began;
@@ -123,25 +125,19 @@ void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to);
 /* Forget the open event and the staged ones; their records are as they are. */
 void sequencer_forget_events(pawl_sequencer *s);
 
-/* Read a workspace into the table: durable, of all its sequences (T1). Errors:
+/* Read a workspace into the table: given, of all its sequences (T1). Errors:
  * PAWL_ENOMEM, and those of read_numbers; then nothing has changed, save that another may have been evicted. */
 int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, struct record **ret_record,
                    pawl_error *error);
 
-/* From here on numbers may be given: the next one is the one after durable, or the sequence's first. */
+/* From here on numbers may be given: the next one is the one after given, or the sequence's first. */
 void record_settle(struct record *record, const struct kind *kind);
-
-/* These places of a record have values that the view lacks: bits, in the given word of them. */
-void flusher_mark(pawl_sequencer *s, struct record *record, uint32_t word, uint64_t bits);
-
-/* One event more is finished. */
-void flusher_gather(pawl_sequencer *s);
 
 void flusher_init(pawl_sequencer *s);
 /* Write what there is, unless a write is under way or waits. */
 void flusher_kick(pawl_sequencer *s);
 
-/* What is dirty becomes rows, to be written with this offset; what was in rows is in the view. */
+/* What has gathered is to be written with this offset; it is in the view. */
 void flusher_collect(pawl_sequencer *s, uint64_t upto);
 void flusher_written(pawl_sequencer *s);
 void flusher_count_time(pawl_sequencer *s, pawl_instant began);
@@ -149,6 +145,69 @@ void flusher_count_time(pawl_sequencer *s, pawl_instant began);
 /* Forget everything that is not under way. */
 void flusher_drop(pawl_sequencer *s);
 bool flusher_has_work(const pawl_sequencer *s);
+
+/* Events have gathered: the first, so that the interval begins, or so many that it may be time to write. */
+void flusher_due(pawl_sequencer *s);
+
+/* One event more is finished. */
+static inline void flusher_gather(pawl_sequencer *s)
+{
+    uint64_t events = ++s->flusher.events;
+    if (events == 1 || events >= s->options.flush_events
+        || figure_get(&s->metrics.unflushed) >= s->unflushed_near)
+        flusher_due(s);
+}
+
+/* Putting the numbers of a durable event into rows: begin, put each, end. What it needs of the sequencer is
+ * held in between, because the compiler cannot know that storing a row changes none of it. */
+struct putter {
+    pawl_sequence_row *gathered;
+    uint64_t wsid;
+    uint32_t *rows; /* the record's, by place */
+    const uint16_t *seqs;
+    struct record *record;
+    uint32_t count; /* of gathered */
+    uint32_t room;
+    bool known; /* the record is in the batch already, so some of its rows may be of it */
+};
+
+static inline struct putter flusher_begin(const pawl_sequencer *s, struct record *record,
+                                          const struct kind *kind)
+{
+    return (struct putter){.gathered = s->flusher.gathered,
+                           .wsid = record->wsid,
+                           .rows = record_rows(record, kind),
+                           .seqs = kind->seqs,
+                           .record = record,
+                           .count = s->flusher.gathered_count,
+                           .room = s->flusher.room,
+                           .known = record->batch == s->table.batch};
+}
+
+/* A row of the record's may still be of an older batch, so the row in the batch must say whose it is. */
+static inline void flusher_put(struct putter *putter, uint32_t place, uint64_t number)
+{
+    uint16_t seq = putter->seqs[place];
+    uint32_t at = putter->rows[place] - 1;
+    if (putter->known && at < putter->count && putter->gathered[at].wsid == putter->wsid
+        && putter->gathered[at].seq == seq) {
+        putter->gathered[at].number = number;
+        return;
+    }
+    assert(putter->count < putter->room);
+    putter->gathered[putter->count] = (pawl_sequence_row){putter->wsid, number, seq};
+    putter->rows[place] = ++putter->count;
+}
+
+static inline void flusher_end(pawl_sequencer *s, const struct putter *putter)
+{
+    uint32_t fresh = putter->count - s->flusher.gathered_count;
+    if (fresh == 0)
+        return;
+    putter->record->batch = s->table.batch; /* T4 */
+    s->flusher.gathered_count = putter->count;
+    figure_add(&s->metrics.unflushed, fresh);
+}
 
 void actualizer_init(pawl_sequencer *s);
 

@@ -7,11 +7,13 @@
 
 #define INDEX_MIN   ((uint64_t)64)
 #define CHUNK_BYTES 65536u
+#define LINE_BYTES  ((size_t)64)
 #define SWEEP_MAX   256 /* records that are looked at to evict one */
 
 static uint32_t stride_of(const struct kind *kind)
 {
-    return (uint32_t)(sizeof(struct record) + (2 * (size_t)kind->count + kind->words) * sizeof(uint64_t));
+    size_t bytes = sizeof(struct record) + kind->count * (sizeof(uint64_t) + sizeof(uint32_t));
+    return (uint32_t)((bytes + 7) / 8 * 8);
 }
 
 /* The index. */
@@ -38,7 +40,7 @@ static int index_grow(struct table *table, uint64_t entries)
 
 static void index_put(struct table *table, uint64_t wsid, uint32_t slot)
 {
-    uint32_t hash = (uint32_t)hash_mix(wsid);
+    uint32_t hash = table_hash(wsid);
     uint64_t at = hash & table->mask;
     while (table->index[at])
         at = (at + 1) & table->mask;
@@ -47,7 +49,7 @@ static void index_put(struct table *table, uint64_t wsid, uint32_t slot)
 
 static void index_remove(struct table *table, uint64_t wsid, uint32_t slot)
 {
-    uint32_t hash = (uint32_t)hash_mix(wsid);
+    uint32_t hash = table_hash(wsid);
     uint64_t hole = hash & table->mask;
     while (table->index[hole] != ((uint64_t)hash << 32 | (slot + 1)))
         hole = (hole + 1) & table->mask;
@@ -62,12 +64,26 @@ static void index_remove(struct table *table, uint64_t wsid, uint32_t slot)
     table->index[hole] = 0;
 }
 
+void table_prefetch(const struct table *table, const uint64_t *wsids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(&table->index[table_hash(wsids[i]) & table->mask]);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t hash = table_hash(wsids[i]);
+        uint64_t at = hash & table->mask;
+        while (table->index[at] && (uint32_t)(table->index[at] >> 32) != hash)
+            at = (at + 1) & table->mask;
+        if (table->index[at])
+            __builtin_prefetch(table_at(table, (uint32_t)table->index[at] - 1), 1);
+    }
+}
+
 /* Records. */
 
 static void slot_free(struct table *table, struct record_class *class, uint32_t slot)
 {
     struct record *record = table_at(table, slot);
-    record->state = RECORD_FREE;
+    record->wsid = 0;
     record->staged = class->free;
     class->free = slot;
 }
@@ -77,6 +93,11 @@ static void chunk_free_all(struct table *table, struct record_class *class, uint
 {
     for (uint32_t i = table->chunks[number].count; i-- > 0;)
         slot_free(table, class, number << CHUNK_BITS | i);
+}
+
+static size_t chunk_bytes(uint32_t stride, uint32_t count)
+{
+    return (size_t)count * stride + LINE_BYTES - 1;
 }
 
 static int chunk_add(struct table *table, struct record_class *class)
@@ -95,10 +116,12 @@ static int chunk_add(struct table *table, struct record_class *class)
     uint32_t number = table->chunk_count;
     if (number >= NO_SLOT >> CHUNK_BITS)
         return PAWL_ENOMEM;
-    uint8_t *records = mem_resize(table->alloc, NULL, 0, (size_t)count * class->stride);
-    if (!records)
+    void *memory = mem_resize(table->alloc, NULL, 0, chunk_bytes(class->stride, count));
+    if (!memory)
         return PAWL_ENOMEM;
-    table->chunks[number] = (struct chunk){records, class->stride, count};
+    uint16_t skipped = (uint16_t)(-(uintptr_t)memory & (LINE_BYTES - 1));
+    table->chunks[number] =
+        (struct chunk){(uint8_t *)memory + skipped, class->stride, (uint16_t)count, skipped};
     table->chunk_count++;
     chunk_free_all(table, class, number);
     return PAWL_OK;
@@ -111,8 +134,8 @@ static struct record_class *class_of(const struct table *table, uint16_t kind_pl
 
 static bool pinned(const struct table *table, const struct record *record)
 {
-    return record->state || record->staged || record == table->held
-           || (table->write && record->write == table->write);
+    return record->staged || record == table->held || record->batch == table->batch
+           || (table->write && record->batch == table->write);
 }
 
 static void evict(struct table *table, struct record *record)
@@ -143,7 +166,7 @@ static void evict_one(struct table *table)
     struct record *second = NULL;
     for (int i = 0; i < SWEEP_MAX && table->chunk_count; i++) {
         struct record *record = hand_next(table);
-        if (pinned(table, record))
+        if (record->wsid == 0 || pinned(table, record))
             continue;
         if (!record->used) {
             evict(table, record);
@@ -164,7 +187,7 @@ void table_trim(struct table *table)
         steps += 2 * (uint64_t)table->chunks[i].count;
     for (; steps && table->count > table->count_max; steps--) {
         struct record *record = hand_next(table);
-        if (pinned(table, record))
+        if (record->wsid == 0 || pinned(table, record))
             continue;
         if (record->used)
             record->used = false;
@@ -232,7 +255,7 @@ static void class_kinds(struct table *table)
 
 int table_init(struct table *table, const pawl_allocator *alloc, struct kinds *kinds, uint32_t count_max)
 {
-    *table = (struct table){.alloc = alloc, .kinds = kinds, .count_max = count_max};
+    *table = (struct table){.alloc = alloc, .kinds = kinds, .count_max = count_max, .batch = 1};
     uint64_t entries = INDEX_MIN;
     while (entries - entries / 4 < count_max)
         entries *= 2;
@@ -252,8 +275,8 @@ int table_init(struct table *table, const pawl_allocator *alloc, struct kinds *k
 void table_release(struct table *table)
 {
     for (uint32_t i = 0; i < table->chunk_count; i++)
-        mem_free(table->alloc, table->chunks[i].records,
-                 (size_t)table->chunks[i].count * table->chunks[i].stride);
+        mem_free(table->alloc, table->chunks[i].records - table->chunks[i].skipped,
+                 chunk_bytes(table->chunks[i].stride, table->chunks[i].count));
     mem_free(table->alloc, table->chunks, table->chunk_room * sizeof table->chunks[0]);
     if (table->kinds)
         mem_free(table->alloc, table->classes, table->kinds->count * sizeof table->classes[0]);

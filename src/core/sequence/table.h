@@ -1,8 +1,9 @@
 /* core/sequence/table.h: the workspaces in memory, one record each.
  *
- * A record holds all values of a workspace: the number last given and the number last durable of each of its
- * sequences, and which of the latter the view does not have yet. So the cache, the values of the open event,
- * those of staged events and those to be flushed are not four maps but one record, found once an event.
+ * A record holds of each sequence of a workspace the number last given, and which row of those to be written
+ * (flusher.c) has the number last durable. So the cache, the values of the open event, those of staged events
+ * and those to be flushed are not four maps but one record, found once an event. With three sequences it is one
+ * cache line.
  *
  *     index:   hash(wsid) → slot          open addressing, 8 bytes an entry: 32 bits of the hash, and the slot
  *     chunks:  slot → record              of one size a chunk; a record never moves
@@ -11,13 +12,16 @@
  * The hand is how the least recently used is found, nearly: using a record costs the store of one byte into a
  * line that is being written anyway, where a list in order of use would touch the lines of two strangers.
  *
+ * Rows are gathered in batches, which are numbered. A record knows the last batch that it is in, so that
+ * everything in a batch is let go by counting on, without a visit.
+ *
  * Invariants
  *   T1  A record is complete: it has a value for each sequence of its kind, never some of them only.
- *   T2  What is pinned is not evicted: it has a value to be flushed or in the write under way, or a staged
- *       event, or the open one, or is suspect. So evicting cannot lose an unflushed value.
+ *   T2  What is pinned is not evicted: it has a row in the batch that gathers or in the one being written, or a
+ *       staged event, or the open one. So evicting cannot lose an unflushed value.
  *   T3  Between an entry's home (its hash's low bits) and the entry, no entry of the index is empty; and a
  *       quarter of them is. Removing shifts back, there are no tombstones.
- *   T4  given >= durable for every value, save during recovery (actualizer.c).
+ *   T4  A record that has a row in the batch that gathers is marked with that batch.
  *
  * One thread at a time: the shard's, or the pool's while it recovers. Pointers to records hold until the
  * record is evicted or the table cleared. */
@@ -30,42 +34,27 @@
 #define NO_SLOT    UINT32_MAX
 #define CHUNK_BITS 8 /* a chunk has at most 256 records */
 
-enum record_state {
-    RECORD_FREE = 1,    /* it is no workspace's */
-    RECORD_DIRTY = 2,   /* it has a value to be flushed, and is in the dirty list */
-    RECORD_SUSPECT = 4, /* during recovery: the view has a number that the log has not shown yet */
-};
-
 struct record {
-    uint64_t wsid;
-    uint32_t slot;     /* its own */
-    uint32_t staged;   /* how many staged events it has. Free: the next free slot. */
-    uint32_t write;    /* the write that it was last in */
-    uint16_t kind;     /* place in the kinds */
-    uint8_t state;     /* RECORD_ bits */
-    uint8_t used;      /* since the hand came by */
-    uint64_t values[]; /* given: one a place; dirty: one bit a place; durable: one a place */
+    uint64_t wsid;    /* 0: it is no workspace's */
+    uint32_t slot;    /* its own */
+    uint32_t staged;  /* how many staged events it has. Free: the next free slot. */
+    uint32_t batch;   /* that it last got a row in */
+    uint16_t kind;    /* place in the kinds */
+    uint8_t used;     /* since the hand came by */
+    uint64_t given[]; /* one a place; and behind them, 4 bytes a place, the rows */
 };
 
-static inline uint64_t *record_given(struct record *record)
+/* By place: which row of its batch it got last, counted from 1; 0 if it never got one. */
+static inline uint32_t *record_rows(struct record *record, const struct kind *kind)
 {
-    return record->values;
-}
-
-static inline uint64_t *record_dirty(struct record *record, const struct kind *kind)
-{
-    return record->values + kind->count;
-}
-
-static inline uint64_t *record_durable(struct record *record, const struct kind *kind)
-{
-    return record->values + kind->count + kind->words;
+    return (uint32_t *)(void *)(record->given + kind->count);
 }
 
 struct chunk {
-    uint8_t *records;
+    uint8_t *records; /* on a cache line */
     uint32_t stride;
-    uint32_t count;
+    uint16_t count;
+    uint16_t skipped; /* bytes of its memory before the records */
 };
 
 /* Records of one size. */
@@ -85,8 +74,8 @@ struct table {
     uint32_t hand_chunk;
     uint32_t hand;
     const struct record *held; /* the open event's */
-    uint32_t write;            /* the write under way; 0: none */
-    uint32_t write_last;
+    uint32_t batch;            /* that gathers; never 0 */
+    uint32_t write;            /* the batch being written; 0: none */
     uint32_t count;
     uint32_t count_max; /* beyond it the least recently used have to go, if there are some that may */
     uint64_t evictions;
@@ -105,10 +94,17 @@ static inline struct record *table_at(const struct table *table, uint32_t slot)
 int table_init(struct table *table, const pawl_allocator *alloc, struct kinds *kinds, uint32_t count_max);
 void table_release(struct table *table);
 
+/* Shorter than hash_mix, because everything else of a look-up waits for it: the upper half of a product depends
+ * on all bits below it, and the upper bits are folded in first. */
+static inline uint32_t table_hash(uint64_t wsid)
+{
+    return (uint32_t)((wsid ^ wsid >> 32) * UINT64_C(0xd6e8feb86659fd93) >> 32);
+}
+
 /* The workspace's record, or NULL. */
 static inline struct record *table_find(const struct table *table, uint64_t wsid)
 {
-    uint32_t hash = (uint32_t)hash_mix(wsid);
+    uint32_t hash = table_hash(wsid);
     for (uint64_t i = hash & table->mask; table->index[i]; i = (i + 1) & table->mask) {
         if ((uint32_t)(table->index[i] >> 32) != hash)
             continue;
@@ -119,15 +115,19 @@ static inline struct record *table_find(const struct table *table, uint64_t wsid
     return NULL;
 }
 
+/* Bring the records of these workspaces nearer, those that are there: first all the lines of the index, then
+ * all the records, so that the ways to memory overlap. */
+void table_prefetch(const struct table *table, const uint64_t *wsids, size_t count);
+
 /* A record for a workspace that has none, its values all zero. If the table is full another is evicted.
  * PAWL_ENOMEM: nothing has changed but that. */
 int table_insert(struct table *table, uint64_t wsid, uint16_t kind_place, struct record **ret_record);
 
-/* A write begins, which the records that are marked with table->write are in; it is over. */
+/* What has gathered is written from here on, and another batch gathers; the write is over. */
 static inline void table_write_begin(struct table *table)
 {
-    table->write_last += table->write_last == UINT32_MAX ? 2 : 1; /* 0 is no write */
-    table->write = table->write_last;
+    table->write = table->batch;
+    table->batch += table->batch == UINT32_MAX ? 2 : 1; /* 0 is no batch */
 }
 
 static inline void table_write_end(struct table *table)
