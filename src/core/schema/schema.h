@@ -173,11 +173,33 @@ struct schema_view {
     const struct expr *filter; /* NULL: all rows */
 };
 
+/* A lane's newest generation is the one that follows its projectors as they are now. While that one works its way
+ * through the log, reads are served by the one before it, which goes on with the projectors it began with. Any
+ * generation between the two was given up.
+ *
+ *     serving == generation    the usual case
+ *     serving <  generation    the newest is being built
+ *     serving == 0             there is none yet that was complete; the first serves from the beginning */
 struct schema_lane {
     uint16_t id;
     uint32_t generation;
+    uint64_t born; /* position of the command that made this generation */
+    uint32_t serving;
+    uint64_t serving_born;
+    uint64_t serving_last; /* the last schema that had the serving generation; UINT64_MAX: this one has it */
     pawl_bytes name;
 };
+
+/* Rows of an entity that a lane fills lie in a table for each of the lane's generations; those that synchronous
+ * projectors fill, and records, in generation 0. Numbers that are given to names are below 65536, so no two
+ * tables are the same. */
+#define SCHEMA_TABLE_BITS  16
+#define SCHEMA_GENERATIONS ((uint32_t)65535)
+
+static inline uint32_t schema_table(const struct schema_type *type, uint32_t generation)
+{
+    return generation << SCHEMA_TABLE_BITS | type->table;
+}
 
 struct schema {
     uint64_t position; /* of the group0 command that made it; 0: the empty schema that every node begins with */

@@ -1,0 +1,232 @@
+/* lease.h: numbers that many work on at once and that are committed in order.
+ *
+ * Work that must take effect in order, and takes long, need not be done in order. Each piece of work is bound to
+ * the next number; workers lease numbers, work in parallel, hand in what they have made; and results leave one
+ * after the other, 1, 2, 3, ..., with no gap. A number is never lost: if its worker fails, hangs or is gone,
+ * the same number is given to another; or it is committed as an explicit void that says why.
+ *
+ *     bind ──► BOUND ── acquire ──► LEASED ── ready ──► READY ── take ──► TAKEN ── commit ──► COMMITTED
+ *               ▲ ▲                  │ │ │                ▲                  │
+ *               │ └─ expired, ───────┘ │ └─ permanent ────┤ void             │
+ *               │    released,         ▼                  │                  │
+ *               │    reclaimed     BACKING_OFF ── too often, policy void ────┤
+ *               │                    │  │                 │                  │
+ *               ├────── later ───────┘  └─ policy stall ─► STALLED ── void ──┘ (to READY)
+ *               ├────── retry ──────────────────────────────┘                │
+ *               └────── repeat ──────────────────────────────────────────────┘
+ *
+ * Fencing. Every attempt has an operation ID of its own, 128 random bits. Whatever a worker says of a number is
+ * believed only with the ID of the present attempt: a worker that was given up, and comes back after an hour's
+ * sleep, gets PAWL_EFENCED. A result that is handed in under the present ID counts, even after the deadline.
+ * Handing in stops the clock. Handing in again, what was handed in or committed under the same ID, is harmless.
+ *
+ * Durations. The adaptive one is twice the average of what work of the same projection and of about the same size
+ * has taken (options below); after an expiry the same number gets twice what it had. Slowness never makes a void.
+ *
+ * Order and cost. Every call is O(1), amortised, whether ten numbers are leased or a million: nothing here scans
+ * the active leases. Numbers that come back are given out again before new ones, the lowest first, because what
+ * comes after them waits for them.
+ *
+ * Threads. One thread at a time; its timer lives on the shard of the env that made it. Workers on threads take
+ * and hand in many numbers with one turn of a lock, if they are quick; if they are slow a lock costs nothing.
+ *
+ * Invariants
+ *   L1  committed <= taken <= bound: numbers up to committed are gone, those up to taken have had their turn.
+ *   L2  A number between is in exactly one state, and has at most one operation ID that counts.
+ *   L3  Numbers are taken, and committed, in order, each once; take stops at the first that is not READY.
+ *   L4  bound - committed is at most the window: what is remembered of numbers is bounded. */
+#ifndef PAWL_LEASE_H
+#define PAWL_LEASE_H
+
+#include <pawl/env.h>
+#include <pawl/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pawl_leases pawl_leases;
+
+typedef struct pawl_operation_id {
+    uint64_t high;
+    uint64_t low;
+} pawl_operation_id;
+
+typedef enum pawl_lease_state {
+    PAWL_LEASE_BOUND = 1,       /* waits for a worker */
+    PAWL_LEASE_LEASED = 2,      /* somebody works on it */
+    PAWL_LEASE_BACKING_OFF = 3, /* it failed, and is tried again in a while */
+    PAWL_LEASE_STALLED = 4,     /* it failed too often, and waits for a decision */
+    PAWL_LEASE_READY = 5,       /* handed in; waits for its turn */
+    PAWL_LEASE_TAKEN = 6,       /* its turn has come: being committed */
+    PAWL_LEASE_COMMITTED = 7,
+} pawl_lease_state;
+
+#define PAWL_LEASE_WORDS_MAX 200 /* of a reason */
+
+typedef struct pawl_lease {
+    uint64_t number;
+    pawl_lease_state state;
+    pawl_operation_id operation; /* of the present or last attempt; zero before the first */
+    uint32_t projection;         /* as bound */
+    void *work;                  /* the same */
+    uint32_t attempt;            /* 1 is the first; 0: none yet */
+    bool is_void;
+    pawl_instant leased_at;
+    pawl_duration duration;
+    const char *words; /* why the last attempt ended; "" or a text that lasts until the next call */
+} pawl_lease;
+
+typedef enum pawl_lease_policy { PAWL_LEASE_STALL, PAWL_LEASE_VOID } pawl_lease_policy;
+
+/* What rates and waits may come to before somebody is told. Over the last minute; none below 20 samples. */
+typedef struct pawl_lease_thresholds {
+    double expired_rate;        /* 0.05 */
+    pawl_duration average_wait; /* 5 s */
+    uint64_t active;            /* 1000 */
+    uint64_t voids;             /* 100 */
+} pawl_lease_thresholds;
+
+typedef struct pawl_leases_options {
+    pawl_env *env;
+    uint64_t next;        /* the first number to bind; 0: 1 */
+    uint32_t window;      /* a power of two: 4096 */
+    uint32_t projections; /* kinds of work, each with a queue and an estimate of its own: 1 */
+
+    /* Zero means the default. */
+    pawl_duration duration_first; /* 30 s: before anything was observed */
+    pawl_duration duration_min;   /* 1 s */
+    pawl_duration duration_max;   /* 10 minutes */
+    pawl_duration backoff_min;    /* 100 ms; doubled with each attempt */
+    pawl_duration backoff_max;    /* 1 minute */
+    uint32_t attempts_max;        /* 5 failures */
+    uint32_t remembered;          /* 1000 committed numbers */
+    pawl_lease_thresholds thresholds;
+
+    /* Numbers came back that can be acquired, or that can be taken: after an expiry, a back-off. May be NULL; on
+     * the env's shard; may call anything but free. */
+    void (*changed)(void *ctx);
+    void *ctx;
+    const pawl_allocator *allocator;
+} pawl_leases_options;
+
+/* PAWL_EINVAL; PAWL_ENOMEM. Everything is allocated here. */
+PAWL_API int pawl_leases_new(const pawl_leases_options *options, pawl_leases **ret_leases, pawl_error *error);
+PAWL_API void pawl_leases_free(pawl_leases *leases);
+
+/* What is to be done when a number of this projection has failed attempts_max times; STALL at first. 0: as it
+ * is. */
+PAWL_API int pawl_leases_policy(pawl_leases *leases, uint32_t projection, pawl_lease_policy policy,
+                                uint32_t attempts_max);
+
+/* Bind work to the next number. bytes: its size, for the estimate. PAWL_EBUSY: the window is full. */
+PAWL_API int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *work, size_t bytes,
+                              uint64_t *ret_number);
+
+/* The number that acquire would give; 0: none. */
+PAWL_API uint64_t pawl_leases_peek(const pawl_leases *leases, uint32_t projection);
+
+/* Lease up to max numbers. duration 0: adaptive. PAWL_ENOTFOUND: none is to be had. */
+PAWL_API int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
+                                 pawl_lease *ret_leases, size_t *ret_count);
+
+/* From now on this long (0: adaptive again). Errors of these four: PAWL_EFENCED; PAWL_ENOTFOUND: no such number
+ * is bound. */
+PAWL_API int pawl_leases_extend(pawl_leases *leases, uint64_t number, pawl_operation_id operation,
+                                pawl_duration duration);
+
+/* Given back, not failed: the attempt does not count. */
+PAWL_API int pawl_leases_release(pawl_leases *leases, uint64_t number, pawl_operation_id operation,
+                                 const char *words);
+
+/* The work failed. permanent: no other attempt would do better; it becomes a void. */
+PAWL_API int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id operation, bool permanent,
+                              const char *words);
+
+/* Hand in. result is the caller's, and comes back from take. *ret_again (may be NULL): it was handed in before
+ * under this ID, and result was not looked at. */
+PAWL_API int pawl_leases_ready(pawl_leases *leases, uint64_t number, pawl_operation_id operation, void *result,
+                               bool *ret_again);
+
+typedef struct pawl_turn {
+    uint64_t number;
+    pawl_operation_id operation;
+    uint32_t projection;
+    uint32_t attempt;
+    void *work;
+    void *result;      /* NULL if void */
+    bool is_void;
+    const char *words; /* why it is void; until it is committed */
+} pawl_turn;
+
+/* The ready numbers whose turn has come, at most max; returns how many. */
+PAWL_API size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns);
+
+/* The last one that was taken must be worked on again, because what it rests on has changed: no failure, the
+ * same attempt, the first to be given out. PAWL_EMISUSE: it is not the last one taken. */
+PAWL_API int pawl_leases_repeat(pawl_leases *leases, uint64_t number);
+
+/* All up to this number, which were taken, are committed. PAWL_EMISUSE. */
+PAWL_API int pawl_leases_commit(pawl_leases *leases, uint64_t number);
+
+/* Forget all that is not committed: whoever works on it is fenced. The next number to bind is the one given,
+ * which is above the last committed one. visit (may be NULL) gets each number's work, and its result if it has
+ * been handed in. */
+PAWL_API void pawl_leases_reset(pawl_leases *leases, uint64_t next,
+                                void (*visit)(void *arg, uint64_t number, void *work, void *result), void *arg);
+
+/* An operator's: take a lease back (PAWL_ENOTFOUND: it is not leased); let a stalled or waiting number be tried
+ * at once, with all attempts before it; decide that a number, in whichever state before READY, is void. */
+PAWL_API int pawl_leases_reclaim(pawl_leases *leases, uint64_t number);
+PAWL_API int pawl_leases_retry(pawl_leases *leases, uint64_t number);
+PAWL_API int pawl_leases_void(pawl_leases *leases, uint64_t number, const char *words);
+
+/* Look at numbers from this one on (0: the first not committed; remembered ones can be looked at too), until
+ * visit returns false. */
+PAWL_API void pawl_leases_list(const pawl_leases *leases, uint64_t from,
+                               bool (*visit)(void *arg, const pawl_lease *lease), void *arg);
+
+typedef enum pawl_lease_alert {
+    PAWL_ALERT_EXPIRED = 1, /* durations are too short */
+    PAWL_ALERT_WAIT = 2,    /* overloaded */
+    PAWL_ALERT_ACTIVE = 4,  /* memory */
+    PAWL_ALERT_VOIDS = 8,   /* look at the errors */
+    PAWL_ALERT_STALLED = 16,
+} pawl_lease_alert;
+
+/* What it means, and what to do: one sentence each. */
+PAWL_API const char *pawl_lease_alert_text(pawl_lease_alert alert);
+PAWL_API const char *pawl_lease_alert_advice(pawl_lease_alert alert);
+
+typedef struct pawl_lease_figures {
+    uint64_t bound;     /* the last number */
+    uint64_t taken;     /* the same */
+    uint64_t watermark; /* committed */
+    uint64_t active;    /* leased now */
+    uint64_t waiting;   /* handed in, and not yet taken */
+    uint64_t stalled;
+    uint64_t acquired; /* from here on: since it was made */
+    uint64_t committed;
+    uint64_t expired;
+    uint64_t released;
+    uint64_t failed;
+    uint64_t voids;
+    uint64_t fenced;
+    uint64_t repeated;
+    double utilisation;         /* used / granted, on average */
+    pawl_duration average_wait; /* between handing in and the turn */
+    pawl_duration p99_wait;     /* within an eighth */
+    double efficiency;          /* committed / (committed + expired); 1 before anything */
+    bool performing_well;       /* efficiency > 0.95 and average_wait < 1 s */
+    uint32_t alerts;            /* of enum pawl_lease_alert, or-ed */
+} pawl_lease_figures;
+
+PAWL_API void pawl_leases_figures(const pawl_leases *leases, pawl_lease_figures *ret_figures);
+
+/* What acquire would grant now to work of this size. */
+PAWL_API pawl_duration pawl_leases_estimate(const pawl_leases *leases, uint32_t projection, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
