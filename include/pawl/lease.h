@@ -1,9 +1,9 @@
 /* lease.h: numbers that many work on at once and that are committed in order.
  *
- * Work that must take effect in order, and takes long, need not be done in order. Each piece of work is bound to
- * the next number; workers lease numbers, work in parallel, hand in what they have made; and results leave one
- * after the other, 1, 2, 3, ..., with no gap. A number is never lost: if its worker fails, hangs or is gone,
- * the same number is given to another; or it is committed as an explicit void that says why.
+ * Work that must take effect in order, and takes long, need not be done in order. Each piece of work is bound
+ * to the next number; workers lease numbers, work in parallel, hand in what they have made; and results leave
+ * one after the other, 1, 2, 3, ..., with no gap. A number is never lost: if its worker fails, hangs or is
+ * gone, the same number is given to another; or it is committed as an explicit void that says why.
  *
  *     bind ──► BOUND ── acquire ──► LEASED ── ready ──► READY ── take ──► TAKEN ── commit ──► COMMITTED
  *               ▲ ▲                  │ │ │                ▲                  │
@@ -20,12 +20,13 @@
  * sleep, gets PAWL_EFENCED. A result that is handed in under the present ID counts, even after the deadline.
  * Handing in stops the clock. Handing in again, what was handed in or committed under the same ID, is harmless.
  *
- * Durations. The adaptive one is twice the average of what work of the same projection and of about the same size
- * has taken (options below); after an expiry the same number gets twice what it had. Slowness never makes a void.
+ * Durations. The adaptive one is twice the average of what work of the same projection and of about the same
+ * size has taken (options below); after an expiry the same number gets twice what it had. Slowness never makes
+ * a void.
  *
- * Order and cost. Every call is O(1), amortised, whether ten numbers are leased or a million: nothing here scans
- * the active leases. Numbers that come back are given out again before new ones, the lowest first, because what
- * comes after them waits for them.
+ * Order and cost. Every call is O(1), amortised, whether ten numbers are leased or a million: nothing here
+ * scans the active leases. Numbers that come back are given out again before new ones, the lowest first,
+ * because what comes after them waits for them.
  *
  * Threads. One thread at a time; its timer lives on the shard of the env that made it. Workers on threads take
  * and hand in many numbers with one turn of a lock, if they are quick; if they are slow a lock costs nothing.
@@ -103,8 +104,8 @@ typedef struct pawl_leases_options {
     uint32_t remembered;          /* 1000 committed numbers */
     pawl_lease_thresholds thresholds;
 
-    /* Numbers came back that can be acquired, or that can be taken: after an expiry, a back-off. May be NULL; on
-     * the env's shard; may call anything but free. */
+    /* Numbers came back that can be acquired, or that can be taken: after an expiry, a back-off. May be NULL;
+     * on the env's shard; may call anything but free. */
     void (*changed)(void *ctx);
     void *ctx;
     const pawl_allocator *allocator;
@@ -154,7 +155,7 @@ typedef struct pawl_turn {
     uint32_t projection;
     uint32_t attempt;
     void *work;
-    void *result;      /* NULL if void */
+    void *result; /* NULL if void */
     bool is_void;
     const char *words; /* why it is void; until it is committed */
 } pawl_turn;
@@ -165,6 +166,10 @@ PAWL_API size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret
 /* The last one that was taken must be worked on again, because what it rests on has changed: no failure, the
  * same attempt, the first to be given out. PAWL_EMISUSE: it is not the last one taken. */
 PAWL_API int pawl_leases_repeat(pawl_leases *leases, uint64_t number);
+
+/* The last one that was taken cannot be committed, and would fail again in the same way: as if its attempts
+ * were used up, the policy decides. PAWL_EMISUSE: it is not the last one taken. */
+PAWL_API int pawl_leases_refuse(pawl_leases *leases, uint64_t number, const char *words);
 
 /* All up to this number, which were taken, are committed. PAWL_EMISUSE. */
 PAWL_API int pawl_leases_commit(pawl_leases *leases, uint64_t number);

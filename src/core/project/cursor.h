@@ -1,4 +1,5 @@
-/* core/project/cursor.h: how far a generation of a lane has come in its partition, and what its tables sum up to.
+/* core/project/cursor.h: how far a generation of a lane has come in its partition, and what its tables sum up
+ * to.
  *
  * A row of the state (TABLE_LANE), written in the same transaction as what it speaks of:
  *
@@ -13,8 +14,8 @@
  *     56  tables     28 each, ascending: table u32, digest low u64, high u64, rows u64
  *
  * and its key: TABLE_LANE u32 | partition u64 | lane u16 | generation u32. Numbers are bound in the order of
- * events, and of the projectors in one: so number applied + 1 is match number (within + 1) of event scanned + 1,
- * or of the first behind it that has any. */
+ * events, and of the projectors in one: so number applied + 1 is match number (within + 1) of event scanned +
+ * 1, or of the first behind it that has any. */
 #ifndef CORE_PROJECT_CURSOR_H
 #define CORE_PROJECT_CURSOR_H
 

@@ -3,10 +3,10 @@
  *     intents ── explode(state) ──► writes: rows and values     to be logged
  *                               ──► reads: what it looked at    to be validated at its turn (recent.h)
  *
- * An intent is an upsert, or an update or delete of the rows that a clause matches, or of one row by its key. Its
- * expressions see the event, and the row at hand. A declarative projector's actions are intents; a handler makes
- * its own. Intents are exploded one after the other, each on the state that those before it have left: they are
- * pushed to the state's overlay, which is the caller's own.
+ * An intent is an upsert, or an update or delete of the rows that a clause matches, or of one row by its key.
+ * Its expressions see the event, and the row at hand. A declarative projector's actions are intents; a handler
+ * makes its own. Intents are exploded one after the other, each on the state that those before it have left:
+ * they are pushed to the state's overlay, which is the caller's own.
  *
  * Exploding is pure: the same intents on the same rows give the same writes. */
 #ifndef CORE_PROJECT_EXPLODE_H
@@ -33,8 +33,8 @@ struct intent {
 };
 
 /* A declarative projector's actions as intents, in the arena. PAWL_ENOMEM. */
-int intents_of(const struct schema_projector *projector, struct arena *memory, const struct intent **ret_intents,
-               size_t *ret_count);
+int intents_of(const struct schema_projector *projector, struct arena *memory,
+               const struct intent **ret_intents, size_t *ret_count);
 
 /* Whether exploding costs no more than a few rows: all by key. Such a projector is run at its turn, where it
  * needs no validation. */

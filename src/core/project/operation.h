@@ -1,8 +1,8 @@
 /* core/project/operation.h: what one run of one projector wrote, as the entry of an operation log.
  *
  * Number n is offset n of its stream, so the log itself keeps operations dense and in order. Whatever could
- * differ between two runs was decided before it was written: a clause is a list of rows here, a computed set one
- * value for each of them. So applying it needs no expression and no event, only the schema that it names.
+ * differ between two runs was decided before it was written: a clause is a list of rows here, a computed set
+ * one value for each of them. So applying it needs no expression and no event, only the schema that it names.
  *
  *      0  version    u8    1
  *      1  kind       u8    1: writes, 4: void
@@ -47,7 +47,7 @@ struct operation {
     uint64_t wsid;
     uint64_t schema;
     pawl_wall time;
-    uint32_t count;   /* of writes */
+    uint32_t count;    /* of writes */
     pawl_bytes writes; /* as above; borrowed */
     pawl_bytes reason; /* of a void */
 };

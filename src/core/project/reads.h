@@ -3,9 +3,9 @@
  * A run at operation r of its lane, as its snapshot says, may be committed as number n if no operation between
  * them changed what it looked at:
  *
- *     which rows     a clause or a range over a workspace's rows of an entity: stands unless one of them inserted
- *                    or deleted a row of that entity in that workspace, or set a field that the clause reads
- *     which values   a row by its key, found or not: stands unless one of them touched that row
+ *     which rows     a clause or a range over a workspace's rows of an entity: stands unless one of them
+ * inserted or deleted a row of that entity in that workspace, or set a field that the clause reads which values
+ * a row by its key, found or not: stands unless one of them touched that row
  *
  * What recent operations wrote is kept in a bounded ring, newest numbers only; if r is older than the ring, the
  * run is repeated. Rows are compared by hash: two that collide cost a repeat, never a wrong result.
@@ -24,7 +24,7 @@ struct read_row {
 };
 
 struct read_rows {
-    uint64_t hash;        /* of table and workspace */
+    uint64_t hash;          /* of table and workspace */
     const uint64_t *fields; /* bits by place: those that the clause reads; NULL: every one */
     size_t words;
 };
