@@ -63,6 +63,10 @@ struct lane_options {
     const struct schema *(*schema_for)(void *ctx, uint16_t lane, uint32_t generation, uint64_t event_schema);
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
 
+    /* Explode a run again, on another thread (run_explode), and come back with lane_exploded. NULL: it is done
+     * here, however long it takes. */
+    void (*explode)(void *ctx, struct lane *lane, struct run *run);
+
     /* There may be something to acquire. And: the tables have come to the effects of all events up to an
      * offset. Either may be NULL. */
     void (*available)(void *ctx, struct lane *lane);
@@ -117,6 +121,9 @@ int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration,
  * run that is gone (an external worker that repeats itself), *ret_again and finished is called when that one is
  * applied. */
 int lane_hand_in(struct lane *lane, struct run *run);
+
+/* What options.explode was asked for is done, with this status. */
+void lane_exploded(struct lane *lane, struct run *run, int status);
 
 /* As in pawl/lease.h. The run is not kept. */
 int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool permanent, const char *words);

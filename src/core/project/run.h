@@ -21,6 +21,7 @@
 #include "core/event/event.h"
 #include "core/project/explode.h"
 #include "core/project/reads.h"
+#include "port/log.h"
 #include "port/store.h"
 
 /* An event that numbers are bound to, shared by their runs. */
@@ -74,6 +75,10 @@ struct run {
      * not, or is not known to be: PAWL_EFENCED, PAWL_ECLOSED. The run is its owner's again. */
     void (*finished)(struct run *run, int status);
     void *arg;
+    struct run *next;
+    struct lane *looking; /* whether the log has it */
+    pawl_read look;
+    bool found;
     const pawl_allocator *alloc;
 };
 

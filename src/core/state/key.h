@@ -82,6 +82,12 @@ static inline uint32_t key_table(pawl_bytes key)
     return get_u32_sorted(key.data);
 }
 
+static inline uint64_t key_wsid(pawl_bytes key)
+{
+    assert(key.size >= KEY_WORKSPACE);
+    return get_u64_sorted((const uint8_t *)key.data + 12);
+}
+
 struct wlog_row {
     uint64_t plog_offset;
     uint64_t record;   /* the last number of the O/W register, as in the event */
