@@ -138,15 +138,6 @@ static int compare_range(struct replaying *r, pawl_range range)
     return status != PAWL_OK ? status : back.status;
 }
 
-static const pawl_digest *digest_of(const struct position *position, uint32_t table)
-{
-    static const pawl_digest none;
-    for (size_t i = 0; i < position->table_count; i++)
-        if (position->tables[i].table == table)
-            return &position->tables[i].digest;
-    return &none;
-}
-
 static int compare_table(struct replaying *r, uint32_t table)
 {
     uint8_t from[12], to[12];
@@ -156,10 +147,10 @@ static int compare_table(struct replaying *r, uint32_t table)
     int status = pawl_store_digest(r->snapshot, range, &there);
     if (status != PAWL_OK)
         return status;
-    const pawl_digest *derived = digest_of(&r->position, table), *kept = digest_of(&r->stored, table);
-    if (!pawl_digest_equal(&there, derived))
+    pawl_digest derived = digests_of(&r->position.digests, table), kept = digests_of(&r->stored.digests, table);
+    if (!pawl_digest_equal(&there, &derived))
         status = compare_range(r, range);
-    if (status == PAWL_OK && before == r->report->differences && !pawl_digest_equal(kept, derived))
+    if (status == PAWL_OK && before == r->report->differences && !pawl_digest_equal(&kept, &derived))
         differ(r, "table %u: the rows are right, but not the digest that the state keeps of them", table);
     return status;
 }
@@ -171,11 +162,11 @@ static int compare_state(struct replaying *r)
     r->report->compared++;
     if (r->stored.offset > 0 && r->stored.checksum != r->position.checksum)
         differ(r, "the state was made from another event at offset %" PRIu64, r->stored.offset);
-    for (size_t i = 0; status == PAWL_OK && i < r->position.table_count; i++)
-        status = compare_table(r, r->position.tables[i].table);
-    for (size_t i = 0; status == PAWL_OK && i < r->stored.table_count; i++)
-        if (digest_of(&r->position, r->stored.tables[i].table)->rows == 0)
-            status = compare_table(r, r->stored.tables[i].table);
+    for (size_t i = 0; status == PAWL_OK && i < r->position.digests.count; i++)
+        status = compare_table(r, r->position.digests.tables[i].table);
+    for (size_t i = 0; status == PAWL_OK && i < r->stored.digests.count; i++)
+        if (digests_of(&r->position.digests, r->stored.digests.tables[i].table).rows == 0)
+            status = compare_table(r, r->stored.digests.tables[i].table);
     return status;
 }
 
@@ -266,8 +257,8 @@ static int derive_partition(struct replaying *r)
     r->report->behind += last > r->stored.offset;
     if (r->stored.offset == 0 && !r->options->until)
         r->report->compared++; /* nothing derived yet: nothing can differ */
-    for (size_t i = 0; i < r->position.table_count; i++)
-        r->report->rows += r->position.tables[i].digest.rows;
+    for (size_t i = 0; i < r->position.digests.count; i++)
+        r->report->rows += r->position.digests.tables[i].digest.rows;
     return PAWL_OK;
 }
 

@@ -355,14 +355,14 @@ static void check_digests(void *arg)
     const struct position *position = processor_position(p->processor);
     pawl_reader *reader = pawl_store_writer(p->store);
     uint64_t rows = 0;
-    for (size_t i = 0; i < position->table_count; i++) {
+    for (size_t i = 0; i < position->digests.count; i++) {
         uint8_t from[KEY_TABLE], to[KEY_TABLE];
         pawl_digest digest;
-        put_u32_sorted(from, position->tables[i].table);
-        put_u32_sorted(to, position->tables[i].table + 1);
+        put_u32_sorted(from, position->digests.tables[i].table);
+        put_u32_sorted(to, position->digests.tables[i].table + 1);
         pawl_range range = {.space = STATE_SPACE, .from = {from, KEY_TABLE}, .to = {to, KEY_TABLE}};
         assert_ok(pawl_store_digest(reader, range, &digest));
-        assert_true(pawl_digest_equal(&digest, &position->tables[i].digest));
+        assert_true(pawl_digest_equal(&digest, &position->digests.tables[i].digest));
         rows += digest.rows;
     }
     uint8_t from[KEY_TABLE];

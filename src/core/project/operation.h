@@ -20,7 +20,8 @@
  *           kind u8 (1 upsert, 2 update, 3 delete), zero u8, entity u16, rows u32, then the rows:
  *             key u16, cleared u16, row u32: sizes; of cleared: how many
  *             the key's own fields as in the state's key, behind the workspace; the fields that are set, as a
- *             row in which what is not set is null; the places, u16 each, of the fields that become null
+ *             row in which what is not set is null; the places, u16 each, ascending, of the fields that become
+ *             null. Of a delete, the key only. Fields of the key are not among those that are set
  *
  * docs/FORMAT.md shows the same for users. */
 #ifndef CORE_PROJECT_OPERATION_H
@@ -85,10 +86,17 @@ struct operation_maker {
     const pawl_allocator *alloc;
     uint8_t *data;
     size_t size, room;
-    uint32_t count;
-    size_t write; /* where the open write begins */
+    uint32_t count;       /* of writes with rows */
+    uint32_t rows;        /* of the open write */
+    size_t write;         /* where it begins */
+    struct value *values; /* for one row */
+    size_t values_room;
     int status;
 };
+
+/* A bit for each place of a type's fields. */
+#define FIELD_WORDS(count) (((count) + 63) / 64)
+#define FIELD_WORDS_MAX    FIELD_WORDS((size_t)SCHEMA_FIELDS_MAX)
 
 void operation_maker_init(struct operation_maker *maker, const pawl_allocator *alloc);
 void operation_maker_release(struct operation_maker *maker);
@@ -97,11 +105,12 @@ void operation_maker_reset(struct operation_maker *maker);
 /* Begin a write; rows that follow belong to it. A write without rows is left out. */
 void operation_maker_write(struct operation_maker *maker, enum action_kind kind, uint16_t entity);
 
-/* A row: the places of what is set, and the values (null: it is cleared). */
-void operation_maker_row(struct operation_maker *maker, pawl_bytes key, const uint16_t *places,
-                         const struct value *values, size_t count, size_t field_count);
+/* A row. values: by place, field_count of them; set: bit by bit, which of them it sets (to null: it is
+ * cleared). Of a delete both are NULL. */
+void operation_maker_row(struct operation_maker *maker, pawl_bytes key, const struct value *values,
+                         const uint64_t *set, size_t field_count);
 
-/* PAWL_ETOOBIG, PAWL_ENOMEM. Borrowed until it is changed. */
-int operation_maker_writes(struct operation_maker *maker, pawl_bytes *ret_writes, uint32_t *ret_count);
+/* What has been made, or what it failed with: PAWL_ETOOBIG, PAWL_ENOMEM. Borrowed until it is changed. */
+int operation_maker_writes(const struct operation_maker *maker, pawl_bytes *ret_writes, uint32_t *ret_count);
 
 #endif

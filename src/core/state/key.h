@@ -13,6 +13,8 @@
  * and, with the partition in the token's place and no workspace,
  *
  *     TABLE_PARTITION     -                   how far the state has come: core/state/position.h
+ *     TABLE_LANE          lane u16,           how far a generation of a lane has come: core/project/cursor.h
+ *                         generation u32
  *
  * A record: version u8 (1), flags u8 (1: active), type u16, container u16, zero u16, parent u64, then its row.
  */
@@ -27,7 +29,7 @@
 #define STATE_SPACE 0 /* of a store's key spaces; the sequences view is 1 */
 
 /* Those of a schema's types begin at SCHEMA_TABLE_FIRST. */
-enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3 };
+enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3, TABLE_LANE = 4 };
 
 #define KEY_TABLE     ((size_t)4)
 #define KEY_WORKSPACE ((size_t)20) /* up to here all keys of a workspace in a table agree */
