@@ -235,6 +235,47 @@ TEST(a_commit_that_was_killed_between_its_last_two_stores_discards_the_store)
         }
 }
 
+/* After it was relaxed, or before; without closing. */
+static int die_durable(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_DURABLE);
+    pawl_store *store;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("k"), text_bytes("v")) == PAWL_OK);
+    CHECK(lmdb_store_relax(store) == PAWL_EMISUSE);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    return 0;
+}
+
+static int die_relaxed(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_DURABLE);
+    pawl_store *store;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("k"), text_bytes("v")) == PAWL_OK);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    CHECK(lmdb_store_relax(store) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("l"), text_bytes("v")) == PAWL_OK);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    return 0;
+}
+
+TEST(a_durable_store_that_was_relaxed_is_trusted_as_a_fast_one_is)
+{
+    static int (*const deaths[])(void) = {die_durable, die_relaxed, die_relaxed};
+    for (size_t i = 0; i < 3; i++) {
+        struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+        struct lmdb_opened opened = {0};
+        assert_int_equal(in_child(deaths[i]), 0);
+        options.boot_id = i == 1 ? "this boot" : "another boot";
+        pawl_store *store = open_ok(options, &opened);
+        assert_int_equal(opened.discarded, i == 2);
+        assert_int_equal(has_one(store), i < 2);
+        assert_ok(pawl_store_close(store));
+        test_dir_remove(options.dir);
+    }
+}
+
 /* Locks and read-only. */
 
 static int second_process(void)
@@ -494,6 +535,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EDGE(what_a_directory_holds_is_used_discarded_or_refused),
         EDGE(a_commit_that_was_killed_between_its_last_two_stores_discards_the_store),
+        EDGE(a_durable_store_that_was_relaxed_is_trusted_as_a_fast_one_is),
         EDGE(another_process_may_read_and_not_write),
         EDGE(reading_only_makes_nothing),
         EDGE(a_directory_that_cannot_be_made_is_named),

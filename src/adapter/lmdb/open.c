@@ -385,6 +385,18 @@ int lmdb_store_open(const struct lmdb_options *options, struct lmdb_opened *ret_
     return PAWL_OK;
 }
 
+int lmdb_store_relax(pawl_store *store)
+{
+    struct lmdb_store *s = (struct lmdb_store *)store;
+    if (s->write)
+        return error_set(&store->error, PAWL_EMISUSE, "the store %s is being written to", s->dir);
+    int rc = mdb_env_set_flags(s->env, MDB_NOSYNC, 1);
+    if (rc != MDB_SUCCESS)
+        return lmdb_fail(s, &store->error, rc, "cannot stop syncing");
+    s->mode = PAWL_STORE_FAST; /* M1: the mark becomes DIRTY before the next write */
+    return PAWL_OK;
+}
+
 int lmdb_store_close(pawl_store *store)
 {
     struct lmdb_store *s = (struct lmdb_store *)store;

@@ -50,4 +50,8 @@ struct lmdb_opened {
 int lmdb_store_open(const struct lmdb_options *options, struct lmdb_opened *ret_opened, pawl_store **ret_store,
                     pawl_error *error);
 
+/* A durable store becomes a fast one: what is committed from now on is not synced. It does not write through
+ * the map until it is opened again. On the writer's thread. PAWL_EMISUSE: within a transaction. */
+int lmdb_store_relax(pawl_store *store);
+
 #endif
