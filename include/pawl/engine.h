@@ -229,6 +229,51 @@ PAWL_API int pawl_record_list(pawl_engine *engine, uint64_t wsid, const char *ty
                               size_t limit, const pawl_read_options *options, pawl_text *ret_text,
                               pawl_error *error);
 
+/* One row of an entity that synchronous projectors fill, as JSON. key is JSON too: an object with the fields of
+ * its key, or an array of their values in the key's order. Errors: PAWL_ENOTFOUND, PAWL_EINVAL (the key),
+ * PAWL_ETIMEOUT. */
+PAWL_API int pawl_entity_get(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes key,
+                             const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
+
+/* Rows in the order of their keys, from behind the key after (NULL data: from the first), one JSON line each,
+ * at most limit. */
+PAWL_API int pawl_entity_list(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes after,
+                              size_t limit, const pawl_read_options *options, pawl_text *ret_text,
+                              pawl_error *error);
+
+/* A workspace, as its last event left it. */
+typedef struct pawl_workspace {
+    uint64_t wsid;
+    pawl_bytes kind; /* its qualified name; stays until the engine is closed */
+    uint16_t partition;
+    uint64_t offset;           /* of its last event, in its partition */
+    uint64_t workspace_offset; /* and in the workspace: it has as many events */
+} pawl_workspace;
+
+/* Errors: PAWL_ENOTFOUND, PAWL_ETIMEOUT. */
+PAWL_API int pawl_workspace_get(pawl_engine *engine, uint64_t wsid, const pawl_read_options *options,
+                                pawl_workspace *ret_workspace, pawl_error *error);
+
+/* All workspaces, at most limit, in an order that never changes but means nothing, from behind after (0: from
+ * the first) on. Return false to stop. */
+typedef bool (*pawl_workspace_visit)(void *arg, const pawl_workspace *workspace);
+PAWL_API int pawl_workspaces_read(pawl_engine *engine, uint64_t after, size_t limit, pawl_workspace_visit visit,
+                                  void *arg, pawl_error *error);
+
+/* The last number that a sequence has given. */
+typedef struct pawl_last_number {
+    uint64_t wsid;       /* 0: the partition's own */
+    pawl_bytes sequence; /* its qualified name; stays until the engine is closed */
+    uint64_t number;
+} pawl_last_number;
+
+/* The last numbers in a partition, those of its own first, then by ascending workspace; or of one workspace
+ * (wsid 0: of all). They are those of all durable events, whether or not the sequences view has them yet.
+ * Errors: PAWL_ENOTFOUND (the workspace). Return false to stop. */
+typedef bool (*pawl_last_number_visit)(void *arg, const pawl_last_number *last);
+PAWL_API int pawl_last_numbers_read(pawl_engine *engine, uint16_t partition, uint64_t wsid,
+                                    pawl_last_number_visit visit, void *arg, pawl_error *error);
+
 /* An event as it is shown. */
 typedef struct pawl_event {
     uint16_t partition;
@@ -251,7 +296,8 @@ PAWL_API int pawl_workspace_events_read(pawl_engine *engine, uint64_t wsid, uint
                                         pawl_error *error);
 
 /* Events of a partition from an offset on, and those to come, on a thread of Pawl's, which visit must not
- * block. It ends when visit returns false or by unfollow, which waits until visit is not running. */
+ * block. It ends when visit returns false or by unfollow, which waits until visit is not running. If it ends by
+ * an error, visit is called once more, with NULL, and unfollow says which. */
 typedef struct pawl_events pawl_events;
 PAWL_API int pawl_events_follow(pawl_engine *engine, uint16_t partition, uint64_t from, pawl_event_visit visit,
                                 void *arg, pawl_events **ret_events, pawl_error *error);

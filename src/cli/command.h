@@ -1,6 +1,6 @@
 /* cli/command.h: what a command is.
  *
- * One file a command, each with one struct command; main.c has the table of them. A command gets its options
+ * A file holds one command, or a noun's few verbs; main.c has the table of them. A command gets its options
  * parsed, returns the program's exit code, and has said on stderr why if that is not 0. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -20,13 +20,29 @@ struct command {
     const char *name; /* "log append" */
     const char *summary;
     const char *about; /* the long help, in lines */
+    const char *arguments[ARGUMENTS_MAX];
     struct option_spec options[OPTIONS_MAX];
     int (*run)(const struct options *options);
 };
 
+extern const struct command command_command;
 extern const struct command command_doctor;
+extern const struct command command_entity_get;
+extern const struct command command_entity_list;
+extern const struct command command_events_follow;
+extern const struct command command_events_read;
+extern const struct command command_init;
 extern const struct command command_log_append;
 extern const struct command command_log_read;
+extern const struct command command_record_get;
+extern const struct command command_record_list;
+extern const struct command command_replay;
+extern const struct command command_schema_apply;
+extern const struct command command_schema_show;
+extern const struct command command_seq_list;
 extern const struct command command_verify;
+extern const struct command command_ws_create;
+extern const struct command command_ws_list;
+extern const struct command command_ws_show;
 
 #endif

@@ -11,34 +11,21 @@
  *   A1  Appends of one stream end in the order in which they began, so a count says which have ended.
  *   A2  An offset is written to stdout only after its entry is durable, and no offset waits for a later one.
  *   A3  Nothing is read while there is no room to append it, or while stdout does not take what is known. */
-#include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/latch.h"
+#include "cli/feed.h"
 #include "cli/say.h"
 #include "engine/log.h"
 
 #define IN_FLIGHT_MAX 8
-#define READ_BYTES    ((size_t)64 << 10)
-#define OUT_BYTES_MAX ((size_t)1 << 20)
 #define LINE_MAX_TEXT 40 /* what an offset takes on stdout, at most */
-
-struct buffer {
-    char *data;
-    size_t size;
-    size_t room;
-};
 
 /* Lines that are one append. */
 struct batch {
@@ -58,62 +45,28 @@ struct appending {
     uint64_t line; /* number of the next line */
     bool json;
 
-    struct buffer input; /* what was read of lines that are not appended yet */
+    struct feed feed;
     struct batch batches[IN_FLIGHT_MAX];
     uint64_t begun;        /* appends; the last one is in batches[(begun - 1) % IN_FLIGHT_MAX] */
     uint64_t ended;        /* of these, how many have been looked at */
     _Atomic uint64_t done; /* of these, how many have their outcome */
     bool held;             /* batches[begun % ...] is ready, but the journal was busy */
-    int bell;              /* eventfd: done has grown */
-
-    struct buffer output;
-    size_t output_at; /* what of it is written */
-    bool output_is_file;
-
-    bool eof;     /* of stdin, or there is a reason to stop reading */
-    bool closed;  /* nobody reads stdout */
-    bool refused; /* an entry was: nothing behind it is durable */
-    int signal;
-    int signals;        /* signalfd */
-    pawl_error failure; /* code PAWL_OK: none */
+    bool refused;          /* an entry was: nothing behind it is durable */
 };
-
-static bool buffer_reserve(struct buffer *b, size_t more)
-{
-    if (b->room - b->size >= more)
-        return true;
-    size_t room = b->room ? b->room : READ_BYTES;
-    while (room - b->size < more)
-        room *= 2;
-    char *data = realloc(b->data, room);
-    if (!data)
-        return false;
-    b->data = data;
-    b->room = room;
-    return true;
-}
-
-static void stop(struct appending *a, const pawl_error *why)
-{
-    a->eof = true;
-    if (a->failure.code == PAWL_OK)
-        a->failure = *why;
-}
 
 static void stop_for_memory(struct appending *a)
 {
     pawl_error error;
     error_set(&error, PAWL_ENOMEM, "no memory at line %" PRIu64, a->line);
-    stop(a, &error);
+    feed_stop(&a->feed, &error);
 }
 
 static void ring(pawl_append *append)
 {
     struct appending *a = append->arg;
-    uint64_t one = 1;
-    int bell = a->bell;
+    int bell = a->feed.bell;
     atomic_fetch_add(&a->done, 1);
-    (void)!write(bell, &one, sizeof one);
+    feed_ring(bell);
 }
 
 static bool add_line(struct appending *a, struct batch *b, const char *line, size_t size)
@@ -123,7 +76,7 @@ static bool add_line(struct appending *a, struct batch *b, const char *line, siz
         error_set(&error, PAWL_ETOOBIG,
                   "line %" PRIu64 " has more than %zu bytes, which is the limit of an entry", a->line,
                   PAWL_ENTRY_BYTES_MAX);
-        stop(a, &error);
+        feed_stop(&a->feed, &error);
         return false;
     }
     if (b->request.count == b->entries_room) {
@@ -152,7 +105,7 @@ static void begin(struct appending *a)
         a->begun++;
     } else if (!a->held) {
         error_wrap(&b->error, status, "line %" PRIu64, b->first_line);
-        stop(a, &b->error);
+        feed_stop(&a->feed, &b->error);
     }
 }
 
@@ -160,16 +113,16 @@ static void begin(struct appending *a)
 static void append_lines(struct appending *a, size_t bytes)
 {
     struct batch *b = &a->batches[a->begun % IN_FLIGHT_MAX];
-    struct buffer lines = a->input;
-    a->input = b->lines;
+    struct buffer lines = a->feed.input;
+    a->feed.input = b->lines;
     b->lines = lines;
-    a->input.size = 0;
-    if (!buffer_reserve(&a->input, lines.size - bytes + 1)) {
+    a->feed.input.size = 0;
+    if (!buffer_reserve(&a->feed.input, lines.size - bytes + 1)) {
         stop_for_memory(a);
         return;
     }
-    memcpy(a->input.data, lines.data + bytes, lines.size - bytes);
-    a->input.size = lines.size - bytes;
+    memcpy(a->feed.input.data, lines.data + bytes, lines.size - bytes);
+    a->feed.input.size = lines.size - bytes;
 
     b->request = (pawl_append){.done = ring, .arg = a, .error = &b->error};
     b->first_line = a->line;
@@ -187,25 +140,16 @@ static void append_lines(struct appending *a, size_t bytes)
 
 static void read_input(struct appending *a)
 {
-    struct buffer *in = &a->input;
-    if (!buffer_reserve(in, READ_BYTES)) {
-        stop_for_memory(a);
-        return;
-    }
-    ssize_t n = read(STDIN_FILENO, in->data + in->size, READ_BYTES);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
+    struct buffer *in = &a->feed.input;
+    pawl_error error;
+    ssize_t n = feed_read(&a->feed, &error);
     if (n < 0) {
-        pawl_error error;
-        error_errno(&error, errno, "cannot read line %" PRIu64, a->line);
-        stop(a, &error);
+        error_wrap(&error, error.code, "line %" PRIu64, a->line);
+        feed_stop(&a->feed, &error);
         return;
     }
-    a->eof = n == 0;
-    const char *fresh = in->data + in->size;
-    in->size += (size_t)n;
-    const char *last = n ? memrchr(fresh, '\n', (size_t)n) : NULL;
-    size_t whole = last ? (size_t)(last + 1 - in->data) : a->eof ? in->size : 0;
+    const char *last = n ? memrchr(in->data + in->size - (size_t)n, '\n', (size_t)n) : NULL;
+    size_t whole = last ? (size_t)(last + 1 - in->data) : a->feed.eof ? in->size : 0;
     if (whole == 0 && in->size > PAWL_ENTRY_BYTES_MAX)
         whole = in->size; /* no end in sight: it is refused as it is */
     if (whole)
@@ -223,88 +167,37 @@ static void collect(struct appending *a)
             good++;
         if (a->refused)
             continue;
-        if (!a->closed && !buffer_reserve(&a->output, good * LINE_MAX_TEXT)) {
+        if (!a->feed.closed && !buffer_reserve(&a->feed.output, good * LINE_MAX_TEXT)) {
             stop_for_memory(a);
             continue;
         }
-        for (size_t i = 0; i < good && !a->closed; i++)
-            a->output.size += (size_t)snprintf(a->output.data + a->output.size, LINE_MAX_TEXT,
-                                               a->json ? "{\"offset\":%" PRIu64 "}\n" : "%" PRIu64 "\n",
-                                               b->entries[i].entry.offset);
+        for (size_t i = 0; i < good && !a->feed.closed; i++)
+            a->feed.output.size += (size_t)snprintf(a->feed.output.data + a->feed.output.size, LINE_MAX_TEXT,
+                                                    a->json ? "{\"offset\":%" PRIu64 "}\n" : "%" PRIu64 "\n",
+                                                    b->entries[i].entry.offset);
         if (good < b->request.count) {
             error_wrap(&b->error, b->entries[good].status, "line %" PRIu64 " is not acknowledged",
                        b->first_line + good);
             a->refused = true;
-            a->eof = true;
-            a->failure = b->error; /* what else there was to say concerns later lines */
+            a->feed.eof = true;
+            a->feed.failure = b->error; /* what else there was to say concerns later lines */
         }
     }
     if (a->held && a->ended > 0)
         begin(a);
 }
 
-/* A pipe that can be written to takes a page without blocking. */
-static void write_output(struct appending *a)
-{
-    size_t left = a->output.size - a->output_at;
-    size_t size = a->output_is_file || left < 4096 ? left : 4096;
-    ssize_t n = write(STDOUT_FILENO, a->output.data + a->output_at, size);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (n < 0) {
-        pawl_error error;
-        a->closed = true;
-        a->eof = true;
-        if (errno != EPIPE) {
-            error_errno(&error, errno, "cannot write the offsets");
-            stop(a, &error);
-        }
-    }
-    a->output_at = n < 0 ? a->output.size : a->output_at + (size_t)n;
-    if (a->output_at == a->output.size)
-        a->output_at = a->output.size = 0;
-}
-
-/* The first signal stops the reading, the second does not wait for the reader of the output either. */
-static void take_signal(struct appending *a)
-{
-    struct signalfd_siginfo info;
-    if (read(a->signals, &info, sizeof info) != (ssize_t)sizeof info)
-        return;
-    if (a->signal) {
-        a->closed = true;
-        a->output.size = a->output_at = 0;
-    }
-    a->signal = (int)info.ssi_signo;
-    a->eof = true;
-}
-
 static void work(struct appending *a)
 {
-    enum { BELL, SIGNALS, IN, OUT, FDS };
     for (;;) {
         uint64_t in_flight = a->begun - a->ended;
-        bool writing = a->output_at < a->output.size;
-        if (a->eof && in_flight == 0 && !a->held && !writing)
+        if (a->feed.eof && in_flight == 0 && !a->held && feed_unsaid(&a->feed) == 0)
             return;
-        bool reading =
-            !a->eof && !a->held && in_flight < IN_FLIGHT_MAX && a->output.size - a->output_at < OUT_BYTES_MAX;
-        struct pollfd fds[FDS] = {
-            [BELL] = {.fd = a->bell, .events = POLLIN},
-            [SIGNALS] = {.fd = a->signals, .events = POLLIN},
-            [IN] = {.fd = reading ? STDIN_FILENO : -1, .events = POLLIN},
-            [OUT] = {.fd = writing ? STDOUT_FILENO : -1, .events = POLLOUT},
-        };
-        if (poll(fds, FDS, -1) < 0)
-            continue;
-        uint64_t rung;
-        if (fds[BELL].revents && read(a->bell, &rung, sizeof rung) == (ssize_t)sizeof rung)
+        unsigned found = feed_wait(&a->feed, !a->feed.eof && !a->held && in_flight < IN_FLIGHT_MAX
+                                                 && feed_unsaid(&a->feed) < FEED_OUTPUT_MAX);
+        if (found & FEED_RANG)
             collect(a);
-        if (fds[SIGNALS].revents)
-            take_signal(a);
-        if (fds[OUT].revents)
-            write_output(a);
-        if (fds[IN].revents && !a->eof && !a->held)
+        if ((found & FEED_READABLE) && !a->feed.eof && !a->held)
             read_input(a);
     }
 }
@@ -342,32 +235,14 @@ static int prepare(struct appending *a, const struct options *options, const cha
     return status;
 }
 
-/* Signals are blocked before the log starts its threads, so that they come to the signalfd alone. */
-static int set_up(struct appending *a, pawl_error *error)
-{
-    struct stat st;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    a->signals = signalfd(-1, &set, SFD_CLOEXEC);
-    a->bell = eventfd(0, EFD_CLOEXEC);
-    a->output_is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
-    a->line = 1;
-    if (a->signals < 0 || a->bell < 0)
-        return error_errno(error, errno, "cannot prepare to wait");
-    return PAWL_OK;
-}
-
 static int run(const struct options *options)
 {
-    struct appending a = {.json = options_get(options, "json") != NULL};
+    struct appending a = {.line = 1, .json = options_get(options, "json") != NULL};
     pawl_error error = {0};
     const char *dir;
     if (prepare(&a, options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
-    int status = set_up(&a, &error);
+    int status = feed_init(&a.feed, STDIN_FILENO, &error);
     if (status == PAWL_OK)
         status = engine_log_open(dir, false, &a.log, &error);
     if (status != PAWL_OK)
@@ -376,21 +251,18 @@ static int run(const struct options *options)
     if (status == PAWL_OK)
         work(&a);
     else
-        a.failure = error;
+        a.feed.failure = error;
     int closing = engine_log_close(a.log);
-    if (closing != PAWL_OK && a.failure.code == PAWL_OK)
-        error_set(&a.failure, closing, "cannot close %s cleanly; what was acknowledged is durable", dir);
+    if (closing != PAWL_OK && a.feed.failure.code == PAWL_OK)
+        error_set(&a.feed.failure, closing, "cannot close %s cleanly; what was acknowledged is durable", dir);
     for (size_t i = 0; i < IN_FLIGHT_MAX; i++) {
         free(a.batches[i].entries);
         free(a.batches[i].lines.data);
     }
-    free(a.input.data);
-    free(a.output.data);
-    close(a.bell);
-    close(a.signals);
-    if (a.failure.code != PAWL_OK)
-        return say_failure(options, &a.failure);
-    return a.signal ? 128 + a.signal : CLI_OK;
+    feed_release(&a.feed);
+    if (a.feed.failure.code != PAWL_OK)
+        return say_failure(options, &a.feed.failure);
+    return a.feed.signal ? 128 + a.feed.signal : CLI_OK;
 }
 
 const struct command command_log_append = {

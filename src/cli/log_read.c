@@ -132,9 +132,9 @@ static int prepare(struct reading *r, const struct options *options, const char 
     if (status == PAWL_OK)
         status = pawl_stream_parse(stream, &r->stream, error);
     if (status == PAWL_OK)
-        status = options_number(options, "from", 1, &r->from, error);
+        status = options_number(options, "from", 1, 1, &r->from, error);
     if (status == PAWL_OK)
-        status = options_number(options, "limit", UINT64_MAX, &r->left, error);
+        status = options_number(options, "limit", 1, UINT64_MAX, &r->left, error);
     return status;
 }
 

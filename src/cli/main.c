@@ -7,18 +7,19 @@
 #include "cli/say.h"
 
 static const struct command *const commands[] = {
-    &command_log_append,
-    &command_log_read,
-    &command_verify,
-    &command_doctor,
+    &command_init,          &command_schema_apply, &command_schema_show, &command_ws_create,
+    &command_ws_list,       &command_ws_show,      &command_command,     &command_events_read,
+    &command_events_follow, &command_record_get,   &command_record_list, &command_entity_get,
+    &command_entity_list,   &command_seq_list,     &command_verify,      &command_replay,
+    &command_log_append,    &command_log_read,     &command_doctor,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
 static void print_overview(FILE *to)
 {
-    fputs("pawl: an event log that loses nothing it has acknowledged\n\n", to);
-    fputs("usage: pawl COMMAND [--option VALUE ...]\n\n", to);
+    fputs("pawl: an event store that loses nothing it has acknowledged\n\n", to);
+    fputs("usage: pawl COMMAND [ARGUMENT ...] [--option VALUE ...]\n\n", to);
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(to, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
     fputs("  help COMMAND   what a command does, and its options\n"
@@ -32,6 +33,8 @@ static void print_overview(FILE *to)
 static int print_help(const struct command *command)
 {
     printf("usage: pawl %s", command->name);
+    for (size_t i = 0; i < ARGUMENTS_MAX && command->arguments[i]; i++)
+        printf(" %s", command->arguments[i]);
     for (size_t i = 0; i < OPTIONS_MAX && command->options[i].name; i++) {
         const struct option_spec *o = &command->options[i];
         printf(o->value ? " [--%s %s]" : " [--%s]", o->name, o->value);
@@ -41,7 +44,7 @@ static int print_help(const struct command *command)
         const struct option_spec *o = &command->options[i];
         char name[32];
         snprintf(name, sizeof name, "--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
-        printf("  %-16s %s\n", name, o->help);
+        printf("  %-22s %s\n", name, o->help);
     }
     return CLI_OK;
 }
@@ -72,6 +75,25 @@ static const struct command *find_command(int argc, char **argv, int *ret_words)
     return NULL;
 }
 
+/* A noun alone: say what can be done with it. False: it is none. */
+static bool say_verbs(const char *noun)
+{
+    size_t length = strlen(noun), found = 0;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const char *name =
+            commands[i]->name; // NOLINT(clang-analyzer-core.NullDereference): a table of constants
+        if (strncmp(name, noun, length) != 0 || name[length] != ' ')
+            continue;
+        if (found++ == 0)
+            fprintf(stderr, "pawl: %s what? There is 'pawl %s'", noun, name);
+        else
+            fprintf(stderr, " and 'pawl %s'", name);
+    }
+    if (found)
+        fputc('\n', stderr);
+    return found > 0;
+}
+
 static int say_unknown(int argc, char **argv)
 {
     char said[64];
@@ -90,9 +112,9 @@ static int say_unknown(int argc, char **argv)
             apart = distance;
         }
     }
-    if (strcmp(argv[0], "log") == 0 && !two)
-        fprintf(stderr, "pawl: log what? There are 'pawl log append' and 'pawl log read'\n");
-    else if (near)
+    if (!two && say_verbs(argv[0]))
+        return CLI_USAGE;
+    if (near)
         fprintf(stderr, "pawl: there is no command '%s'; did you mean 'pawl %s'?\n", said, near);
     else
         fprintf(stderr, "pawl: there is no command '%s'; 'pawl help' lists them\n", said);
@@ -121,7 +143,8 @@ static int run_command(int argc, char **argv)
     for (int k = words; k < argc; k++)
         if (strcmp(argv[k], "--help") == 0)
             return print_help(command);
-    if (options_parse(command->options, argc - words, argv + words, &options, &error) != PAWL_OK) {
+    if (options_parse(command->options, command->arguments, argc - words, argv + words, &options, &error)
+        != PAWL_OK) {
         error_wrap(&error, PAWL_EINVAL, "%s", command->name);
         return say_usage(&error);
     }

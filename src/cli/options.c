@@ -51,34 +51,77 @@ static int unknown(const struct option_spec *specs, const char *name, size_t len
     return error_set(error, PAWL_EINVAL, "there is no option --%s", word);
 }
 
-int options_parse(const struct option_spec *specs, int argc, char **argv, struct options *ret_options,
-                  pawl_error *error)
+/* The option that a word names; -1: none. The length is that of its name. */
+static int find_spec(const struct option_spec *specs, const char *name, size_t length)
 {
-    struct options options = {.specs = specs};
+    for (size_t i = 0; !is_end(specs, i); i++)
+        if (strlen(specs[i].name) == length && memcmp(specs[i].name, name, length) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* Takes one or two words; at stands on the last of them afterwards. */
+static int take_option(struct options *options, int *at, pawl_error *error)
+{
+    const char *name = options->argv[*at] + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    int i = find_spec(options->specs, name, length);
+    if (i < 0)
+        return unknown(options->specs, name, length, error);
+    const struct option_spec *spec = &options->specs[i];
+    if (options->values[i] && !spec->many)
+        return error_set(error, PAWL_EINVAL, "--%s is given twice", spec->name);
+    if (!spec->value && equals)
+        return error_set(error, PAWL_EINVAL, "--%s takes no value", spec->name);
+    if (spec->value && !equals && *at + 1 == options->argc)
+        return error_set(error, PAWL_EINVAL, "--%s needs its %s", spec->name, spec->value);
+    options->values[i] = !spec->value ? "" : equals ? equals + 1 : options->argv[++*at];
+    return PAWL_OK;
+}
+
+static bool is_option(const char *word)
+{
+    return strncmp(word, "--", 2) == 0 && word[2] != '\0';
+}
+
+int options_parse(const struct option_spec *specs, const char *const *arguments, int argc, char **argv,
+                  struct options *ret_options, pawl_error *error)
+{
+    struct options options = {.specs = specs, .argc = argc, .argv = argv};
+    size_t given = 0;
     for (int k = 0; k < argc; k++) {
-        const char *word = argv[k];
-        if (strncmp(word, "--", 2) != 0 || word[2] == '\0')
-            return error_set(error, PAWL_EINVAL, "'%s' is not an option; a directory is given as --dir DIR",
-                             word);
-        const char *name = word + 2;
-        const char *equals = strchr(name, '=');
-        size_t length = equals ? (size_t)(equals - name) : strlen(name);
-        size_t i = 0;
-        while (!is_end(specs, i)
-               && (strlen(specs[i].name) != length || memcmp(specs[i].name, name, length) != 0))
-            i++;
-        if (is_end(specs, i))
-            return unknown(specs, name, length, error);
-        if (options.values[i])
-            return error_set(error, PAWL_EINVAL, "--%s is given twice", specs[i].name);
-        if (!specs[i].value && equals)
-            return error_set(error, PAWL_EINVAL, "--%s takes no value", specs[i].name);
-        if (specs[i].value && !equals && k + 1 == argc)
-            return error_set(error, PAWL_EINVAL, "--%s needs its %s", specs[i].name, specs[i].value);
-        options.values[i] = !specs[i].value ? "" : equals ? equals + 1 : argv[++k];
+        bool more = given < ARGUMENTS_MAX && arguments[given];
+        int status = PAWL_OK;
+        if (is_option(argv[k]))
+            status = take_option(&options, &k, error);
+        else if (more)
+            options.arguments[given++] = argv[k];
+        else
+            status = error_set(error, PAWL_EINVAL, "'%s' is not an option; a directory is given as --dir DIR",
+                               argv[k]);
+        if (status != PAWL_OK)
+            return status;
     }
+    if (given < ARGUMENTS_MAX && arguments[given] && arguments[given][0] != '[')
+        return error_set(error, PAWL_EINVAL, "its %s is missing", arguments[given]);
     *ret_options = options;
     return PAWL_OK;
+}
+
+const char *options_next(const struct options *options, const char *name, int *cursor)
+{
+    while (*cursor < options->argc) {
+        const char *word = options->argv[(*cursor)++];
+        if (!is_option(word))
+            continue;
+        const char *equals = strchr(word, '=');
+        size_t length = equals ? (size_t)(equals - word - 2) : strlen(word + 2);
+        int i = find_spec(options->specs, word + 2, length);
+        const char *value = equals ? equals + 1 : options->specs[i].value ? options->argv[(*cursor)++] : "";
+        if (strcmp(options->specs[i].name, name) == 0)
+            return value;
+    }
+    return NULL;
 }
 
 const char *options_get(const struct options *options, const char *name)
@@ -101,19 +144,34 @@ int options_dir(const struct options *options, const char **ret_dir, pawl_error 
     return PAWL_OK;
 }
 
-int options_number(const struct options *options, const char *name, uint64_t fallback, uint64_t *ret_number,
-                   pawl_error *error)
+static bool parse_number(const char *text, uint64_t least, uint64_t *ret_number)
 {
-    const char *text = options_get(options, name);
-    if (!text) {
-        *ret_number = fallback;
-        return PAWL_OK;
-    }
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number == 0)
-        return error_set(error, PAWL_EINVAL, "--%s %s: expected a number of at least 1", name, text);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < least)
+        return false;
     *ret_number = number;
+    return true;
+}
+
+int options_number(const struct options *options, const char *name, uint64_t least, uint64_t fallback,
+                   uint64_t *ret_number, pawl_error *error)
+{
+    const char *text = options_get(options, name);
+    if (!text)
+        *ret_number = fallback;
+    else if (!parse_number(text, least, ret_number))
+        return error_set(error, PAWL_EINVAL, "--%s %s: expected a number of at least %" PRIu64, name, text,
+                         least);
+    return PAWL_OK;
+}
+
+int options_argument(const struct options *options, size_t place, const char *called, uint64_t *ret_number,
+                     pawl_error *error)
+{
+    if (!parse_number(options->arguments[place], 1, ret_number))
+        return error_set(error, PAWL_EINVAL, "%s '%s': expected a number of at least 1", called,
+                         options->arguments[place]);
     return PAWL_OK;
 }

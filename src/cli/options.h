@@ -1,23 +1,29 @@
-/* cli/options.h: a command's options, as a table, and what was given of them.
+/* cli/options.h: a command's options and arguments, as tables, and what was given of them.
  *
- * Options are written --name VALUE or --name=VALUE; one without a value is a flag. There are no others: no
- * short ones, no bare arguments. */
+ * Options are written --name VALUE or --name=VALUE; one without a value is a flag. There are no short ones.
+ * Arguments are what is said without a name, in the table's order, before, between or behind the options. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
 #include <pawl/types.h>
 
-#define OPTIONS_MAX 8
+#define OPTIONS_MAX   16
+#define ARGUMENTS_MAX 4
 
 struct option_spec {
     const char *name;  /* without its dashes; NULL ends a table that is not full */
     const char *value; /* what its value is called in the help; NULL: a flag */
     const char *help;
+    bool many; /* may be given more than once */
 };
 
 struct options {
     const struct option_spec *specs;
-    const char *values[OPTIONS_MAX]; /* by spec; NULL: not given; a flag that was given is "" */
+    const char
+        *values[OPTIONS_MAX]; /* by spec; NULL: not given; a flag that was given is ""; the last of many */
+    const char *arguments[ARGUMENTS_MAX]; /* NULL: not given */
+    int argc;                             /* the words themselves */
+    char **argv;
 };
 
 /* The options every command has are in its table as these. */
@@ -30,9 +36,10 @@ struct options {
         "json", NULL, "say it for machines"                                                                    \
     }
 
-/* Errors: PAWL_EINVAL, with words that say what to write instead. */
-int options_parse(const struct option_spec *specs, int argc, char **argv, struct options *ret_options,
-                  pawl_error *error);
+/* arguments: what they are called, the optional ones in brackets and last; NULL ends a table that is not full.
+ * Errors: PAWL_EINVAL, with words that say what to write instead. */
+int options_parse(const struct option_spec *specs, const char *const *arguments, int argc, char **argv,
+                  struct options *ret_options, pawl_error *error);
 
 /* NULL: not given. The name must be in the table. */
 const char *options_get(const struct options *options, const char *name);
@@ -40,9 +47,17 @@ const char *options_get(const struct options *options, const char *name);
 /* The data directory, from the option or from PAWL_DIR. */
 int options_dir(const struct options *options, const char **ret_dir, pawl_error *error);
 
-/* A number of at least 1, or fallback if it is not given. */
-int options_number(const struct options *options, const char *name, uint64_t fallback, uint64_t *ret_number,
-                   pawl_error *error);
+/* The values of an option that may be given more than once, one after the other; NULL: no more. Begin with a
+ * cursor of 0. */
+const char *options_next(const struct options *options, const char *name, int *cursor);
+
+/* A number, or fallback if it is not given; of least or more if it is. */
+int options_number(const struct options *options, const char *name, uint64_t least, uint64_t fallback,
+                   uint64_t *ret_number, pawl_error *error);
+
+/* An argument that is a number of at least 1; what it is called is for the words. */
+int options_argument(const struct options *options, size_t place, const char *called, uint64_t *ret_number,
+                     pawl_error *error);
 
 /* How many letters must change to make a into b; for suggestions. */
 size_t letters_apart(const char *a, const char *b);

@@ -1,5 +1,6 @@
 #include "cli/progress.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -16,14 +17,35 @@ void progress_begin(struct progress *progress, const char *what)
     *progress = (struct progress){.what = what, .terminal = isatty(STDERR_FILENO), .begun = now, .said = now};
 }
 
+/* Whether it is time to say something. */
+static bool is_due(struct progress *progress, double now)
+{
+    if (now - progress->said < (progress->terminal ? BAR_SECONDS : LINE_SECONDS)
+        || now - progress->begun < SILENT_SECONDS)
+        return false;
+    progress->said = now;
+    return true;
+}
+
+void progress_count(void *arg, uint64_t events)
+{
+    struct progress *progress = arg;
+    double now = seconds_now();
+    if (!is_due(progress, now))
+        return;
+    fprintf(stderr,
+            progress->terminal ? "\r%s: %" PRIu64 " events, %.0f/s \033[K" : "%s: %" PRIu64 " events, %.0f/s\n",
+            progress->what, events, (double)events / (now - progress->begun));
+    fflush(stderr);
+    progress->drawn = progress->terminal;
+}
+
 void progress_step(void *arg, uint64_t done, uint64_t of_bytes)
 {
     struct progress *progress = arg;
     double now = seconds_now();
-    if (now - progress->said < (progress->terminal ? BAR_SECONDS : LINE_SECONDS)
-        || now - progress->begun < SILENT_SECONDS)
+    if (!is_due(progress, now))
         return;
-    progress->said = now;
     char have[BYTES_TEXT_MAX], all[BYTES_TEXT_MAX], rate[BYTES_TEXT_MAX];
     bytes_format(done, have);
     bytes_format(of_bytes, all);

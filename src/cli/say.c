@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "engine/json/failure.h"
 
 static int exit_code(int status)
 {
@@ -23,15 +24,16 @@ int say_failure(const struct options *options, const pawl_error *error)
         fprintf(stderr, "pawl: %s\n", error->text);
         return exit_code(error->code);
     }
-    json_t *object =
-        json_pack("{s:{s:s,s:s}}", "error", "code", pawl_status_name(error->code), "message", error->text);
-    if (object) {
-        json_dumpf(object, stderr, JSON_COMPACT);
-        fputc('\n', stderr);
-        json_decref(object);
-    } else {
-        fprintf(stderr, "pawl: %s\n", error->text); /* a path that is not UTF-8 cannot be JSON */
-    }
+    struct json_out out;
+    json_out_init(&out, NULL);
+    out_open(&out, '{');
+    out_key(&out, "error");
+    json_failure(&out, error);
+    out_close(&out, '}');
+    if (out.status == PAWL_OK)
+        fwrite(out.data, 1, out.size, stderr);
+    fputc('\n', stderr);
+    json_out_release(&out);
     return exit_code(error->code);
 }
 

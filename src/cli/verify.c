@@ -6,6 +6,8 @@
 
 #include "cli/progress.h"
 #include "cli/say.h"
+#include "cli/state.h"
+#include "engine/log.h"
 
 static void print_table(const struct journal_verify_report *r)
 {
@@ -40,10 +42,8 @@ static void print_text(const char *dir, const struct journal_verify_report *r, d
     if (r->bad_indexes)
         printf("note: %" PRIu64 " index files cannot be believed; they are made anew when needed\n",
                r->bad_indexes);
-    if (r->faults == 0) {
-        printf("%s is sound\n", dir);
+    if (r->faults == 0)
         return;
-    }
     printf("CORRUPT: %s\n", r->first.error.text);
     if (r->faults > 1)
         printf("and %" PRIu64 " more faults behind it\n", r->faults - 1);
@@ -60,7 +60,7 @@ static json_t *fault_json(const struct journal_fault *f)
     return fault;
 }
 
-static void print_json(const struct journal_verify_report *r, double seconds)
+static json_t *report_json(const struct journal_verify_report *r, double seconds)
 {
     json_t *streams = json_array();
     for (size_t i = 0; i < r->stream_count; i++) {
@@ -83,30 +83,84 @@ static void print_json(const struct journal_verify_report *r, double seconds)
     if (r->torn_bytes)
         json_object_set_new(object, "torn",
                             json_pack("{s:s,s:o}", "file", r->torn_file, "byte", json_u64(r->torn_at)));
-    say_json(object);
+    return object;
+}
+
+/* What is verified, and what was found. */
+struct verifying {
+    const char *where;
+    const char *dir; /* of the engine whose log is sound; NULL: there is a log alone, or it is not */
+    struct journal_verify_report log;
+    double log_seconds;
+    struct replay_report state;
+    double state_seconds;
+};
+
+static int verify_log(struct verifying *v, pawl_error *error)
+{
+    struct progress progress;
+    char path[NODE_PATH_MAX];
+    bool engine;
+    progress_begin(&progress, "verifying");
+    int status = engine_log_directory(v->where, path, &engine, error);
+    if (status == PAWL_OK)
+        status = engine_verify(v->where, progress_step, &progress, &v->log, error);
+    v->log_seconds = seconds_now() - progress.begun;
+    progress_end(&progress);
+    if (status == PAWL_OK && engine && v->log.faults == 0)
+        status = engine_directory(v->where, &v->dir, error);
+    return status;
+}
+
+static int verify_state(struct verifying *v, pawl_error *error)
+{
+    struct progress progress;
+    struct replay_options options = {.dir = v->dir, .progress = progress_count, .arg = &progress};
+    progress_begin(&progress, "deriving");
+    int status = engine_replay(&options, &v->state, error);
+    v->state_seconds = seconds_now() - progress.begun;
+    progress_end(&progress);
+    return status;
+}
+
+static bool say_found(const struct options *options, const struct verifying *v)
+{
+    bool sound = v->log.faults == 0 && v->state.differences == 0;
+    if (options_get(options, "json")) {
+        json_t *object = report_json(&v->log, v->log_seconds);
+        json_object_set_new(object, "sound", json_boolean(sound));
+        if (v->dir)
+            json_object_set_new(object, "state", state_json(&v->state));
+        say_json(object);
+        return sound;
+    }
+    print_text(v->where, &v->log, v->log_seconds);
+    if (v->dir)
+        print_state(&v->state, v->state_seconds);
+    if (v->state.differences)
+        printf("the log is sound: 'pawl replay --dir %s --to NEWDIR' keeps the state that it says\n", v->where);
+    if (sound)
+        printf("%s is sound\n", v->where);
+    return sound;
 }
 
 static int run(const struct options *options)
 {
-    struct journal_verify_report report;
-    struct progress progress;
+    struct verifying v = {.where = options_get(options, "log")};
     pawl_error error = {0};
-    const char *dir;
-    if (options_dir(options, &dir, &error) != PAWL_OK)
+    if (!v.where && options_dir(options, &v.where, &error) != PAWL_OK)
         return say_usage(&error);
-    progress_begin(&progress, "verifying");
-    int status = engine_verify(dir, progress_step, &progress, &report, &error);
-    double seconds = seconds_now() - progress.begun;
-    progress_end(&progress);
+    int status = verify_log(&v, &error);
     if (status != PAWL_OK)
         return say_failure(options, &error);
-    if (options_get(options, "json"))
-        print_json(&report, seconds);
-    else
-        print_text(dir, &report, seconds);
-    bool sound = report.faults == 0;
-    journal_verify_release(&report);
-    status = say_finish(&error);
+    if (options_get(options, "log"))
+        v.dir = NULL;
+    if (v.dir)
+        status = verify_state(&v, &error);
+    bool sound = status == PAWL_OK && say_found(options, &v);
+    journal_verify_release(&v.log);
+    if (status == PAWL_OK)
+        status = say_finish(&error);
     if (status != PAWL_OK && status != PAWL_ECLOSED)
         return say_failure(options, &error);
     return sound ? CLI_OK : CLI_CORRUPT;
@@ -114,11 +168,14 @@ static int run(const struct options *options)
 
 const struct command command_verify = {
     .name = "verify",
-    .summary = "read everything, and check that it is as it was written",
+    .summary = "read everything, and check that it is as it was written, and the state as the log says",
     .about =
-        "Checks every record's checksum, place and offset, and every segment's header. Changes nothing, and\n"
-        "may run beside a writer. Ends with exit code 3, naming file and byte, if something is not as it was\n"
-        "written. What a crash left unfinished is no fault, and is told.\n",
-    .options = {OPTION_DIR, OPTION_JSON},
+        "Checks every record's checksum, place and offset, and every segment's header; then derives records,\n"
+        "entities, logs of workspaces and sequences from the log again, and compares them with those that are\n"
+        "stored. Changes nothing, and may run beside a writer. Ends with exit code 3, naming file and byte, "
+        "or\n"
+        "the row, if something is not as it was written. What a crash left unfinished is no fault, and is "
+        "told.\n",
+    .options = {OPTION_DIR, {"log", "LOG", "only this log, a directory, instead of --dir"}, OPTION_JSON},
     .run = run,
 };

@@ -7,8 +7,9 @@ int engine_doctor(const char *where, const char *to,
                   void (*progress)(void *arg, uint64_t done, uint64_t of_bytes), void *arg,
                   struct journal_salvage_report *ret_report, pawl_error *error)
 {
-    struct journal_salvage_options options = {.to = to, .progress = progress, .arg = arg};
-    int status = engine_log_directory(where, &options.dir, error);
+    char path[NODE_PATH_MAX];
+    struct journal_salvage_options options = {.dir = path, .to = to, .progress = progress, .arg = arg};
+    int status = engine_log_directory(where, path, NULL, error);
     if (status != PAWL_OK)
         return status;
     struct uv_env *env;

@@ -160,7 +160,7 @@ int pawl_workspace_events_read(pawl_engine *e, uint64_t wsid, uint64_t from, siz
     struct wlog_page page = {0};
     int status = check_range(e, partition, from, error);
     if (status == PAWL_OK)
-        status = engine_workspace(e, wsid, NULL, error);
+        status = engine_workspace(e, wsid, error);
     struct showing s = {.engine = e, .partition = partition, .visit = visit, .arg = arg, .error = error};
     json_out_init(&s.out, e->options.allocator);
     while (status == PAWL_OK && limit > 0 && !s.stopped) {
@@ -199,7 +199,37 @@ static bool show_follow(pawl_follow *follow, const pawl_entry *entry, pawl_place
 static void follow_ended(pawl_follow *follow)
 {
     pawl_events *events = follow->arg;
+    struct showing *s = &events->showing;
+    if (s->status != PAWL_OK || (follow->status != PAWL_OK && follow->status != PAWL_ECLOSED))
+        (void)s->visit(s->arg, NULL);
     latch_set(&events->ended);
+}
+
+/* Follow or unfollow, where the log wants it. */
+struct asking {
+    pawl_events *events;
+    int (*ask)(pawl_log *log, pawl_follow *follow);
+    int status;
+};
+
+static void ask_here(void *arg)
+{
+    struct asking *asking = arg;
+    asking->status = asking->ask(asking->events->showing.engine->log, &asking->events->follow);
+}
+
+/* Beside another process a log is followed by a timer, and those are a shard's; shards have nothing else to do
+ * then. */
+static int ask(pawl_events *events, int (*ask_log)(pawl_log *log, pawl_follow *follow))
+{
+    pawl_engine *e = events->showing.engine;
+    struct asking asking = {.events = events, .ask = ask_log};
+    if (!e->options.read_only) {
+        ask_here(&asking);
+        return asking.status;
+    }
+    int status = pawl_env_call(e->env, shard_of(e, events->showing.partition)->index, ask_here, &asking);
+    return status == PAWL_OK ? asking.status : status;
 }
 
 int pawl_events_follow(pawl_engine *e, uint16_t partition, uint64_t from, pawl_event_visit visit, void *arg,
@@ -221,7 +251,7 @@ int pawl_events_follow(pawl_engine *e, uint16_t partition, uint64_t from, pawl_e
                                    .done = follow_ended,
                                    .arg = events,
                                    .error = &events->error};
-    status = pawl_log_follow(e->log, &events->follow);
+    status = ask(events, pawl_log_follow);
     if (status != PAWL_OK) {
         mem_free(e->options.allocator, events, sizeof *events);
         return error_set(error, status, "cannot follow plog/%u", partition);
@@ -235,8 +265,7 @@ int pawl_events_unfollow(pawl_events *events, pawl_error *error)
     pawl_engine *e = events->showing.engine;
     if (pawl_env_self(e->env) != PAWL_NO_SHARD)
         return error_set(error, PAWL_EMISUSE, "called from inside a callback");
-    (void)pawl_log_unfollow(e->log,
-                            &events->follow); /* refused if it has ended by itself: then the latch is set */
+    (void)ask(events, pawl_log_unfollow); /* refused if it has ended by itself: then the latch is set */
     latch_wait(&events->ended);
     int status = events->showing.status;
     if (status == PAWL_OK && events->follow.status != PAWL_ECLOSED)

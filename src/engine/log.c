@@ -14,7 +14,7 @@ struct engine_log {
     pawl_log *log;
 };
 
-int engine_log_directory(const char *where, const char **ret_dir, pawl_error *error)
+int engine_directory(const char *where, const char **ret_dir, pawl_error *error)
 {
     static const char file[] = "file://", kafka[] = "kafka://";
     const char *dir = where;
@@ -31,10 +31,37 @@ int engine_log_directory(const char *where, const char **ret_dir, pawl_error *er
     return PAWL_OK;
 }
 
+int engine_log_directory(const char *where, char *path, bool *ret_engine, pawl_error *error)
+{
+    const char *dir;
+    struct node_file file;
+    int status = engine_directory(where, &dir, error);
+    if (status != PAWL_OK)
+        return status;
+    status = node_file_read(dir, &file, error);
+    if (status != PAWL_OK && status != PAWL_ENOTFOUND)
+        return status;
+    bool engine = status == PAWL_OK;
+    if (engine && file.log[0])
+        memcpy(path, file.log, sizeof file.log);
+    else if (engine)
+        status = node_path(dir, path, error, "log");
+    else if (strlen(dir) < NODE_PATH_MAX)
+        memcpy(path, dir, strlen(dir) + 1);
+    else
+        return error_set(error, PAWL_ETOOBIG, "%.100s...: the path is too long", dir);
+    if (engine && status != PAWL_OK)
+        return status;
+    if (ret_engine)
+        *ret_engine = engine;
+    return PAWL_OK;
+}
+
 int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
 {
-    struct journal_options journal = {.read_only = read_only};
-    int status = engine_log_directory(where, &journal.dir, error);
+    char path[NODE_PATH_MAX];
+    struct journal_options journal = {.dir = path, .read_only = read_only};
+    int status = engine_log_directory(where, path, NULL, error);
     if (status != PAWL_OK)
         return status;
     struct engine_log *log = mem_new(NULL, 1, sizeof *log);

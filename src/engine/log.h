@@ -1,10 +1,11 @@
 /* engine/log.h: open a log by the words that name it, together with the env it runs on.
  *
- *     DIR, file://DIR    a journal in that directory
+ *     DIR, file://DIR    a journal in that directory, or that of the engine's directory that it is
  *     kafka://...        refused: PAWL_EINVAL */
 #ifndef ENGINE_LOG_H
 #define ENGINE_LOG_H
 
+#include "engine/node_file.h"
 #include "port/env.h"
 #include "port/log.h"
 
@@ -20,7 +21,12 @@ int engine_log_close(struct engine_log *log);
 pawl_log *engine_log_port(struct engine_log *log);
 pawl_env *engine_log_env(struct engine_log *log);
 
-/* The directory of a log that lies in one; borrowed from where. PAWL_EINVAL: it does not. */
-int engine_log_directory(const char *where, const char **ret_dir, pawl_error *error);
+/* The directory that the words name, whatever lies in it; borrowed from where. PAWL_EINVAL: they name none. */
+int engine_directory(const char *where, const char **ret_dir, pawl_error *error);
+
+/* The directory of the log; path has NODE_PATH_MAX bytes. If an engine's directory was named, its log's, and
+ * ret_engine, which may be NULL, is true. PAWL_EINVAL, and those of reading the node file, but for
+ * PAWL_ENOTFOUND. */
+int engine_log_directory(const char *where, char *path, bool *ret_engine, pawl_error *error);
 
 #endif

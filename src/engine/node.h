@@ -129,9 +129,8 @@ int engine_enter_writing(const pawl_engine *engine, pawl_error *error);
 /* The schema that the command at this very position made; NULL if none did. Any thread. */
 const struct schema *engine_schema_at(pawl_engine *engine, uint64_t position);
 
-/* records.c: whether a workspace exists (PAWL_ENOTFOUND), and of which kind; its last offset, 0 if it has no
- * event. */
-int engine_workspace(pawl_engine *engine, uint64_t wsid, uint16_t *ret_kind, pawl_error *error);
+/* workspaces.c: whether a workspace exists (PAWL_ENOTFOUND); its last offset, 0 if it has no event. */
+int engine_workspace(pawl_engine *engine, uint64_t wsid, pawl_error *error);
 int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last);
 
 /* events.c: read entries of a partition on this thread. ret_next may be NULL. */

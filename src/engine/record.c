@@ -55,7 +55,7 @@ int pawl_record_read(pawl_engine *e, uint64_t wsid, const char *type, uint64_t i
     pawl_store_release(store, snapshot);
     if (status != PAWL_ENOTFOUND)
         return status;
-    status = engine_workspace(e, wsid, NULL, error);
+    status = engine_workspace(e, wsid, error);
     return status != PAWL_OK
                ? status
                : error_set(error, PAWL_ENOTFOUND, "workspace %" PRIu64 " has no %s %" PRIu64, wsid, type, id);

@@ -17,24 +17,6 @@
 
 #define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
 
-int engine_workspace(pawl_engine *e, uint64_t wsid, uint16_t *ret_kind, pawl_error *error)
-{
-    pawl_store *store = shard_of(e, pawl_partition_of(e, wsid))->store;
-    uint8_t key[KEY_WORKSPACE];
-    pawl_reader *snapshot;
-    pawl_bytes value;
-    int status = pawl_store_snapshot(store, &snapshot);
-    if (status != PAWL_OK)
-        return error_set(error, status, "cannot read workspace %" PRIu64, wsid);
-    status = pawl_store_get(snapshot, STATE_SPACE, key_of_workspace(TABLE_WORKSPACE, wsid, key), &value);
-    if (status == PAWL_OK && value.size == WORKSPACE_BYTES && ret_kind)
-        *ret_kind = get_u16(value.data);
-    pawl_store_release(store, snapshot);
-    if (status == PAWL_ENOTFOUND)
-        return error_set(error, status, "there is no workspace %" PRIu64, wsid);
-    return status == PAWL_OK ? status : error_set(error, status, "cannot read workspace %" PRIu64, wsid);
-}
-
 /* One read of a record. */
 struct looking {
     pawl_engine *engine;
@@ -128,27 +110,10 @@ static int wlog_at(const struct looking *l, uint64_t offset, struct wlog_row *re
     return status;
 }
 
-static bool take_last(void *arg, pawl_bytes key, pawl_bytes value)
-{
-    *(uint64_t *)arg = get_u64_sorted((const uint8_t *)key.data + KEY_WORKSPACE);
-    return false;
-}
-
-int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last)
-{
-    uint8_t prefix[KEY_WORKSPACE], end[KEY_WORKSPACE];
-    uint64_t last = 0;
-    pawl_bytes from = key_of_workspace(TABLE_WLOG, wsid, prefix);
-    pawl_range range = {.space = STATE_SPACE, .from = from, .to = key_after_prefix(from, end)};
-    int status = pawl_store_scan(snapshot, range, true, take_last, &last);
-    *ret_last = last;
-    return status;
-}
-
 /* The first event whose last number is not below the record's: it gave that number, or nobody did. */
 static int find_event(const struct looking *l, uint64_t *ret_plog_offset)
 {
-    uint64_t low = 0, high; /* of events: low is below it, or 0; high is not, or the one behind the last */
+    uint64_t low = 0, high = 0; /* of events: low is below it, or 0; high is not, or the one behind the last */
     struct wlog_row row;
     int status = engine_last_offset(l->snapshot, l->wsid, &high);
     uint64_t end = ++high;
@@ -233,7 +198,7 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
     status = look(&l, type);
     pawl_store_release(store, l.snapshot);
     if (status == PAWL_ENOTFOUND)
-        status = engine_workspace(e, wsid, NULL, error);
+        status = engine_workspace(e, wsid, error);
     if (status == PAWL_OK && out.size == 0)
         status = not_found(&l);
     return text_take(&out, status, ret_text, error);
@@ -301,5 +266,7 @@ int pawl_record_list(pawl_engine *e, uint64_t wsid, const char *type_name, uint6
                      ? PAWL_OK
                      : list_some(&list, shard_of(e, list.looking.partition)->store);
     while (status == PAWL_OK && list.left > 0 && list.rows == ROWS_AT_ONCE);
+    if (status == PAWL_OK && out.size == 0)
+        status = engine_workspace(e, wsid, error);
     return text_take(&out, status, ret_text, error);
 }

@@ -34,6 +34,7 @@ struct replaying {
     uint64_t view_offset; /* up to which DIR's sequences view is complete */
     struct position position;
     struct replay replay;
+    struct overlay overlay;
     struct arena memory;
     uint64_t uncommitted;
     int status;
@@ -394,12 +395,17 @@ int engine_replay(const struct replay_options *options, struct replay_report *re
     status = open_target(&r, error);
     if (status == PAWL_OK) {
         arena_init(&r.memory, options->allocator, ARENA_CHUNK);
+        overlay_init(&r.overlay, options->allocator);
         uint8_t *scratch = mem_new(options->allocator, 1, STATE_SCRATCH_BYTES);
-        r.replay =
-            (struct replay){.memory = &r.memory, .scratch = scratch, .schema_at = schema_at, .ctx = r.source};
+        r.replay = (struct replay){.overlay = &r.overlay,
+                                   .memory = &r.memory,
+                                   .scratch = scratch,
+                                   .schema_at = schema_at,
+                                   .ctx = r.source};
         status = scratch ? replay_all(&r, error) : error_set(error, PAWL_ENOMEM, "no memory to replay");
         mem_free(options->allocator, scratch, STATE_SCRATCH_BYTES);
         arena_release(&r.memory);
+        overlay_release(&r.overlay);
         if (!options->to || status != PAWL_OK)
             remove_tree(r.to);
     }

@@ -91,6 +91,12 @@ static void publish(pawl_engine *e)
 const struct schema *engine_schema_at(pawl_engine *e, uint64_t position)
 {
     pthread_mutex_lock(&e->group0_lock);
+    if (e->options.read_only && position > group0_position(e->group0)) {
+        /* The process that writes has applied a schema meanwhile, and it comes before the events made under it.
+         */
+        (void)read_group0(e, NULL);
+        publish(e);
+    }
     const struct schema *schema = group0_schema_at(e->group0, position);
     pthread_mutex_unlock(&e->group0_lock);
     return schema && schema->position == position ? schema : NULL;

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'tools'))
-from tap import main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+from tap import ROOT, main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
 
 PAWL = os.environ['PAWL']
 STREAM = ['--stream', 'raw/0']
@@ -27,6 +27,14 @@ class Answer:
 
     def json(self):
         return json.loads(self.out)
+
+    def lines(self):
+        """Each line of its output, as JSON."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def error(self):
+        """What it said on stderr, as JSON."""
+        return json.loads(self.err)['error']
 
 
 def pawl(*words, stdin=b'', env=None, **how):
@@ -57,6 +65,34 @@ def append(folder, text, **how):
 
 def read(folder, *more):
     return pawl('log', 'read', '--dir', folder, *STREAM, *more)
+
+
+SHOP = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+                    'examples', 'shop', 'shop.json')
+
+
+def shop(folder, *wsids):
+    """A directory with the shop's schema and these workspaces, as a function that runs a verb on it."""
+    def verb(*words, **how):
+        return pawl(*words, '--dir', folder, **how)
+    verb('init', '--partitions', '4').expect(0)
+    verb('schema', 'apply', SHOP).expect(0)
+    for wsid in wsids:
+        verb('ws', 'create', str(wsid), 'shop.tenant').expect(0)
+    return verb
+
+
+def customer(name, **more):
+    """AddCustomer, as the line of a command."""
+    record = {'id': 1, 'type': 'shop.Customer', 'fields': {'name': name}}
+    return json.dumps({'command': 'shop.AddCustomer', 'records': [record], **more}) + '\n'
+
+
+def order(who, cents, **more):
+    """PlaceOrder of one line, with its invoice."""
+    argument = {'id': 1, 'customer': who, 'cents': cents, 'lines': [{'id': 2, 'qty': 1, 'cents': cents}]}
+    invoice = {'id': 3, 'type': 'shop.Invoice', 'fields': {'order': 1, 'customer': who, 'cents': cents}}
+    return json.dumps({'command': 'shop.PlaceOrder', 'argument': argument, 'records': [invoice], **more}) + '\n'
 
 
 def contents(folder):

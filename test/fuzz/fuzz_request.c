@@ -39,7 +39,7 @@ static pawl_bytes row_of(const struct request *r, const struct request_object *o
     memset(values, 0, type->field_count * sizeof values[0]);
     for (uint32_t i = 0; i < o->field_count; i++) {
         const struct request_field *f = &r->fields[o->field_first + i];
-        require(i == 0 || f[-1].place < f->place);
+        require(values[f->place].type == VALUE_NULL);
         values[f->place] = f->value;
     }
     require(row_size(values, type->field_count, &size) == PAWL_OK);

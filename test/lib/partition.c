@@ -94,7 +94,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
 {
     const struct partition *p = ctx;
     const struct schema *schema = group0_schema_at(p->group0, position);
-    return schema && schema->position == position ? schema : NULL;
+    return schema && schema->position == position && !p->no_schemas ? schema : NULL;
 }
 
 static void boot(void *arg)
@@ -121,7 +121,8 @@ void partition_boot(struct partition *p)
 {
     p->allocator = (pawl_allocator){.resize = resize, .ctx = p};
     assert_ok(mem_env_open(p->world, &(struct mem_env_options){.shards = 1}, &p->env, NULL));
-    assert_ok(mem_log_open(p->log_disk, mem_env_port(p->env), &(struct mem_log_options){.node = 1}, &p->log));
+    p->log_options.node = 1;
+    assert_ok(mem_log_open(p->log_disk, mem_env_port(p->env), &p->log_options, &p->log));
     struct mem_store_options live = {.name = "live", .mode = PAWL_STORE_FAST};
     assert_ok(mem_store_open(p->store_disk, &live, NULL, &p->store, NULL));
     partition_call(p, boot, p);
@@ -152,15 +153,21 @@ static bool is_closed(void *arg)
     return p->closed;
 }
 
+void partition_close_inside(struct partition *p)
+{
+    if (processor_state(p->processor) == PROCESSOR_CLOSED)
+        return;
+    p->closed = false;
+    processor_close(p->processor, closed, p);
+}
+
 static void start_closing(void *arg)
 {
-    struct partition *p = arg;
-    processor_close(p->processor, closed, p);
+    partition_close_inside(arg);
 }
 
 void partition_begin_halt(struct partition *p)
 {
-    p->closed = false;
     partition_call(p, start_closing, p);
 }
 

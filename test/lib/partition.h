@@ -29,6 +29,9 @@ struct partition {
     struct mem_env *observer_env;
     pawl_log *observer;
     struct processor_options options; /* limits: to be set before boot */
+    struct mem_log_options log_options;
+    bool no_schemas;  /* what an event names is not found any more */
+    uint64_t answers; /* counted by test/lib/ask.h */
 
     /* of a life */
     struct mem_env *env;
@@ -56,6 +59,7 @@ enum processor_state partition_wait(struct partition *p);
 void partition_halt(struct partition *p);
 void partition_begin_halt(struct partition *p);
 void partition_end_halt(struct partition *p);
+void partition_close_inside(struct partition *p); /* the same as begin_halt, from inside a done; once */
 
 /* The process dies, and with it the machine, or not. Calls that were outstanding are forgotten. */
 void partition_crash(struct partition *p, bool power);

@@ -34,6 +34,24 @@ static int lock_byte(int fd, off_t at)
     return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
 }
 
+/* Its writer's process, for those who find it locked. A writer that cannot say it is not stopped by that. */
+static void write_owner(int fd)
+{
+    char text[16];
+    int size = snprintf(text, sizeof text, "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) == 0)
+        (void)!pwrite(fd, text, (size_t)size, 0);
+}
+
+static int locked(int fd, pawl_error *error)
+{
+    char text[16] = {0};
+    ssize_t size = pread(fd, text, sizeof text - 1, 0);
+    text[size > 0 ? strspn(text, "0123456789") : 0] = '\0';
+    return error_set(error, PAWL_ELOCKED, "another process has it open for writing%s%s%s",
+                     text[0] ? " (process " : "", text, text[0] ? ")" : "");
+}
+
 static int take_lock(struct lmdb_store *s, pawl_error *error)
 {
     s->lock_fd = openat(s->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -47,7 +65,9 @@ static int take_lock(struct lmdb_store *s, pawl_error *error)
     if (number == 0 && !s->read_only)
         number = lock_byte(s->lock_fd, 0);
     if (number == EAGAIN || number == EACCES)
-        return error_set(error, PAWL_ELOCKED, "another process has it open for writing");
+        return locked(s->lock_fd, error);
+    if (number == 0 && !s->read_only)
+        write_owner(s->lock_fd);
     return number ? error_errno(error, number, "cannot lock %s", LOCK_FILE) : PAWL_OK;
 }
 

@@ -52,12 +52,12 @@ void applier_add(struct applier *applier, struct apply_item *item);
 void applier_soon(struct applier *applier);
 void applier_run(struct applier *applier);
 
-/* Take an item back that waits for the store: whoever owns it goes first. It gets no done. False: it is not here,
- * because it was written, and its done is coming. */
+/* Take an item back that waits for the store: whoever owns it goes first. It gets no done. False: it is not
+ * here, because it was written, and its done is coming. */
 bool applier_remove(struct applier *applier, struct apply_item *item);
 
-/* No more attempts. Whoever added something that is left has taken it back. A turn of the loop that was asked for
- * still comes, and does nothing: free the applier after that. */
+/* No more attempts. Whoever added something that is left has taken it back. A turn of the loop that was asked
+ * for still comes, and does nothing: free the applier after that. */
 void applier_close(struct applier *applier);
 
 #endif

@@ -179,6 +179,10 @@ static bool batches_come_back(struct processor *p)
     for (const struct batch *b = p->first; b; b = b->next)
         if (b->state == BATCH_SENT)
             return true;
+    if (p->first && p->options.applier->telling) { /* which is no moment to write: later */
+        (void)pawl_env_post(p->options.env, p->options.shard, &p->begin);
+        return true;
+    }
     applier_run(p->options.applier);
     for (struct batch *b = p->first; b; b = b->next)
         if (b->state == BATCH_DURABLE && !applier_remove(p->options.applier, &b->item))

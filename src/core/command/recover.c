@@ -22,8 +22,7 @@
 #include "base/id.h"
 #include "core/command/processor_impl.h"
 #include "core/sequence/view.h"
-#include "core/state/derive.h"
-#include "core/state/key.h"
+#include "core/state/replay.h"
 
 #define REPLAY_EVENTS ((uint64_t)1024)
 #define REPLAY_BYTES  ((size_t)4 << 20)
@@ -163,39 +162,16 @@ static int verify_first(struct processor *p)
     return PAWL_OK;
 }
 
-static int replay_one(struct processor *p, const struct replayed *replayed)
-{
-    struct event event;
-    struct changes changes = {0};
-    struct state state = processor_view(p); /* the overlay is empty: it shows the event its own changes */
-    int status = event_decode(replayed->body, &event, &p->error);
-    if (status != PAWL_OK)
-        return status;
-    struct derivation derivation = {.offset = replayed->offset,
-                                    .event = &event,
-                                    .schema = p->options.schema_at(p->options.ctx, event.head.schema)};
-    if (!derivation.schema)
-        return error_set(&p->error, PAWL_ECORRUPT,
-                         "the event was made under the schema at %" PRIu64 ", which is not known",
-                         event.head.schema);
-    status = derive(&derivation, &state, &p->replay, &changes, &p->error);
-    if (status == PAWL_OK)
-        status = position_add(&p->position, &changes);
-    for (const struct row_change *c = changes.first; status == PAWL_OK && c; c = c->next) {
-        status = c->value.data ? pawl_store_put(p->options.store, STATE_SPACE, c->key, c->value)
-                               : pawl_store_remove(p->options.store, STATE_SPACE, c->key);
-        p->figures.puts++;
-    }
-    overlay_remove(&p->overlay, &changes);
-    p->position.offset = replayed->offset;
-    p->position.place = replayed->place;
-    p->position.checksum = hash_checksum(0, replayed->body);
-    return status;
-}
-
 /* All of a read, in one transaction; after a failure the position is to be read again. */
 static int replay_all(struct processor *p)
 {
+    struct replay replay = {.store = p->options.store,
+                            .position = &p->position,
+                            .overlay = &p->overlay,
+                            .memory = &p->replay,
+                            .scratch = p->scratch,
+                            .schema_at = p->options.schema_at,
+                            .ctx = p->options.ctx};
     if (!p->replayed)
         return error_set(&p->error, PAWL_ECORRUPT,
                          "plog/%u ends at offset %" PRIu64 ", and was claimed at %" PRIu64,
@@ -204,17 +180,15 @@ static int replay_all(struct processor *p)
     uint64_t count = 0;
     p->unread = true;
     for (const struct replayed *r = p->replayed; status == PAWL_OK && r; r = r->next) {
-        status = replay_one(p, r);
+        status = replay_event(&replay, r->offset, r->place, r->body, &p->error);
         if (status != PAWL_OK)
             error_wrap(&p->error, status, "plog/%u, offset %" PRIu64, p->options.partition, r->offset);
         count++;
     }
     if (status == PAWL_OK && count > 0) {
-        status = position_write(&p->position, p->options.store);
-        if (status == PAWL_OK)
-            status = pawl_store_commit(p->options.store);
+        status = replay_commit(&replay);
         if (status != PAWL_OK)
-            error_set(&p->error, status, "the state cannot be written: %s", p->options.store->error.text);
+            error_set(&p->error, status, "cannot write the state: %s", pawl_status_text(status));
     }
     if (status != PAWL_OK) {
         pawl_store_abort(p->options.store);
@@ -222,6 +196,7 @@ static int replay_all(struct processor *p)
     }
     p->unread = false;
     p->verified = true;
+    p->figures.puts += replay.rows;
     p->figures.replayed += count;
     p->figures.events += count;
     processor_tell_applied(p);

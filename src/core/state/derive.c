@@ -164,11 +164,12 @@ int derive(const struct derivation *d, const struct state *state, struct arena *
            struct changes *ret_changes, pawl_error *error)
 {
     assert(d->schema->position == d->event->head.schema);
+    assert(state->overlay); /* an event sees what it has changed itself */
     struct changes changes = {0};
     int status = derive_all(d, state, memory, &changes, error);
     if (status == PAWL_OK)
         *ret_changes = changes;
-    else if (state->overlay)
+    else
         overlay_remove(state->overlay, &changes);
     if (status == PAWL_ENOMEM)
         return error_set(error, status, "no memory to derive what an event writes");

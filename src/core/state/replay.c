@@ -10,7 +10,7 @@ int replay_event(struct replay *r, uint64_t offset, pawl_place place, pawl_bytes
 {
     struct event event;
     struct changes changes;
-    struct state state = {.reader = pawl_store_writer(r->store), .scratch = r->scratch};
+    struct state state = {.overlay = r->overlay, .reader = pawl_store_writer(r->store), .scratch = r->scratch};
     int status = event_decode(body, &event, error);
     if (status != PAWL_OK)
         return status;
@@ -21,10 +21,10 @@ int replay_event(struct replay *r, uint64_t offset, pawl_place place, pawl_bytes
                          "the event was made under the schema at %" PRIu64 ", which is not known",
                          event.head.schema);
     status = derive(&derivation, &state, r->memory, &changes, error);
-    if (status == PAWL_OK)
-        status = position_add(r->position, &changes);
     if (status != PAWL_OK)
         return status;
+    overlay_remove(r->overlay, &changes);
+    status = position_add(r->position, &changes);
     for (const struct row_change *c = changes.first; status == PAWL_OK && c; c = c->next)
         status = c->value.data ? pawl_store_put(r->store, STATE_SPACE, c->key, c->value)
                                : pawl_store_remove(r->store, STATE_SPACE, c->key);
@@ -39,15 +39,5 @@ int replay_event(struct replay *r, uint64_t offset, pawl_place place, pawl_bytes
 int replay_commit(struct replay *r)
 {
     int status = position_write(r->position, r->store);
-    if (status == PAWL_OK)
-        return pawl_store_commit(r->store);
-    pawl_store_abort(r->store);
-    return status;
-}
-
-void replay_abort(struct replay *r)
-{
-    pawl_error ignored;
-    pawl_store_abort(r->store);
-    (void)position_read(r->position, pawl_store_writer(r->store), &ignored);
+    return status == PAWL_OK ? pawl_store_commit(r->store) : status;
 }

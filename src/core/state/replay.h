@@ -1,9 +1,12 @@
 /* core/state/replay.h: events of a log, derived one after the other into a store.
  *
  * Recovery does it with what the state lacks, a check of the state with all there is. Events of one transaction
- * see each other through the store's writer; there is no overlay.
+ * see each other through the store's writer, and what they change themselves through the overlay.
  *
- *     replay_event, replay_event, ... ──► replay_commit        or, after any failure, replay_abort */
+ *     replay_event, replay_event, ... ──► replay_commit
+ *
+ * After any failure the store's transaction is to be aborted, and the position, which is ahead of the store
+ * then, to be read again before anything is replayed. */
 #ifndef CORE_STATE_REPLAY_H
 #define CORE_STATE_REPLAY_H
 
@@ -13,6 +16,7 @@
 struct replay {
     pawl_store *store;
     struct position *position; /* the store's, and ahead of it by what is not committed */
+    struct overlay *overlay;   /* empty between events */
     struct arena *memory;      /* reset by whoever owns it, between transactions */
     uint8_t *scratch;          /* STATE_SCRATCH_BYTES */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
@@ -26,8 +30,5 @@ int replay_event(struct replay *replay, uint64_t offset, pawl_place place, pawl_
 
 /* All since the last commit, and the position with it. */
 int replay_commit(struct replay *replay);
-
-/* Forget all since the last commit: the position is read again from the store. */
-void replay_abort(struct replay *replay);
 
 #endif

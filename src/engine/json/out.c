@@ -24,23 +24,26 @@ void json_out_rewind(struct json_out *out, size_t size)
     out->status = PAWL_OK;
 }
 
-/* NULL: there is none, now or since before. */
-static char *room_for(struct json_out *out, size_t size)
+static bool grow(struct json_out *out, size_t size)
 {
-    if (out->status)
-        return NULL;
-    if (size > out->room - out->size) {
-        size_t more = out->room ? out->room : 256;
-        while (more - out->size < size && more <= SIZE_MAX / 2)
-            more *= 2;
-        char *bigger = more - out->size < size ? NULL : mem_resize(out->alloc, out->data, out->room, more);
-        if (!bigger) {
-            out->status = PAWL_ENOMEM;
-            return NULL;
-        }
-        out->data = bigger;
-        out->room = more;
+    size_t more = out->room ? out->room : 256;
+    while (more - out->size < size && more <= SIZE_MAX / 2)
+        more *= 2;
+    char *bigger = more - out->size < size ? NULL : mem_resize(out->alloc, out->data, out->room, more);
+    if (!bigger) {
+        out->status = PAWL_ENOMEM;
+        return false;
     }
+    out->data = bigger;
+    out->room = more;
+    return true;
+}
+
+/* NULL: there is none, now or since before. */
+static inline char *room_for(struct json_out *out, size_t size)
+{
+    if (out->status || (size > out->room - out->size && !grow(out, size)))
+        return NULL;
     char *at = out->data + out->size;
     out->size += size;
     return at;
@@ -61,16 +64,36 @@ static void put_char(struct json_out *out, char c)
 }
 
 /* What ends a value needs a comma behind it before the next one comes; compact JSON has no blanks to end in. */
+static bool needs_comma(const struct json_out *out)
+{
+    char last = out->size ? out->data[out->size - 1] : ' ';
+    return last != '{' && last != '[' && last != ':' && last != ' ' && last != '\n';
+}
+
 static void separate(struct json_out *out)
 {
-    if (out->size && !memchr("{[: \n", out->data[out->size - 1], 5))
+    if (needs_comma(out))
         put_char(out, ',');
+}
+
+/* A comma, if there must be one, and a text in which nothing needs an escape. */
+static void put_plain(struct json_out *out, const char *text, size_t size, bool quoted)
+{
+    bool comma = needs_comma(out);
+    char *at = room_for(out, size + comma + 2 * (size_t)quoted);
+    if (!at)
+        return;
+    if (comma)
+        *at++ = ',';
+    if (quoted)
+        at[0] = at[size + 1] = '"';
+    if (size)
+        memcpy(at + quoted, text, size);
 }
 
 void out_open(struct json_out *out, char bracket)
 {
-    separate(out);
-    put_char(out, bracket);
+    put_plain(out, &bracket, 1, false);
 }
 
 void out_close(struct json_out *out, char bracket)
@@ -127,20 +150,29 @@ static void put_mended(struct json_out *out, pawl_bytes text)
     }
 }
 
-static void put_quoted(struct json_out *out, pawl_bytes text)
+/* Looks at every byte, because a loop that may end early is a slow one. */
+static bool is_plain(pawl_bytes text)
 {
+    const uint8_t *at = text.data;
+    unsigned special = 0;
+    for (size_t i = 0; i < text.size; i++)
+        special |= (unsigned)needs_escape(at[i]) | at[i] >> 7;
+    return special == 0;
+}
+
+void out_text(struct json_out *out, pawl_bytes text)
+{
+    if (is_plain(text)) {
+        put_plain(out, text.data, text.size, true);
+        return;
+    }
+    separate(out);
     put_char(out, '"');
     if (text_is_utf8(text))
         put_utf8(out, text);
     else
         put_mended(out, text);
     put_char(out, '"');
-}
-
-void out_text(struct json_out *out, pawl_bytes text)
-{
-    separate(out);
-    put_quoted(out, text);
 }
 
 void out_bytes(struct json_out *out, pawl_bytes bytes)
@@ -153,43 +185,28 @@ void out_bytes(struct json_out *out, pawl_bytes bytes)
     put_char(out, '"');
 }
 
-static void put_literal(struct json_out *out, const char *text)
-{
-    separate(out);
-    out_raw(out, (pawl_bytes){text, strlen(text)});
-}
-
 void out_flag(struct json_out *out, bool flag)
 {
-    put_literal(out, flag ? "true" : "false");
+    put_plain(out, flag ? "true" : "false", flag ? 4 : 5, false);
 }
 
 void out_null(struct json_out *out)
 {
-    put_literal(out, "null");
-}
-
-static void put_plain(struct json_out *out, const char *text, size_t size, bool quoted)
-{
-    separate(out);
-    char *at = room_for(out, size + (quoted ? 2 : 0));
-    if (!at)
-        return;
-    if (quoted)
-        at[0] = at[size + 1] = '"';
-    memcpy(at + quoted, text, size);
+    put_plain(out, "null", 4, false);
 }
 
 void out_timestamp(struct json_out *out, int64_t ns)
 {
     char text[FORM_TIMESTAMP_CHARS];
-    put_plain(out, text, form_timestamp_write(ns, text), true);
+    size_t size = form_timestamp_write(ns, text);
+    put_plain(out, text, size, true);
 }
 
 void out_real(struct json_out *out, double real)
 {
     char text[FORM_REAL_CHARS];
-    put_plain(out, text, form_real_write(real, text), false);
+    size_t size = form_real_write(real, text);
+    put_plain(out, text, size, false);
 }
 
 void out_integer(struct json_out *out, int64_t integer)
@@ -202,17 +219,19 @@ void out_integer(struct json_out *out, int64_t integer)
 void out_unsigned(struct json_out *out, uint64_t integer)
 {
     char text[FORM_INTEGER_CHARS];
-    put_plain(out, text, form_unsigned_write(integer, text), integer >= (uint64_t)FORM_INTEGER_END);
+    size_t size = form_unsigned_write(integer, text);
+    put_plain(out, text, size, integer >= (uint64_t)FORM_INTEGER_END);
 }
 
 void out_name(struct json_out *out, pawl_bytes name)
 {
-    out_text(out, name);
+    put_plain(out, name.data, name.size, true);
     put_char(out, ':');
 }
 
 void out_number_name(struct json_out *out, uint64_t number)
 {
     char text[FORM_INTEGER_CHARS];
-    out_name(out, (pawl_bytes){text, form_unsigned_write(number, text)});
+    size_t size = form_unsigned_write(number, text);
+    out_name(out, (pawl_bytes){text, size});
 }

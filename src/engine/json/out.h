@@ -52,7 +52,7 @@ void out_null(struct json_out *out);
 void out_integer(struct json_out *out, int64_t integer);
 void out_unsigned(struct json_out *out, uint64_t integer);
 
-/* The name of the next value. */
+/* The name of the next value: the schema's or the program's own, in which nothing needs an escape. */
 void out_name(struct json_out *out, pawl_bytes name);
 void out_number_name(struct json_out *out, uint64_t number);
 

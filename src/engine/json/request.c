@@ -54,7 +54,6 @@ static void read_argument_fields(struct request_reader *r, const struct path *at
         if (r->v.status)
             return;
     }
-    request_sort_fields(r->request);
 }
 
 static void read_argument(struct request_reader *r, const struct path *at, const struct schema_type *type,
@@ -113,7 +112,6 @@ static void read_record_fields(struct request_reader *r, const struct path *at, 
         if (r->v.status)
             return;
     }
-    request_sort_fields(r->request);
 }
 
 static const struct schema_type *read_type(struct request_reader *r, const struct path *at, const json_t *json)
@@ -236,7 +234,7 @@ static void read_request(struct request_reader *r, json_t *json)
     json_t *argument = json_object_get(json, "argument");
     if (argument && !command->argument)
         verdict_refuse(&r->v, &argument_at, "%.*s takes none", TEXT(command->name));
-    if (argument && r->v.status == PAWL_OK)
+    else if (argument && r->v.status == PAWL_OK)
         read_argument(r, &argument_at, command->argument, argument, REQUEST_NO_PARENT, 0);
     if (r->v.status == PAWL_OK)
         read_records(r, &root, json);

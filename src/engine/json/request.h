@@ -2,9 +2,9 @@
  *
  *     text ── json_request ──► request ── the partition's processor ──► event ── json_answer ──► text
  *
- * Only the form is judged here, and what names and numbers cannot be resolved: whether a request makes sense is
- * decided when it becomes an event (core/command/build.h). Members may come in any order, and the request is
- * the same whichever it was: so is its digest, by which a repeated key is told from a stolen one. */
+ * Only the form is judged here, and which names there are: whether a request makes sense is decided when it
+ * becomes an event (core/command/build.h). Members may come in any order: whichever it was, the request's
+ * digest is the same, by which a repeated key is told from a stolen one. */
 #ifndef ENGINE_JSON_REQUEST_H
 #define ENGINE_JSON_REQUEST_H
 

@@ -16,9 +16,6 @@ struct request_reader {
 void request_read_field(struct request_reader *r, const struct path *at, const struct schema_type *type,
                         uint16_t place, const json_t *json);
 
-/* Once all of an object's fields are set: in the order of their places. */
-void request_sort_fields(struct request *request);
-
 /* An ID, as an integer; 0: refused. */
 uint64_t request_read_id(struct request_reader *r, const struct path *at, const json_t *json);
 

@@ -131,24 +131,6 @@ void request_read_field(struct request_reader *r, const struct path *at, const s
         verdict_fail(&r->v, status);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    return (int)((const struct request_field *)a)->place - (int)((const struct request_field *)b)->place;
-}
-
-void request_sort_fields(struct request *request)
-{
-    const struct request_object *object = &request->objects[request->object_count - 1];
-    if (object->field_count == 0)
-        return;
-    struct request_field *fields = request->fields + object->field_first;
-    for (size_t i = 1; i < object->field_count; i++)
-        if (fields[i - 1].place > fields[i].place) {
-            qsort(fields, object->field_count, sizeof *fields, by_place);
-            return;
-        }
-}
-
 struct known {
     uint64_t id;
     uint16_t type;

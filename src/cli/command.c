@@ -1,0 +1,427 @@
+/* cli/command.c: commands from a file, from stdin or from the options; their answers, in the same order.
+ *
+ *     lines ──► requests, a window of them ──pawl_command_async──► answers ──► stdout
+ *       ▲                                          │ (a shard's thread: marks its slot, and rings the bell)
+ *       └────────── one thread, one poll() ────────┘
+ *
+ * Invariants
+ *   C1  Slots are taken and given back in the order of the lines: so are the answers.
+ *   C2  An answer is written once it is true, and waits for no later one.
+ *   C3  With --stop-on-error the window is one command: nothing behind a refused line was sent. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/feed.h"
+#include "cli/open.h"
+#include "engine/json/failure.h"
+#include "engine/json/request.h"
+
+#define WINDOW 256
+
+struct slot {
+    pawl_request *request;
+    uint64_t line;
+    int bell;
+    int status;
+    pawl_error error;
+    atomic_bool done;
+};
+
+struct commanding {
+    const struct options *options;
+    pawl_engine *engine;
+    uint64_t wsid;
+    pawl_ack ack;
+    bool expects;
+    uint64_t expected;
+
+    struct feed feed;
+    struct slot *slots;
+    size_t window;
+    uint64_t begun; /* commands; the last one is in slots[(begun - 1) % WINDOW] */
+    uint64_t ended; /* of these, how many are answered */
+    uint64_t refused;
+    uint64_t refused_line; /* the first */
+    int refused_status;
+    bool stopped; /* by a refusal */
+
+    bool alone;    /* one command, made of options: a refusal is said as that of any other verb */
+    bool whole;    /* the input is one command, however many lines it has */
+    bool decided;  /* whether it is */
+    bool skipping; /* the rest of a line that is too long */
+    uint64_t line; /* number of the next line */
+    struct json_out text;
+};
+
+/* --- a command --- */
+
+static void done(void *arg, pawl_request *request, int status, const pawl_answer *answer,
+                 const pawl_error *error)
+{
+    struct slot *slot = arg;
+    int bell = slot->bell;
+    slot->status = status;
+    if (status != PAWL_OK)
+        error_set(&slot->error, status, "%s", error->text[0] ? error->text : pawl_status_text(status));
+    atomic_store_explicit(&slot->done, true, memory_order_release);
+    feed_ring(bell);
+}
+
+/* What the options say goes for every command. */
+static int add_options(struct commanding *c, pawl_request *request, pawl_error *error)
+{
+    const char *key = options_get(c->options, "key"), *actor = options_get(c->options, "actor");
+    const char *correlation = options_get(c->options, "correlation");
+    const char *causation = options_get(c->options, "causation");
+    int status = key ? pawl_request_key(request, key, error) : PAWL_OK;
+    if (status == PAWL_OK && actor)
+        status = pawl_request_actor(request, actor, error);
+    if (status == PAWL_OK && correlation)
+        status = pawl_request_correlation(request, correlation, error);
+    if (status == PAWL_OK && causation)
+        status = pawl_request_causation(request, causation, error);
+    if (c->expects)
+        pawl_request_expect(request, c->expected);
+    pawl_request_ack(request, c->ack);
+    return status;
+}
+
+/* The next slot; its request is made when it is first used. */
+static struct slot *take_slot(struct commanding *c)
+{
+    struct slot *slot = &c->slots[c->begun++ % WINDOW];
+    slot->line = c->line;
+    slot->bell = c->feed.bell;
+    slot->status = PAWL_OK;
+    slot->error = (pawl_error){0};
+    atomic_store_explicit(&slot->done, false, memory_order_relaxed);
+    return slot;
+}
+
+static void refuse(struct slot *slot, int status)
+{
+    slot->status = status;
+    slot->error.code = status;
+    atomic_store_explicit(&slot->done, true, memory_order_relaxed);
+}
+
+static void send(struct commanding *c, pawl_bytes json)
+{
+    struct slot *slot = take_slot(c);
+    int status = slot->request ? PAWL_OK : pawl_request_new(c->engine, &slot->request);
+    if (status == PAWL_OK)
+        status = pawl_request_json(slot->request, c->wsid, json, &slot->error);
+    if (status == PAWL_OK)
+        status = add_options(c, slot->request, &slot->error);
+    if (status == PAWL_OK)
+        status = pawl_command_async(c->engine, slot->request, done, slot);
+    if (status != PAWL_OK)
+        refuse(slot, status);
+}
+
+/* --- answers --- */
+
+static int say_answer(struct commanding *c, const struct slot *slot, pawl_error *error)
+{
+    pawl_text text;
+    if (slot->status == PAWL_OK) {
+        int status = pawl_request_answer_json(slot->request, &text, error);
+        if (status != PAWL_OK)
+            return status;
+        json_out_rewind(&c->text, 0);
+        out_raw(&c->text, (pawl_bytes){text.data, text.size});
+        pawl_text_free(&text);
+    } else {
+        json_out_rewind(&c->text, 0);
+        out_open(&c->text, '{');
+        out_key(&c->text, "line");
+        out_unsigned(&c->text, slot->line);
+        out_key(&c->text, "error");
+        json_failure(&c->text, &slot->error);
+        out_close(&c->text, '}');
+    }
+    out_raw(&c->text, (pawl_bytes){"\n", 1});
+    struct buffer *output = &c->feed.output;
+    if (c->text.status != PAWL_OK || !buffer_reserve(output, c->text.size))
+        return error_set(error, PAWL_ENOMEM, "no memory for the answer to line %" PRIu64, slot->line);
+    if (!c->feed.closed) {
+        memcpy(output->data + output->size, c->text.data, c->text.size);
+        output->size += c->text.size;
+    }
+    return PAWL_OK;
+}
+
+static void note_refusal(struct commanding *c, const struct slot *slot)
+{
+    c->stopped = c->window == 1;
+    if (c->refused++ > 0)
+        return;
+    c->refused_line = slot->line;
+    c->refused_status = slot->status;
+}
+
+static void collect(struct commanding *c)
+{
+    while (c->ended < c->begun) {
+        struct slot *slot = &c->slots[c->ended % WINDOW];
+        pawl_error error = {0};
+        if (!atomic_load_explicit(&slot->done, memory_order_acquire))
+            return;
+        c->ended++;
+        if (slot->status != PAWL_OK)
+            note_refusal(c, slot);
+        if (slot->status != PAWL_OK && c->alone)
+            feed_stop(&c->feed, &slot->error);
+        else if (say_answer(c, slot, &error) != PAWL_OK)
+            feed_stop(&c->feed, &error);
+    }
+}
+
+/* --- lines --- */
+
+static bool is_blank(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!strchr(" \t\r\n", text[i]) || text[i] == '\0')
+            return false;
+    return true;
+}
+
+/* Whether the first line is only the beginning of a command: nobody ends a whole one with these. */
+static bool goes_on(const char *line, size_t size)
+{
+    while (size > 0 && is_blank(line + size - 1, 1))
+        size--;
+    return size > 0 && line[size - 1] != '\0' && strchr("{[,:", line[size - 1]);
+}
+
+/* complete: the line is all there; if not, it is longer than a command may be. */
+static void take_line(struct commanding *c, const char *line, size_t size, bool complete)
+{
+    if (!c->skipping && !complete) {
+        struct slot *slot = take_slot(c);
+        refuse(slot, error_set(&slot->error, PAWL_ETOOBIG, "the command has more than %zu bytes",
+                               REQUEST_JSON_BYTES_MAX));
+    } else if (!c->skipping && !is_blank(line, size))
+        send(c, (pawl_bytes){line, size});
+    c->skipping = !complete;
+    c->line += complete;
+}
+
+static const char *find_end(struct commanding *c, const char *line, size_t size)
+{
+    const char *end = memchr(line, '\n', size);
+    if (end && !c->decided && !is_blank(line, (size_t)(end - line))) {
+        c->whole = goes_on(line, (size_t)(end - line));
+        c->decided = true;
+    }
+    return c->whole ? NULL : end;
+}
+
+/* As many lines as the window has room for; the rest stays. True: one of them could be taken, were there room.
+ */
+static bool take_lines(struct commanding *c)
+{
+    struct buffer *in = &c->feed.input;
+    size_t at = 0;
+    bool waits = false;
+    while (at < in->size && !c->stopped && !waits) {
+        const char *line = in->data + at, *end = find_end(c, line, in->size - at);
+        size_t size = end ? (size_t)(end - line) : in->size - at;
+        if (!end && !c->feed.eof && size <= REQUEST_JSON_BYTES_MAX)
+            break;
+        waits = c->begun - c->ended == c->window;
+        if (waits)
+            break;
+        take_line(c, line, size, end || c->feed.eof);
+        at += size + (end != NULL);
+        collect(c);
+    }
+    if (at > 0)
+        memmove(in->data, in->data + at, in->size - at);
+    in->size -= at;
+    return waits;
+}
+
+static void work(struct commanding *c)
+{
+    for (;;) {
+        struct feed *f = &c->feed;
+        if (c->stopped || f->signal || f->closed || f->failure.code != PAWL_OK) {
+            f->eof = true;
+            f->input.size = 0;
+        }
+        bool waits = take_lines(c);
+        collect(c);
+        bool room = c->begun - c->ended < c->window;
+        if (waits && room)
+            continue;
+        if (f->eof && f->input.size == 0 && c->begun == c->ended && feed_unsaid(f) == 0)
+            return;
+        pawl_error error;
+        unsigned found = feed_wait(f, !f->eof && room && feed_unsaid(f) < FEED_OUTPUT_MAX);
+        if ((found & FEED_READABLE) && feed_read(f, &error) < 0)
+            feed_stop(f, &error);
+    }
+}
+
+/* --- the options --- */
+
+static json_t *load(const char *option, const char *text, pawl_error *error)
+{
+    json_error_t why;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
+    if (!json)
+        error_set(error, PAWL_EINVAL, "--%s: line %d, column %d: %s", option, why.line, why.column, why.text);
+    return json;
+}
+
+/* One command, as JSON; free() it. */
+static int compose(const struct options *options, char **ret_json, pawl_error *error)
+{
+    const char *argument = options_get(options, "argument"), *record;
+    json_t *command = json_pack("{s:s}", "command", options_get(options, "command")), *records = json_array();
+    int cursor = 0, status = command && records ? PAWL_OK : PAWL_EINVAL;
+    if (status != PAWL_OK)
+        error_set(error, status, "--command is not UTF-8");
+    if (status == PAWL_OK && argument)
+        status = json_object_set_new(command, "argument", load("argument", argument, error));
+    while (status == PAWL_OK && (record = options_next(options, "record", &cursor)))
+        status = json_array_append_new(records, load("record", record, error));
+    if (status == PAWL_OK && json_array_size(records))
+        status = json_object_set(command, "records", records);
+    char *json = status == PAWL_OK ? json_dumps(command, JSON_COMPACT) : NULL;
+    json_decref(command);
+    json_decref(records);
+    if (!json)
+        return PAWL_EINVAL;
+    *ret_json = json;
+    return PAWL_OK;
+}
+
+static int parse_options(struct commanding *c, pawl_error *error)
+{
+    const struct options *o = c->options;
+    const char *ack = options_get(o, "ack");
+    c->alone = options_get(o, "command") != NULL;
+    c->expects = options_get(o, "expected-offset") != NULL;
+    c->whole = c->decided = c->expects || options_get(o, "key");
+    c->window = options_get(o, "stop-on-error") ? 1 : WINDOW;
+    c->ack = ack && strcmp(ack, "durable") == 0 ? PAWL_ACK_DURABLE : PAWL_ACK_APPLIED;
+    int status = options_argument(o, 0, "WSID", &c->wsid, error);
+    if (status == PAWL_OK)
+        status = options_number(o, "expected-offset", 0, 0, &c->expected, error);
+    if (status == PAWL_OK && ack && c->ack == PAWL_ACK_APPLIED && strcmp(ack, "applied") != 0)
+        status = error_set(error, PAWL_EINVAL, "--ack %s: expected durable or applied", ack);
+    if (status == PAWL_OK && c->alone && o->arguments[1])
+        status = error_set(error, PAWL_EINVAL, "a command comes from a file or from --command, not from both");
+    if (status == PAWL_OK && !c->alone && (options_get(o, "argument") || options_get(o, "record")))
+        status =
+            error_set(error, PAWL_EINVAL, "--argument and --record are of the command that --command names");
+    return status;
+}
+
+static int open_input(const struct commanding *c, int *ret_fd, pawl_error *error)
+{
+    const char *file = c->options->arguments[1];
+    int fd = STDIN_FILENO;
+    if (!c->alone && file && strcmp(file, "-") != 0)
+        fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(error, errno, "cannot open %s", file);
+    *ret_fd = fd;
+    return PAWL_OK;
+}
+
+/* What there is to say in the end, if it did not go well. */
+static int verdict(const struct commanding *c, pawl_error *error)
+{
+    if (c->feed.failure.code != PAWL_OK) {
+        *error = c->feed.failure;
+        return error->code;
+    }
+    if (c->refused == 0)
+        return PAWL_OK;
+    return error_set(error, c->refused_status,
+                     "%" PRIu64 " of %" PRIu64 " commands were refused, the first in line %" PRIu64, c->refused,
+                     c->begun, c->refused_line);
+}
+
+static int command_all(struct commanding *c, char *composed, pawl_error *error)
+{
+    c->slots = calloc(WINDOW, sizeof c->slots[0]);
+    if (!c->slots)
+        return error_set(error, PAWL_ENOMEM, "no memory for requests");
+    json_out_init(&c->text, NULL);
+    if (composed) {
+        c->feed.eof = true;
+        send(c, (pawl_bytes){composed, strlen(composed)});
+    }
+    work(c);
+    for (size_t i = 0; i < WINDOW; i++)
+        pawl_request_free(c->slots[i].request);
+    free(c->slots);
+    json_out_release(&c->text);
+    return verdict(c, error);
+}
+
+static int run(const struct options *options)
+{
+    struct commanding c = {.options = options, .line = 1};
+    pawl_error error = {0};
+    char *composed = NULL;
+    int in = STDIN_FILENO;
+    if (parse_options(&c, &error) != PAWL_OK || (c.alone && compose(options, &composed, &error) != PAWL_OK))
+        return say_usage(&error);
+    int status = open_input(&c, &in, &error);
+    if (status == PAWL_OK)
+        status = feed_init(&c.feed, in, &error);
+    if (status != PAWL_OK) {
+        free(composed);
+        return say_failure(options, &error);
+    }
+    int code = open_dir(options, OPEN_TO_WRITE, &c.engine);
+    if (code == CLI_OK) {
+        status = command_all(&c, composed, &error);
+        code = close_dir(options, c.engine, status, &error);
+    }
+    feed_release(&c.feed);
+    if (in != STDIN_FILENO)
+        close(in);
+    free(composed);
+    return code == CLI_OK && c.feed.signal ? 128 + c.feed.signal : code;
+}
+
+const struct command command_command = {
+    .name = "command",
+    .summary = "send commands to a workspace",
+    .about =
+        "Commands come as JSON, one a line, from FILE or stdin (-, or nothing said); or as one that is spread\n"
+        "over lines; or from the options. For each its answer is printed, one a line, in the same order, as "
+        "soon\n"
+        "as it is true; for one that is refused {\"line\":N,\"error\":{...}}, and the exit code is 1 in the "
+        "end.\n"
+        "Many are under way at once. At the end of the input, or on SIGINT or SIGTERM, what is under way is\n"
+        "finished.\n",
+    .arguments = {"WSID", "[FILE]"},
+    .options = {OPTION_DIR,
+                {"command", "NAME", "send this command: shop.AddCustomer"},
+                {"argument", "JSON", "with this argument"},
+                {"record", "JSON", "and this record; may be said more than once", true},
+                {"key", "KEY", "its idempotency key; the input is one command"},
+                {"expected-offset", "N", "refuse it unless this is the workspace's last; the same"},
+                {"actor", "TEXT", "who sends them, kept with the events"},
+                {"correlation", "TEXT", "what they belong to, kept with the events"},
+                {"causation", "TEXT", "what caused them, kept with the events"},
+                {"ack", "WHEN", "answer when the event is durable, or applied (applied)"},
+                {"stop-on-error", NULL, "send nothing behind a command that is refused: one at a time"},
+                OPTION_JSON},
+    .run = run,
+};

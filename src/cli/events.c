@@ -1,0 +1,192 @@
+/* cli/events.c: events of a partition or of a workspace, those that are there and those to come.
+ *
+ * A workspace is followed in two steps: what the state knows of its log is read, and behind the last of these
+ * events the partition is followed, past the events of others. Events are printed on the thread that reads
+ * them; a follower has nothing else to do, and the main thread only waits for a reason to stop. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/open.h"
+
+struct reading {
+    pawl_engine *engine;
+    uint64_t wsid; /* 0: all of the partition */
+    uint16_t partition;
+    uint64_t from;
+    uint64_t left;
+    uint64_t next; /* workspace: the offset in the partition behind the last event seen */
+    bool following;
+    int bell; /* following: there is nothing more to do */
+};
+
+static void ring(int bell)
+{
+    uint64_t one = 1;
+    (void)!write(bell, &one, sizeof one);
+}
+
+static bool print(void *arg, const pawl_event *event)
+{
+    struct reading *r = arg;
+    if (!event) {
+        ring(r->bell);
+        return false;
+    }
+    r->next = event->offset + 1;
+    if (r->wsid && (event->wsid != r->wsid || event->workspace_offset < r->from))
+        return true;
+    fwrite(event->json, 1, event->json_size, stdout);
+    putchar('\n');
+    if (r->following)
+        fflush(stdout);
+    bool more = --r->left > 0 && !ferror(stdout);
+    if (r->following && !more)
+        ring(r->bell);
+    return more;
+}
+
+static int prepare(struct reading *r, const struct options *options, pawl_error *error)
+{
+    uint64_t partition;
+    int status = options_number(options, "ws", 1, 0, &r->wsid, error);
+    if (status == PAWL_OK)
+        status = options_number(options, "partition", 0, 0, &partition, error);
+    if (status == PAWL_OK && partition > UINT16_MAX)
+        status = error_set(error, PAWL_EINVAL, "there is no partition %" PRIu64, partition);
+    if (status == PAWL_OK && !r->wsid == !options_get(options, "partition"))
+        status = error_set(error, PAWL_EINVAL, "events of what? Say --ws WSID or --partition P, one of them");
+    if (status == PAWL_OK)
+        status = options_number(options, "from", 1, 1, &r->from, error);
+    if (status == PAWL_OK)
+        status = options_number(options, "limit", 1, UINT64_MAX, &r->left, error);
+    if (status == PAWL_OK)
+        r->partition = (uint16_t)partition;
+    return status;
+}
+
+static int read_workspace(struct reading *r, pawl_error *error)
+{
+    return pawl_workspace_events_read(r->engine, r->wsid, r->from, r->left, print, r, NULL, error);
+}
+
+static int run_read(const struct options *options)
+{
+    struct reading r = {0};
+    pawl_error error = {0};
+    if (prepare(&r, options, &error) != PAWL_OK)
+        return say_usage(&error);
+    int code = open_dir(options, OPEN_TO_READ, &r.engine);
+    if (code != CLI_OK)
+        return code;
+    int status = r.wsid ? read_workspace(&r, &error)
+                        : pawl_events_read(r.engine, r.partition, r.from, r.left, print, &r, NULL, &error);
+    return close_dir(options, r.engine, status, &error);
+}
+
+/* Where in the partition to follow from: behind what was printed, or, if that is nothing, behind the
+ * workspace's last event, or, if it is asked for what is still to come, the same: print() leaves out what is
+ * before it. */
+static int read_then_find(struct reading *r, pawl_error *error)
+{
+    pawl_workspace workspace;
+    int status = pawl_workspace_get(r->engine, r->wsid, NULL, &workspace, error);
+    if (status != PAWL_OK)
+        return status;
+    r->partition = workspace.partition;
+    r->next = workspace.offset + 1;
+    return r->from <= workspace.workspace_offset ? read_workspace(r, error) : PAWL_OK;
+}
+
+/* Signals are blocked before the engine starts its threads, so that they come to the signalfd alone. */
+static int block_signals(sigset_t *ret_set, int *ret_signals, int *ret_bell, pawl_error *error)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGINT);
+    sigaddset(ret_set, SIGTERM);
+    sigprocmask(SIG_BLOCK, ret_set, NULL);
+    *ret_signals = signalfd(-1, ret_set, SFD_CLOEXEC);
+    *ret_bell = eventfd(0, EFD_CLOEXEC);
+    return *ret_signals < 0 || *ret_bell < 0 ? error_errno(error, errno, "cannot prepare to wait") : PAWL_OK;
+}
+
+/* Until a signal comes, which is returned, or there is nothing more to do: 0. That nobody reads stdout is seen even
+ * while there is nothing to print. */
+static int wait_for_end(int signals, int bell)
+{
+    struct pollfd fds[] = {
+        {.fd = signals, .events = POLLIN}, {.fd = bell, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+    struct signalfd_siginfo info;
+    while (poll(fds, sizeof fds / sizeof fds[0], -1) < 0) {
+    }
+    if (fds[0].revents && read(signals, &info, sizeof info) == (ssize_t)sizeof info)
+        return (int)info.ssi_signo;
+    return 0;
+}
+
+static int follow(struct reading *r, int signals, const sigset_t *set, int *ret_signal, pawl_error *error)
+{
+    pawl_events *events;
+    int status = r->wsid ? read_then_find(r, error) : PAWL_OK;
+    fflush(stdout);
+    if (status != PAWL_OK || r->left == 0 || ferror(stdout))
+        return status;
+    r->following = true;
+    status = pawl_events_follow(r->engine, r->partition, r->wsid ? r->next : r->from, print, r, &events, error);
+    if (status != PAWL_OK)
+        return status;
+    *ret_signal = wait_for_end(signals, r->bell);
+    /* A second one ends the process even if nobody takes what is being printed. */
+    sigprocmask(SIG_UNBLOCK, set, NULL);
+    return pawl_events_unfollow(events, error);
+}
+
+static int run_follow(const struct options *options)
+{
+    struct reading r = {0};
+    pawl_error error = {0};
+    sigset_t set;
+    int signals, signal = 0;
+    if (prepare(&r, options, &error) != PAWL_OK)
+        return say_usage(&error);
+    if (block_signals(&set, &signals, &r.bell, &error) != PAWL_OK)
+        return say_failure(options, &error);
+    int code = open_dir(options, OPEN_TO_READ, &r.engine);
+    if (code == CLI_OK) {
+        int status = follow(&r, signals, &set, &signal, &error);
+        code = close_dir(options, r.engine, status, &error);
+    }
+    close(signals);
+    close(r.bell);
+    return code == CLI_OK && signal ? 128 + signal : code;
+}
+
+#define EVENT_OPTIONS                                                                                          \
+    {"ws", "WSID", "of this workspace, by its own offsets"}, {"partition", "P", "of this partition"},          \
+        {"from", "N", "begin with this offset (1)"},                                                           \
+    {                                                                                                          \
+        "limit", "N", "end after so many"                                                                      \
+    }
+
+const struct command command_events_read = {
+    .name = "events read",
+    .summary = "show events, as JSON lines",
+    .about =
+        "Works beside a process that writes, and shows what is durable; of a workspace, what is applied.\n",
+    .options = {OPTION_DIR, EVENT_OPTIONS, OPTION_JSON},
+    .run = run_read,
+};
+
+const struct command command_events_follow = {
+    .name = "events follow",
+    .summary = "show events, and go on as they come",
+    .about = "Goes on until SIGINT or SIGTERM, or until nobody reads the output any more.\n",
+    .options = {OPTION_DIR, EVENT_OPTIONS, OPTION_JSON},
+    .run = run_follow,
+};

@@ -1,0 +1,111 @@
+#include "cli/open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/log.h"
+
+#define READ_BYTES ((size_t)64 << 10)
+
+static int open_for(const char *where, enum opening opening, pawl_engine **ret_engine, pawl_error *error)
+{
+    const char *dir;
+    struct node_file file;
+    pawl_options how = {.must_exist = true, .read_only = opening == OPEN_TO_READ};
+    int status = engine_directory(where, &dir, error);
+    if (status != PAWL_OK)
+        return status;
+    if (node_file_read(dir, &file, NULL) == PAWL_ENOTFOUND)
+        return error_set(error, PAWL_ENOTFOUND, "%s is not a Pawl directory; 'pawl init --dir %s' makes one",
+                         dir, dir);
+    return pawl_open(dir, &how, ret_engine, error);
+}
+
+int open_dir(const struct options *options, enum opening opening, pawl_engine **ret_engine)
+{
+    const char *where;
+    pawl_error error = {0};
+    if (options_dir(options, &where, &error) != PAWL_OK)
+        return say_usage(&error);
+    return open_for(where, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+}
+
+int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error)
+{
+    int closed = pawl_close(engine);
+    if (status == PAWL_OK && closed != PAWL_OK)
+        status = error_set(error, closed, "cannot close it cleanly; what was acknowledged is durable");
+    if (status != PAWL_OK) {
+        fflush(stdout);
+        error->code = status;
+        return say_failure(options, error);
+    }
+    status = say_finish(error);
+    return status == PAWL_OK || status == PAWL_ECLOSED ? CLI_OK : say_failure(options, error);
+}
+
+int options_read(const struct options *options, pawl_read_options *ret_read, pawl_error *error)
+{
+    pawl_read_options read = {0};
+    int status = options_number(options, "min-offset", 1, 0, &read.min_offset, error);
+    if (status == PAWL_OK)
+        *ret_read = read;
+    return status;
+}
+
+void print_text(pawl_text *text)
+{
+    fwrite(text->data, 1, text->size, stdout);
+    pawl_text_free(text);
+}
+
+/* Until its end. */
+static int read_all(int fd, const char *file, size_t bytes_max, char **data, size_t *size, pawl_error *error)
+{
+    size_t room = 0;
+    for (;;) {
+        if (room - *size < READ_BYTES + 1) {
+            room = room ? room * 2 : 4 * READ_BYTES;
+            char *more = realloc(*data, room);
+            if (!more)
+                return error_set(error, PAWL_ENOMEM, "no memory to read %s", file);
+            *data = more;
+        }
+        ssize_t n = read(fd, *data + *size, READ_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_errno(error, errno, "cannot read %s", file);
+        if (n == 0)
+            return PAWL_OK;
+        *size += (size_t)n;
+        if (*size > bytes_max)
+            return error_set(error, PAWL_ETOOBIG, "%s has more than %zu bytes", file, bytes_max);
+    }
+}
+
+int read_whole(const char *file, size_t bytes_max, char **ret_data, size_t *ret_size, pawl_error *error)
+{
+    bool standard = strcmp(file, "-") == 0;
+    char *data = NULL;
+    size_t size = 0;
+    int fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(error, errno, "cannot open %s", file);
+    int status = read_all(fd, standard ? "the input" : file, bytes_max, &data, &size, error);
+    if (!standard)
+        close(fd);
+    if (status != PAWL_OK) {
+        free(data);
+        return status;
+    }
+    data[size] = '\0';
+    *ret_data = data;
+    *ret_size = size;
+    return PAWL_OK;
+}

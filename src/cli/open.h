@@ -1,0 +1,35 @@
+/* cli/open.h: an engine's directory, opened for one command.
+ *
+ * Whoever only reads opens it read-only, which works beside a process that writes; whoever writes is refused if
+ * another does. */
+#ifndef CLI_OPEN_H
+#define CLI_OPEN_H
+
+#include <pawl/engine.h>
+
+#include "cli/say.h"
+
+enum opening { OPEN_TO_READ, OPEN_TO_WRITE };
+
+/* The directory that the options name. On failure it has said why, and the exit code is returned; CLI_OK: it is
+ * open. */
+int open_dir(const struct options *options, enum opening opening, pawl_engine **ret_engine);
+
+/* Close it, and see that stdout has taken everything. status and error: how the command went; if not well, that
+ * is said. Returns the exit code. */
+int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error);
+
+/* What an option says about the state to read: --min-offset. */
+int options_read(const struct options *options, pawl_read_options *ret_read, pawl_error *error);
+#define OPTION_MIN_OFFSET                                                                                      \
+    {                                                                                                          \
+        "min-offset", "N", "wait until the state has this offset of the partition"                             \
+    }
+
+/* Print it, and free it. */
+void print_text(pawl_text *text);
+
+/* All of a file, or of stdin if it is "-", with a zero behind it; free() it. PAWL_ETOOBIG beyond bytes_max. */
+int read_whole(const char *file, size_t bytes_max, char **ret_data, size_t *ret_size, pawl_error *error);
+
+#endif

@@ -1,0 +1,111 @@
+/* cli/record.c: records, one or many of a type. */
+#include <stdio.h>
+
+#include "base/error.h"
+#include "cli/open.h"
+
+#define PAGE 1000
+
+static int run_get(const struct options *options)
+{
+    pawl_error error = {0};
+    pawl_engine *engine;
+    pawl_read_options read;
+    pawl_text text;
+    uint64_t wsid, id;
+    if (options_argument(options, 0, "WSID", &wsid, &error) != PAWL_OK
+        || options_argument(options, 1, "ID", &id, &error) != PAWL_OK
+        || options_read(options, &read, &error) != PAWL_OK)
+        return say_usage(&error);
+    int code = open_dir(options, OPEN_TO_READ, &engine);
+    if (code != CLI_OK)
+        return code;
+    int status = pawl_record_get(engine, wsid, options_get(options, "type"), id, &read, &text, &error);
+    if (status == PAWL_OK) {
+        print_text(&text);
+        putchar('\n');
+    }
+    return close_dir(options, engine, status, &error);
+}
+
+/* The last line's "id", which it begins with. */
+static uint64_t last_id(const pawl_text *text)
+{
+    size_t at = text->size - 1;
+    while (at > 0 && text->data[at - 1] != '\n')
+        at--;
+    json_t *record = json_loadb(text->data + at, text->size - at, 0, NULL);
+    uint64_t id = (uint64_t)json_integer_value(json_object_get(record, "id"));
+    json_decref(record);
+    return id;
+}
+
+/* A page at a time, so that a long list is neither held in memory nor waited for. */
+static int list(const struct options *options, pawl_engine *engine, uint64_t wsid, uint64_t after,
+                uint64_t limit, const pawl_read_options *read, pawl_error *error)
+{
+    while (limit > 0 && !ferror(stdout)) {
+        size_t page = limit < PAGE ? limit : PAGE, lines = 0;
+        pawl_text text;
+        int status =
+            pawl_record_list(engine, wsid, options_get(options, "type"), after, page, read, &text, error);
+        if (status != PAWL_OK)
+            return status;
+        for (size_t i = 0; i < text.size; i++)
+            lines += text.data[i] == '\n';
+        after = lines > 0 ? last_id(&text) : 0;
+        print_text(&text);
+        if (lines < page)
+            break;
+        limit -= lines;
+    }
+    return PAWL_OK;
+}
+
+static int run_list(const struct options *options)
+{
+    pawl_error error = {0};
+    pawl_engine *engine;
+    pawl_read_options read;
+    uint64_t wsid, after, limit;
+    if (options_argument(options, 0, "WSID", &wsid, &error) != PAWL_OK
+        || options_number(options, "after", 1, 0, &after, &error) != PAWL_OK
+        || options_number(options, "limit", 1, UINT64_MAX, &limit, &error) != PAWL_OK
+        || options_read(options, &read, &error) != PAWL_OK)
+        return say_usage(&error);
+    if (!options_get(options, "type")) {
+        error_set(&error, PAWL_EINVAL, "of which type? Say --type shop.Customer");
+        return say_usage(&error);
+    }
+    int code = open_dir(options, OPEN_TO_READ, &engine);
+    if (code != CLI_OK)
+        return code;
+    int status = list(options, engine, wsid, after, limit, &read, &error);
+    return close_dir(options, engine, status, &error);
+}
+
+const struct command command_record_get = {
+    .name = "record get",
+    .summary = "show a record, as JSON",
+    .about = "A record of any kind, as its last event left it; an O record as its event has it.\n",
+    .arguments = {"WSID", "ID"},
+    .options = {OPTION_DIR,
+                {"type", "TYPE", "its qualified type, if it must be that"},
+                OPTION_MIN_OFFSET,
+                OPTION_JSON},
+    .run = run_get,
+};
+
+const struct command command_record_list = {
+    .name = "record list",
+    .summary = "show the records of a type, as JSON lines",
+    .about = "By ascending ID. Records of O types are in their events, and cannot be listed.\n",
+    .arguments = {"WSID"},
+    .options = {OPTION_DIR,
+                {"type", "TYPE", "the qualified type, such as shop.Customer"},
+                {"after", "ID", "begin behind this one"},
+                {"limit", "N", "end after so many"},
+                OPTION_MIN_OFFSET,
+                OPTION_JSON},
+    .run = run_list,
+};

@@ -1,0 +1,65 @@
+/* cli/replay.c: derive the state again, into a directory of its own, and compare it. */
+#include "engine/replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "cli/progress.h"
+#include "cli/say.h"
+#include "cli/state.h"
+#include "engine/log.h"
+
+static int run(const struct options *options)
+{
+    struct replay_report report;
+    struct progress progress;
+    pawl_error error = {0};
+    const char *where, *to = options_get(options, "to");
+    struct replay_options how = {.to = to, .progress = progress_count, .arg = &progress};
+    if (options_dir(options, &where, &error) != PAWL_OK
+        || options_number(options, "until", 1, 0, &how.until, &error) != PAWL_OK)
+        return say_usage(&error);
+    if (!to) {
+        error_set(&error, PAWL_EINVAL, "into which directory? Say --to NEWDIR");
+        return say_usage(&error);
+    }
+    progress_begin(&progress, "deriving");
+    int status = engine_directory(where, &how.dir, &error);
+    if (status == PAWL_OK)
+        status = engine_replay(&how, &report, &error);
+    double seconds = seconds_now() - progress.begun;
+    progress_end(&progress);
+    if (status != PAWL_OK)
+        return say_failure(options, &error);
+    if (options_get(options, "json")) {
+        json_t *object = state_json(&report);
+        json_object_set_new(object, "to", json_string(to));
+        json_object_set_new(object, "seconds", json_real(seconds));
+        say_json(object);
+    } else {
+        print_state(&report, seconds);
+        printf("%s has the derived state; read it with 'pawl record get --dir %s ...'\n", to, to);
+    }
+    status = say_finish(&error);
+    if (status != PAWL_OK && status != PAWL_ECLOSED)
+        return say_failure(options, &error);
+    return report.differences == 0 ? CLI_OK : CLI_CORRUPT;
+}
+
+const struct command command_replay = {
+    .name = "replay",
+    .summary = "derive the state again from the log, into a new directory, and compare",
+    .about =
+        "Reads the log of DIR, derives records, entities and sequences anew, and compares them with those of "
+        "DIR\n"
+        "where that stands. Changes nothing in DIR, and may run beside a writer. NEWDIR, which must not "
+        "exist,\n"
+        "keeps the derived state; it has no log of its own, and can only be read. With --until each partition\n"
+        "ends with that offset: the state of then. Ends with exit code 3 if the states differ.\n",
+    .options = {OPTION_DIR,
+                {"to", "NEWDIR", "where to keep the derived state; must not exist"},
+                {"until", "OFFSET", "the last offset of each partition"},
+                OPTION_JSON},
+    .run = run,
+};

@@ -1,0 +1,12 @@
+/* cli/state.h: how it is said that a state is, or is not, what its log says. */
+#ifndef CLI_STATE_H
+#define CLI_STATE_H
+
+#include <jansson.h>
+
+#include "engine/replay.h"
+
+void print_state(const struct replay_report *report, double seconds);
+json_t *state_json(const struct replay_report *report);
+
+#endif

@@ -1,0 +1,30 @@
+"""What ./run shows, run as a test: the shop is killed, audited and verified, and goes on when it is run again."""
+import os
+import subprocess
+
+from shell import ROOT, main
+
+
+def demo(folder):
+    """The output of tools/demo over a data directory in the folder; it must end well."""
+    done = subprocess.run([os.path.join(ROOT, 'tools', 'demo')], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False,
+                          env={**os.environ, 'PAWL_DIR': os.path.join(folder, 'data'), 'PAWL_DEMO_SECONDS': '1'})
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def invoices(output):
+    """How many the auditor counted."""
+    line = next(line for line in output.splitlines() if 'no gap, none twice' in line)
+    return int(line.split(' tenants, ')[1].split()[0])
+
+
+def the_demo_finds_no_gap_and_goes_on_when_run_again(folder):
+    first = demo(folder)
+    assert 'is sound' in first and '"ids":{"1":' in first, first
+    assert invoices(first) > 0
+    assert invoices(demo(folder)) > invoices(first)
+
+
+main([the_demo_finds_no_gap_and_goes_on_when_run_again])

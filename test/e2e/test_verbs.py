@@ -1,0 +1,407 @@
+"""Every verb on an engine's directory, as it is typed: what it says to people and to machines, and how it ends."""
+import json
+import os
+import signal
+
+from shell import SHOP, contents, customer, end, flip, main, order, pawl, shop, start
+
+ADA = 1125899907042625  # the first record of a workspace's C register
+JSON = '--json'
+
+
+def a_directory_is_made_once(folder):
+    new = folder + '/new'
+    assert pawl('init', '--dir', new).expect(0).out == f'made {new}: 16 partitions on 2 shards\n'
+    pawl('init', '--dir', new).expect(1, 'is there already')
+    assert pawl('init', '--dir', new, JSON).expect(1).error()['code'] == 'PAWL_EEXISTS'
+    said = pawl('init', JSON, '--dir', folder + '/two', '--partitions', '1', '--shards', '8').expect(0).json()
+    assert said == {'dir': folder + '/two', 'partitions': 1, 'shards': 1}
+    os.mkdir(folder + '/empty')
+    pawl('init', '--dir', 'file://' + folder + '/empty').expect(0)
+    with open(folder + '/file', 'w', encoding='utf-8') as file:
+        file.write('x')
+    pawl('init', '--dir', folder + '/file').expect(1, 'not a directory')
+    pawl('init', '--dir', folder).expect(1, 'not empty')
+    pawl('init', '--dir', folder + '/no/parent').expect(1, 'No such file')
+    for words in (['--partitions', '3'], ['--partitions', '131072'], ['--shards', '65'], ['--shards', 'x']):
+        pawl('init', '--dir', folder + '/never', *words).expect(2)
+    assert not os.path.exists(folder + '/never')
+
+
+def other_verbs_make_no_directory(folder):
+    where = folder + '/none'
+    for words in (['schema', 'apply', SHOP], ['schema', 'show'], ['ws', 'list'], ['ws', 'create', '1', 'shop.tenant'],
+                  ['command', '1'], ['events', 'read', '--ws', '1'], ['record', 'get', '1', '1'], ['seq', 'list']):
+        pawl(*words, '--dir', where).expect(1, f"'pawl init --dir {where}' makes one")
+    pawl('replay', '--dir', where, '--to', folder + '/to').expect(1)
+    assert os.listdir(folder) == []
+
+
+def wrong_use_is_told(folder):
+    cases = [
+        (('schema',), "'pawl schema apply' and 'pawl schema show'"),
+        (('ws', 'crate'), "did you mean 'pawl ws create'"),
+        (('ws', 'create', '7'), 'its KIND is missing'),
+        (('ws', 'create', '0', 'k'), "WSID '0': expected a number of at least 1"),
+        (('ws', 'show', 'seven'), "WSID 'seven'"),
+        (('ws', 'list', '--limit', '0'), 'a number of at least 1'),
+        (('schema', 'apply'), 'its FILE is missing'),
+        (('command', '7', '--ack', 'soon'), 'durable or applied'),
+        (('command', '7', 'file', '--command', 'c'), 'not from both'),
+        (('command', '7', '--record', '{}'), 'the command that --command names'),
+        (('command', '7', '--command', 'c', '--record', '{'), '--record: line 1, column 1'),
+        (('command', '7', '--command', 'c', '--argument', '{"a":1,"a":2}'), '--argument: line 1'),
+        (('command', '7', '--key', 'a', '--key', 'b'), '--key is given twice'),
+        (('events', 'read'), '--ws WSID or --partition P'),
+        (('events', 'follow', '--ws', '1', '--partition', '1'), 'one of them'),
+        (('events', 'read', '--partition', '65536'), 'there is no partition 65536'),
+        (('record', 'list', '7'), 'of which type?'),
+        (('record', 'get', '7'), 'its ID is missing'),
+        (('entity', 'get', '7', 'shop.X'), 'its KEY is missing'),
+        (('replay',), 'into which directory?'),
+    ]
+    for words, text in cases:
+        pawl(*words, '--dir', folder).expect(2, text)
+    pawl('ws', 'list').expect(2, 'which directory?')
+    for noun in ('init', 'ws create', 'ws list', 'ws show', 'command', 'events follow', 'record list', 'entity get',
+                 'seq list', 'replay', 'schema apply'):
+        pawl(*noun.split(), '--help').expect(0, f'usage: pawl {noun}')
+    assert os.listdir(folder) == []
+
+
+def a_schema_is_applied_shown_and_applied_again(folder):
+    verb = shop(folder)
+    shown = verb('schema', 'show').expect(0).out
+    assert verb('schema', 'apply', '-', stdin=shown.encode()).expect(0).out == 'schema 1 is in force\n'
+    line = verb('schema', 'show', JSON).expect(0)
+    assert line.out.count('\n') == 1 and line.json() == json.loads(shown)
+    changed = json.loads(shown)
+    changed['types']['Note'] = {'kind': 'WDoc', 'fields': {'text': {'type': 'string'}}}
+    assert verb('schema', 'apply', '-', JSON, stdin=json.dumps(changed).encode()).json() == {'schema': 2}
+    del changed['types']['Customer']['fields']['name']
+    failure = verb('schema', 'apply', '-', JSON, stdin=json.dumps(changed).encode()).expect(1).error()
+    assert failure['code'] == 'PAWL_EINVAL' and failure['where'].startswith('$.types.Customer'), failure
+    failure = verb('schema', 'apply', '-', JSON, stdin=b'{"schema":1,\n "package":}').expect(1).error()
+    assert failure['where'] == 'line 2, column 12', failure
+    verb('schema', 'apply', '-', stdin=b'{}\0').expect(1, 'byte 2 of the schema is zero')
+    verb('schema', 'apply', '-', stdin=b' ' * (5 << 20)).expect(1, 'more than')
+    verb('schema', 'apply', folder + '/nothing').expect(1, 'No such file')
+
+
+def workspaces_are_created_listed_and_shown(folder):
+    verb = shop(folder)
+    verb('ws', 'list').expect(0, 'workspace', 'events')
+    said = verb('ws', 'create', '7', 'shop.tenant').expect(0).out
+    assert said.startswith('workspace 7 is of kind shop.tenant, in partition '), said
+    answer = verb('ws', 'create', '18446744073709551615', 'shop.tenant', JSON).expect(0).json()
+    assert answer['workspace_offset'] == 1
+    verb('ws', 'create', '7', 'shop.tenant').expect(1, 'workspace 7 exists already')
+    verb('ws', 'create', '8', 'shop.landlord').expect(1, 'there is no workspace kind shop.landlord')
+    found = verb('ws', 'list', JSON).expect(0).lines()
+    assert sorted(str(w['wsid']) for w in found) == ['18446744073709551615', '7']
+    assert all(w['kind'] == 'shop.tenant' and w['workspace_offset'] == 1 for w in found)
+    verb('command', '7', stdin=(customer('Ada') + order(ADA, 500)).encode()).expect(0)
+    verb('ws', 'show', '7').expect(0, 'shop.tenant', 'events     3', 'sequence   shop.invoice at 1')
+    shown = verb('ws', 'show', '7', JSON).expect(0).json()
+    assert shown['workspace_offset'] == 3 and shown['sequences'] == {
+        'sys.WLogOffsetSeq': 3, 'sys.RecIDSeq': 200003, 'sys.CRecIDSeq': 200001, 'shop.invoice': 1,
+        'shop.order': 1000}, shown
+    verb('ws', 'show', '9').expect(1, 'there is no workspace 9')
+
+
+def a_list_of_workspaces_has_pages(folder):
+    wsids = range(1, 31)
+    verb = shop(folder, *wsids)
+    whole = [w['wsid'] for w in verb('ws', 'list', JSON).expect(0).lines()]
+    assert sorted(whole) == list(wsids)
+    paged = []
+    while page := verb('ws', 'list', JSON, '--limit', '7', *(['--after', str(paged[-1])] if paged else [])).lines():
+        paged += [w['wsid'] for w in page]
+    assert paged == whole
+    numbers = verb('seq', 'list', JSON).expect(0).lines()
+    own = [n for n in numbers if n['wsid'] == 0]
+    assert sum(n['last'] for n in own) == 30 and all(n['sequence'] == 'sys.PLogOffsetSeq' for n in own)
+    assert [n['wsid'] for n in numbers if n['wsid']] and len(numbers) == len(own) + 30
+
+
+def commands_come_from_options_files_and_lines(folder):
+    data = folder + '/data'
+    verb = shop(data, 7)
+    record = '{"id":1,"type":"shop.Customer","fields":{"name":"Ada"}}'
+    answer = verb('command', '7', '--command', 'shop.AddCustomer', '--record', record).expect(0).json()
+    assert answer['ids'] == {'1': ADA} and answer['workspace_offset'] == 2
+    two = verb('command', '7', '--command', 'shop.AddCustomer', '--record', record,
+               '--record=' + record.replace(':1', ':2'), '--actor', 'till-3', '--correlation', 'c', '--causation', 'e')
+    assert len(two.expect(0).json()['ids']) == 2
+    event = verb('events', 'read', '--ws', '7', '--from', '3').expect(0).json()
+    assert (event['actor'], event['correlation'], event['causation']) == ('till-3', 'c', 'e')
+    with open(folder + '/order.json', 'w', encoding='utf-8') as file:
+        json.dump(json.loads(order(ADA, 500)), file, indent=2)
+    assert verb('command', '7', folder + '/order.json').expect(0).json()['workspace_offset'] == 4
+    with open(folder + '/many', 'w', encoding='utf-8') as file:
+        file.write('\n' + order(ADA, 1) * 600 + '  \n' + order(ADA, 1).rstrip())
+    answers = verb('command', '7', folder + '/many', '--ack', 'durable').expect(0).lines()
+    assert [a['workspace_offset'] for a in answers] == list(range(5, 606))
+    numbers = [number for a in answers for fields in a['numbers'].values() for number in fields.values()]
+    assert sorted(numbers) == list(range(2, 603)) + list(range(1001, 1602))
+    assert verb('command', '7', '-').expect(0).out == ''
+    verb('command', '7', folder + '/none').expect(1, 'No such file')
+    verb('command', '9', stdin=customer('x').encode()).expect(1, 'there is no workspace 9')
+
+
+def a_refused_line_does_not_stop_the_others(folder):
+    verb = shop(folder, 7)
+    lines = customer('a') + '{"command":"shop.Nope"}\n' + '\n' + customer(5) + 'not JSON\n' + customer('b')
+    said = verb('command', '7', stdin=lines.encode()).expect(1, '3 of 5 commands were refused, the first in line 2')
+    found = said.lines()
+    assert [a.get('workspace_offset') for a in found] == [2, None, None, None, 3]
+    assert [a.get('line') for a in found] == [None, 2, 4, 5, None]
+    assert found[1]['error'] == {'code': 'PAWL_ENOTFOUND', 'message': "there is no command 'shop.Nope'",
+                                 'where': '$.command'}
+    assert found[2]['error']['where'] == '$.records[0].fields.name'
+    assert found[3]['error']['where'].startswith('line 1, column')
+    said = verb('command', '7', '--stop-on-error', JSON, stdin=lines.encode()).expect(1)
+    assert len(said.lines()) == 2 and said.error()['code'] == 'PAWL_ENOTFOUND'
+    processed = customer('a') + customer('b', expected_offset=99) + customer('c')
+    assert len(verb('command', '7', '--stop-on-error', stdin=processed.encode()).expect(1).lines()) == 2
+    assert verb('ws', 'show', '7', JSON).json()['workspace_offset'] == 5
+    failure = verb('command', '7', JSON, '--command', 'shop.Nope').expect(1)
+    assert failure.out == '' and failure.error()['where'] == '$.command'
+
+
+def a_key_and_an_expected_offset_are_of_one_command(folder):
+    verb = shop(folder, 7)
+    line = customer('a').encode()
+    first = verb('command', '7', '--key', 'k', stdin=line).expect(0).json()
+    again = verb('command', '7', '--key', 'k', stdin=line).expect(0).json()
+    assert again == {**first, 'repeated': True}
+    other = verb('command', '7', '--key', 'k', stdin=customer('b').encode()).expect(1).json()
+    assert other['error']['code'] == 'PAWL_ECONFLICT'
+    other = verb('command', '7', '--expected-offset', '1', stdin=line).expect(1).json()
+    assert other['error']['code'] == 'PAWL_ECONFLICT'
+    verb('command', '7', '--expected-offset', '2', stdin=line).expect(0)
+    two = verb('command', '7', '--key', 'l', stdin=line * 2).expect(1).json()
+    assert two['error']['where'].startswith('line 2'), two
+
+
+def typed_line_by_line_each_is_answered_at_once(folder):
+    shop(folder, 7)
+    writer = start('command', '7', '--dir', folder)
+    for offset in range(2, 12):
+        writer.stdin.write(customer('x').encode())
+        writer.stdin.flush()
+        assert json.loads(writer.stdout.readline())['workspace_offset'] == offset
+    assert end(writer, 0) == ''
+
+
+def what_is_under_way_is_finished_on_a_signal(folder):
+    verb = shop(folder, 7)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        writer = start('command', '7', '--dir', folder)
+        writer.stdin.write(customer('x').encode())
+        writer.stdin.flush()
+        assert writer.stdout.readline()
+        writer.send_signal(number)
+        assert writer.wait(60) == 128 + number
+        writer.communicate()
+    assert verb('ws', 'show', '7', JSON).json()['workspace_offset'] == 3
+    verb('verify').expect(0, 'is sound')
+
+
+def readers_work_beside_a_writer_and_a_second_writer_does_not(folder):
+    data = folder + '/data'
+    verb = shop(data, 7)
+    writer = start('command', '7', '--dir', data)
+    writer.stdin.write((customer('Ada') + order(ADA, 500)).encode())
+    writer.stdin.flush()
+    offset = [json.loads(writer.stdout.readline())['offset'] for _ in range(2)][1]
+    at = ['--min-offset', str(offset)]
+    assert verb('record', 'get', '7', str(ADA), *at).expect(0).json()['fields'] == {'name': 'Ada'}
+    assert verb('ws', 'show', '7', JSON, *at).expect(0).json()['sequences']['shop.invoice'] == 1
+    assert verb('seq', 'list', '--ws', '7', JSON).expect(0).lines()[-1]['last'] == 1000
+    verb('entity', 'list', '7', 'shop.CustomerTotal').expect(0)
+    verb('verify').expect(0, 'is sound')
+    verb('replay', '--to', folder + '/derived').expect(0)
+    for words in (['schema', 'apply', SHOP], ['ws', 'create', '8', 'shop.tenant'], ['command', '7']):
+        verb(*words).expect(4, 'open for writing', f'process {writer.pid}')
+    assert verb('command', '7', JSON).expect(4).error()['code'] == 'PAWL_ELOCKED'
+    end(writer, 0)
+    verb('ws', 'create', '8', 'shop.tenant').expect(0)
+
+
+def events_are_read_by_workspace_and_by_partition(folder):
+    verb = shop(folder, 7, 8)
+    verb('command', '7', stdin=(customer('a') * 5).encode()).expect(0)
+    verb('command', '8', stdin=(customer('b') * 5).encode()).expect(0)
+    events = verb('events', 'read', '--ws', '7').expect(0).lines()
+    assert [e['workspace_offset'] for e in events] == list(range(1, 7)) and {e['wsid'] for e in events} == {7}
+    assert events[0]['kind'] == 'shop.tenant' and events[1]['records'][0]['fields'] == {'name': 'a'}
+    some = verb('events', 'read', '--ws', '7', '--from', '3', '--limit', '2', JSON).lines()
+    assert [e['workspace_offset'] for e in some] == [3, 4]
+    every = [e for p in range(4) for e in verb('events', 'read', '--partition', str(p)).expect(0).lines()]
+    assert len(every) == 12 and [e for e in every if e['wsid'] == 7] == events
+    partition = str(events[0]['partition'])
+    one = verb('events', 'read', '--partition', partition, '--from', str(events[2]['offset']), '--limit', '1').json()
+    assert one == events[2]
+    assert verb('events', 'read', '--ws', '7', '--from', '99').expect(0).out == ''
+    verb('events', 'read', '--ws', '9').expect(1, 'there is no workspace 9')
+    verb('events', 'read', '--partition', '4').expect(1, 'there is no partition 4')
+
+
+def a_follower_sees_each_event_come_and_the_schema_change(folder):
+    verb = shop(folder, 7, 8)
+    partition = str(verb('ws', 'show', '7', JSON).json()['partition'])
+    by_ws = start('events', 'follow', '--dir', folder, '--ws', '7')
+    ahead = start('events', 'follow', '--dir', folder, '--ws', '7', '--from', '4', '--limit', '2')
+    by_partition = start('events', 'follow', '--dir', folder, '--partition', partition, '--limit', '3')
+    assert json.loads(by_ws.stdout.readline())['command'] == 'sys.CreateWorkspace'
+    writer = start('command', '7', '--dir', folder)
+    for offset in range(2, 6):
+        verb('ws', 'list').expect(0)
+        writer.stdin.write(customer('x').encode())
+        writer.stdin.flush()
+        assert json.loads(writer.stdout.readline())['workspace_offset'] == offset
+        assert json.loads(by_ws.stdout.readline())['workspace_offset'] == offset
+    end(writer, 0)
+    verb('command', '8', stdin=customer('not shown').encode()).expect(0)
+    schema = verb('schema', 'show').out.replace('"AddCustomer": {', '"Greet": {"records": ["Customer"]}, "AddCustomer": {')
+    verb('schema', 'apply', '-', stdin=schema.encode()).expect(0, 'schema 2')
+    verb('command', '7', stdin=customer('y').replace('AddCustomer', 'Greet').encode()).expect(0)
+    event = json.loads(by_ws.stdout.readline())
+    assert event['command'] == 'shop.Greet' and event['schema'] == 2 and event['workspace_offset'] == 6
+    assert [json.loads(line)['workspace_offset'] for line in end(ahead, 0).splitlines()] == [4, 5]
+    assert len(end(by_partition, 0).splitlines()) == 3
+    by_ws.send_signal(signal.SIGINT)
+    assert end(by_ws, 128 + signal.SIGINT) == ''
+
+
+def a_follower_whose_reader_goes_away_ends_quietly(folder):
+    shop(folder, 7)
+    follower = start('events', 'follow', '--dir', folder, '--ws', '7')
+    follower.stdout.readline()
+    follower.stdout.close()
+    assert follower.wait(60) == 0 and follower.stderr.read() == b''
+    follower.stdin.close()
+    follower.stderr.close()
+    start('events', 'follow', '--dir', folder, '--ws', '9').communicate()
+    shown = pawl('events', 'follow', '--dir', folder, '--ws', '9').expect(1, 'there is no workspace 9')
+    assert shown.out == ''
+
+
+def records_are_found_wherever_they_are(folder):
+    verb = shop(folder, 7)
+    verb('command', '7', stdin=(customer('Ada') + order(ADA, 500) + customer('Bo')).encode()).expect(0)
+    assert verb('record', 'get', '7', str(ADA)).expect(0).json() == {
+        'id': ADA, 'type': 'shop.Customer', 'active': True, 'fields': {'name': 'Ada'}}
+    line = verb('record', 'get', '7', '200003', JSON).expect(0).json()
+    assert line['type'] == 'shop.OrderLine' and line['parent'] == 200002 and line['container'] == 'lines'
+    assert verb('record', 'get', '7', '200001', '--type', 'shop.Invoice').json()['fields']['number'] == 1
+    verb('record', 'get', '7', '200001', '--type', 'shop.Customer').expect(1, 'has no record 200001')
+    verb('record', 'get', '7', '200001', '--type', 'shop.Nope').expect(1, 'there is no type')
+    assert verb('record', 'get', '7', '5', JSON).expect(1).error()['code'] == 'PAWL_ENOTFOUND'
+    verb('record', 'get', '9', '5').expect(1, 'there is no workspace 9')
+    names = [r['fields']['name'] for r in verb('record', 'list', '7', '--type', 'shop.Customer').lines()]
+    assert names == ['Ada', 'Bo']
+    after = verb('record', 'list', '7', '--type', 'shop.Customer', '--after', str(ADA), '--limit', '5').expect(0)
+    assert after.json()['fields'] == {'name': 'Bo'}
+    assert verb('record', 'list', '7', '--type', 'shop.Payment').expect(0).out == ''
+    verb('record', 'list', '7', '--type', 'shop.Order').expect(1, 'in their events')
+    verb('record', 'list', '9', '--type', 'shop.Customer').expect(1, 'there is no workspace 9')
+
+
+def long_lists_come_in_pages(folder):
+    verb = shop(folder, 7)
+    verb('command', '7', stdin=b''.join(customer(f'c{n}').encode() for n in range(2500))).expect(0)
+    found = verb('record', 'list', '7', '--type', 'shop.Customer').expect(0).lines()
+    assert [r['fields']['name'] for r in found] == [f'c{n}' for n in range(2500)]
+    verb('command', '7', stdin=b''.join(order(ADA + n, n).encode() for n in range(1200))).expect(0)
+    totals = verb('entity', 'list', '7', 'shop.CustomerTotal', '--limit', '1100').expect(0).lines()
+    assert [t['customer'] for t in totals] == [ADA + n for n in range(1100)]
+    rest = verb('entity', 'list', '7', 'shop.CustomerTotal', '--after', str(ADA + 1099)).expect(0).lines()
+    assert [t['cents'] for t in rest] == list(range(1100, 1200))
+
+
+def entities_are_found_by_their_keys(folder):
+    verb = shop(folder, 7)
+    verb('command', '7', stdin=(customer('Ada') + order(ADA, 500) + order(ADA, 250)).encode()).expect(0)
+    total = {'customer': ADA, 'orders': 2, 'cents': 750}
+    for key in (str(ADA), f'[{ADA}]', f'{{"customer":{ADA}}}'):
+        assert verb('entity', 'get', '7', 'shop.CustomerTotal', key).expect(0).json() == total
+    verb('entity', 'get', '7', 'shop.CustomerTotal', '5').expect(1, 'has no such shop.CustomerTotal')
+    for key, text in (('{"x":1}', 'no such field'), ('[1,2]', 'has 1 fields, not 2'), ('"a"', 'not an integer'),
+                      ('null', 'no nulls'), ('{}', 'missing'), ('[', 'line 1'), ('1.5', 'expected')):
+        verb('entity', 'get', '7', 'shop.CustomerTotal', key).expect(1, text)
+    verb('entity', 'get', '7', 'shop.Customer', '1').expect(1, 'there is no entity shop.Customer')
+    verb('entity', 'list', '9', 'shop.CustomerTotal').expect(1, 'there is no workspace 9')
+
+
+def a_state_that_differs_from_its_log_is_found(folder):
+    data = folder + '/data'
+    verb = shop(data, 7)
+    verb('command', '7', stdin=(customer('Ada Lovelace') + order(ADA, 500)).encode()).expect(0)
+    verb('verify').expect(0, '3 events derived again', 'is sound')
+    found = verb('verify', JSON).expect(0).json()
+    assert found['sound'] and found['state']['events'] == 3 and found['state']['differences'] == 0
+    pawl('verify', '--log', data + '/log').expect(0, 'is sound')
+    pawl('log', 'read', '--dir', data, '--stream', 'group0', '--limit', '1', JSON).expect(0, '"offset":1')
+    for shard in ('0', '1'):
+        file = f'{data}/state/{shard}/data.mdb'
+        with open(file, 'rb') as store:
+            bytes_ = store.read()
+        at = -1
+        while (at := bytes_.find(b'Ada Lovelace', at + 1)) >= 0:
+            flip(file, at)
+    verb('verify').expect(3, 'DIFFERENT', 'workspace 7')
+    found = verb('verify', JSON).expect(3).json()
+    assert not found['sound'] and found['faults'] == 0 and found['state']['differences'] >= 1
+    assert 'workspace 7' in found['state']['first_difference']
+    said = verb('replay', '--to', folder + '/derived').expect(3, 'DIFFERENT')
+    assert 'has the derived state' in said.out
+    derived = pawl('record', 'get', '--dir', folder + '/derived', '7', str(ADA)).expect(0).json()
+    assert derived['fields'] == {'name': 'Ada Lovelace'}
+
+
+def a_log_that_is_damaged_is_found_before_the_state(folder):
+    verb = shop(folder, 7)
+    verb('command', '7', stdin=customer('Ada Lovelace').encode()).expect(0)
+    where = folder + '/log/journal'
+    for name in os.listdir(where):
+        with open(f'{where}/{name}', 'rb') as file:
+            at = file.read().find(b'Ada Lovelace')
+        if at >= 0:
+            flip(f'{where}/{name}', at)
+    verb('verify').expect(3, 'CORRUPT')
+    assert 'state' not in verb('verify', JSON).expect(3).json()
+    verb('doctor').expect(3)
+
+
+def a_replay_keeps_the_state_of_then(folder):
+    data = folder + '/data'
+    verb = shop(data, 7)
+    verb('command', '7', stdin=(customer('a') + customer('b') + customer('c')).encode()).expect(0)
+    before = contents(data)
+    said = verb('replay', '--to', folder + '/all', JSON).expect(0).json()
+    assert said['events'] == 4 and said['compared'] == 4 and said['differences'] == 0, said
+    verb('replay', '--to', folder + '/then', '--until', '3').expect(0, '3 events derived again')
+    names = [r['fields']['name'] for r in pawl('record', 'list', '--dir', folder + '/then', '7', '--type',
+                                               'shop.Customer').expect(0).lines()]
+    assert names == ['a', 'b']
+    assert {k: v for k, v in contents(data).items() if 'lock' not in k} == \
+        {k: v for k, v in before.items() if 'lock' not in k}
+    verb('replay', '--to', folder + '/then').expect(1, 'exists already')
+    pawl('command', '7', '--dir', folder + '/then', stdin=customer('d').encode()).expect(1, 'open it read-only')
+    assert verb('replay', JSON, '--to', folder + '/then').expect(1).error()['code'] == 'PAWL_EEXISTS'
+
+
+
+if __name__ == '__main__':
+    main([a_directory_is_made_once, other_verbs_make_no_directory, wrong_use_is_told,
+          a_schema_is_applied_shown_and_applied_again, workspaces_are_created_listed_and_shown,
+          a_list_of_workspaces_has_pages, commands_come_from_options_files_and_lines,
+          a_refused_line_does_not_stop_the_others, a_key_and_an_expected_offset_are_of_one_command,
+          typed_line_by_line_each_is_answered_at_once, what_is_under_way_is_finished_on_a_signal,
+          readers_work_beside_a_writer_and_a_second_writer_does_not, events_are_read_by_workspace_and_by_partition,
+          a_follower_sees_each_event_come_and_the_schema_change, a_follower_whose_reader_goes_away_ends_quietly,
+          records_are_found_wherever_they_are, long_lists_come_in_pages, entities_are_found_by_their_keys,
+          a_state_that_differs_from_its_log_is_found, a_log_that_is_damaged_is_found_before_the_state,
+          a_replay_keeps_the_state_of_then])
