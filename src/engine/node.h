@@ -23,6 +23,7 @@
 #include "core/command/request.h"
 #include "core/group0/group0.h"
 #include "core/sequence/view.h"
+#include "engine/checkpointer.h"
 #include "engine/node_file.h"
 #include "engine/sequences.h"
 
@@ -44,6 +45,15 @@ struct shard {
     pawl_task drain;
     size_t outstanding; /* commands that are not answered yet */
     struct applied_wait *waits;
+
+    struct checkpointer *checkpointer; /* NULL: there is none */
+    _Atomic uint64_t seen;             /* events that are known to be in the log, of all its partitions */
+    bool holding;                      /* the mailbox waits for the checkpoint */
+    bool refusing;                     /* it has waited too long */
+    bool closed;
+    pawl_timer hold;
+    _Atomic uint64_t held; /* how often that began */
+    bool taken_over;       /* at opening */
 };
 
 struct partition {
@@ -52,12 +62,15 @@ struct partition {
     bool touched;            /* during a drain: there is something to run */
     bool reported;           /* during opening: its fate is known */
     _Atomic uint64_t offset; /* applied; for any thread */
+    uint64_t seen;           /* the last that is known to be in the log */
     pawl_engine *engine;
 };
 
 struct pawl_engine {
     char dir[NODE_PATH_MAX];
+    int lock_fd; /* of the node file; -1 */
     pawl_options options;
+    struct engine_trial trial;
     struct node_file file;
     struct uv_env *uv;
     pawl_env *env;
