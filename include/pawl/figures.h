@@ -22,6 +22,11 @@ typedef struct pawl_figures {
     uint32_t checkpoints_ready;   /* shards that a loss of power would cost no more than the lag */
     uint64_t held;                /* times that commands had to wait for a checkpoint */
 
+    /* The audit: the two states of a shard, compared at equal offsets. */
+    uint64_t audits;        /* comparisons */
+    uint64_t audits_missed; /* one side was too far behind */
+    uint64_t alerts;        /* comparisons that found a difference: see pawl_alerts */
+
     /* Opening. */
     uint32_t taken_over; /* shards whose live store was thrown away, and whose checkpoint took its place */
     uint64_t
@@ -30,6 +35,19 @@ typedef struct pawl_figures {
 
 /* Any thread that is not one of Pawl's own. Errors: PAWL_EMISUSE, PAWL_ECLOSED. */
 PAWL_API int pawl_figures_get(pawl_engine *engine, pawl_figures *ret_figures, pawl_error *error);
+
+/* What the audit has found: the two states of a partition, each derived from the log by itself, do not agree on
+ * a table. Nothing stops; 'pawl verify --audit' says which of the two is right, and names the row. */
+typedef struct pawl_alert {
+    uint16_t partition;
+    uint32_t table;
+    uint64_t offset; /* of the partition, where it was seen first */
+    char text[112];
+} pawl_alert;
+
+/* The alerts since opening, one for each partition and table, at most room of them; ret_count: how many there
+ * are. Any thread. */
+PAWL_API void pawl_alerts(pawl_engine *engine, pawl_alert *alerts, size_t room, size_t *ret_count);
 
 #ifdef __cplusplus
 }

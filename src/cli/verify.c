@@ -112,10 +112,11 @@ static int verify_log(struct verifying *v, pawl_error *error)
     return status;
 }
 
-static int verify_state(struct verifying *v, pawl_error *error)
+static int verify_state(struct verifying *v, bool audit, pawl_error *error)
 {
     struct progress progress;
-    struct replay_options options = {.dir = v->dir, .progress = progress_count, .arg = &progress};
+    struct replay_options options = {
+        .dir = v->dir, .audit = audit, .progress = progress_count, .arg = &progress};
     progress_begin(&progress, "deriving");
     int status = engine_replay(&options, &v->state, error);
     v->state_seconds = seconds_now() - progress.begun;
@@ -125,19 +126,24 @@ static int verify_state(struct verifying *v, pawl_error *error)
 
 static bool say_found(const struct options *options, const struct verifying *v)
 {
-    bool sound = v->log.faults == 0 && v->state.differences == 0;
+    bool audit = v->dir && options_get(options, "audit");
+    bool sound = v->log.faults == 0 && v->state.live.differences == 0 && v->state.checkpoint.differences == 0;
     if (options_get(options, "json")) {
         json_t *object = report_json(&v->log, v->log_seconds);
         json_object_set_new(object, "sound", json_boolean(sound));
         if (v->dir)
             json_object_set_new(object, "state", state_json(&v->state));
+        if (audit)
+            json_object_set_new(object, "audit", audit_json(&v->state));
         say_json(object);
         return sound;
     }
     print_text(v->where, &v->log, v->log_seconds);
     if (v->dir)
         print_state(&v->state, v->state_seconds);
-    if (v->state.differences)
+    if (audit)
+        print_audit(&v->state);
+    if (v->state.live.differences)
         printf("the log is sound: 'pawl replay --dir %s --to NEWDIR' keeps the state that it says\n", v->where);
     if (sound)
         printf("%s is sound\n", v->where);
@@ -156,7 +162,7 @@ static int run(const struct options *options)
     if (options_get(options, "log"))
         v.dir = NULL;
     if (v.dir)
-        status = verify_state(&v, &error);
+        status = verify_state(&v, options_get(options, "audit") != NULL, &error);
     bool sound = status == PAWL_OK && say_found(options, &v);
     journal_verify_release(&v.log);
     if (status == PAWL_OK)
@@ -175,7 +181,12 @@ const struct command command_verify = {
         "stored. Changes nothing, and may run beside a writer. Ends with exit code 3, naming file and byte, "
         "or\n"
         "the row, if something is not as it was written. What a crash left unfinished is no fault, and is "
-        "told.\n",
-    .options = {OPTION_DIR, {"log", "LOG", "only this log, a directory, instead of --dir"}, OPTION_JSON},
+        "told. With --audit the checkpoint stores are compared, too: of the two states it says which one "
+        "agrees\n"
+        "with the log.\n",
+    .options = {OPTION_DIR,
+                {"log", "LOG", "only this log, a directory, instead of --dir"},
+                {"audit", NULL, "compare the checkpoint stores with the log, too"},
+                OPTION_JSON},
     .run = run,
 };

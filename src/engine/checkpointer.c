@@ -114,6 +114,12 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(engine_of(c), position);
 }
 
+static void mark(void *ctx, const struct position *position, uint64_t offset)
+{
+    const struct checkpointer *c = ctx;
+    engine_audit(engine_of(c), AUDIT_CHECKPOINT, position, offset);
+}
+
 static size_t partition_count(const struct checkpointer *c)
 {
     return (c->stores.partitions - c->stores.shard + c->stores.shards - 1) / c->stores.shards;
@@ -164,6 +170,8 @@ static int open_store(struct checkpointer *c)
                                          .events_max = events_max(c),
                                          .bytes_max = bytes ? bytes : BYTES_DEFAULT,
                                          .schema_at = schema_at,
+                                         .mark = mark,
+                                         .mark_every = engine_audit_every(engine_of(c)),
                                          .ctx = c,
                                          .alloc = c->stores.alloc};
     status = checkpoint_new(&options, &c->checkpoint, &c->words);

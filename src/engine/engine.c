@@ -295,8 +295,11 @@ static int put_away(pawl_engine *e)
         }
     if (e->lock_fd >= 0)
         close(e->lock_fd);
+    for (uint32_t i = 0; e->partitions && i < e->file.partitions; i++)
+        audit_release(&e->partitions[i].audit);
     mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
     mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
+    pthread_mutex_destroy(&e->audit_lock);
     pthread_mutex_destroy(&e->group0_lock);
     pthread_mutex_destroy(&e->schema_lock);
     mem_free(alloc, e, sizeof *e);
@@ -317,6 +320,8 @@ static int open_all(pawl_engine *e, pawl_error *error)
     e->partitions = mem_new(alloc, e->file.partitions, sizeof e->partitions[0]);
     if (!e->shards || !e->partitions || group0_new(alloc, &e->group0))
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
+    for (uint32_t i = 0; i < e->file.partitions; i++)
+        audit_init(&e->partitions[i].audit, alloc);
     struct uv_env_options threads = {
         .shards = e->file.shards, .pool_threads = e->options.pool_threads, .allocator = alloc};
     status = uv_env_open(&threads, &e->uv, error);
@@ -357,6 +362,7 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     snprintf(e->dir, sizeof e->dir, "%s", dir);
     pthread_mutex_init(&e->schema_lock, NULL);
     pthread_mutex_init(&e->group0_lock, NULL);
+    pthread_mutex_init(&e->audit_lock, NULL);
     status = open_all(e, error);
     if (status != PAWL_OK) {
         (void)put_away(e);

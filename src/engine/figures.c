@@ -43,6 +43,13 @@ int pawl_figures_get(pawl_engine *e, pawl_figures *ret_figures, pawl_error *erro
         if (e->shards[i].checkpointer)
             gather_checkpoint(&e->shards[i], &figures);
     }
+    pthread_mutex_lock(&e->audit_lock);
+    for (uint32_t i = 0; i < e->file.partitions; i++) {
+        figures.audits += e->partitions[i].audit.compared;
+        figures.audits_missed += e->partitions[i].audit.missed;
+        figures.alerts += e->partitions[i].audit.differed;
+    }
+    pthread_mutex_unlock(&e->audit_lock);
     if (status == PAWL_OK)
         *ret_figures = figures;
     return status;

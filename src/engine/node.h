@@ -9,6 +9,7 @@
 #define ENGINE_NODE_H
 
 #include <pawl/engine.h>
+#include <pawl/figures.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,6 +24,7 @@
 #include "core/command/request.h"
 #include "core/group0/group0.h"
 #include "core/sequence/view.h"
+#include "core/state/audit.h"
 #include "engine/checkpointer.h"
 #include "engine/node_file.h"
 #include "engine/sequences.h"
@@ -35,6 +37,8 @@ struct applied_wait {
     bool over; /* told, or taken back */
     struct latch latch;
 };
+
+#define ALERTS_MAX 16
 
 struct shard {
     pawl_engine *engine;
@@ -63,6 +67,7 @@ struct partition {
     bool reported;           /* during opening: its fate is known */
     _Atomic uint64_t offset; /* applied; for any thread */
     uint64_t seen;           /* the last that is known to be in the log */
+    struct audit audit;      /* under audit_lock */
     pawl_engine *engine;
 };
 
@@ -84,6 +89,10 @@ struct pawl_engine {
     uint64_t group0_epoch;
     uint64_t group0_next;
     const struct schema *_Atomic schema; /* the present one; it stays until close */
+
+    pthread_mutex_t audit_lock;
+    pawl_alert alerts[ALERTS_MAX]; /* under it, like the next */
+    size_t alert_count;
 
     atomic_bool closing;
 
@@ -150,6 +159,10 @@ int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last)
 int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uint64_t limit,
                      bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
                      pawl_error *error);
+
+/* audit.c: one of the two sides of a partition has come to an offset that is compared. Any thread. */
+void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position, uint64_t offset);
+uint64_t engine_audit_every(const pawl_engine *engine);
 
 /* wait.c: wait until the state is at least there. */
 int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,

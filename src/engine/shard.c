@@ -178,6 +178,11 @@ static void applied(void *ctx, uint16_t number, uint64_t offset)
     shard_tell_applied(shard_of(engine, number), number, offset);
 }
 
+static void mark(void *ctx, const struct position *position, uint64_t offset)
+{
+    engine_audit(ctx, AUDIT_LIVE, position, offset);
+}
+
 /* A partition's fate is known: it runs, or it cannot, or it will take a while. */
 static void changed(void *arg)
 {
@@ -220,6 +225,8 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                         .schema = engine_schema(engine),
                                         .schema_at = schema_at,
                                         .applied = applied,
+                                        .mark = shard->checkpointer ? mark : NULL,
+                                        .mark_every = engine_audit_every(engine),
                                         .ctx = engine,
                                         .event_bytes_max = engine->options.event_bytes_max,
                                         .wait = engine->options.wait,

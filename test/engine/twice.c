@@ -106,11 +106,11 @@ void twice_check(struct twice *t)
     struct replay_options replay = {.dir = t->dir};
     struct replay_report report;
     assert_ok(engine_replay(&replay, &report, &t->error));
-    if (report.differences)
-        print_error("%s\n", report.first.text);
-    assert_int_equal(report.differences, 0);
-    assert_int_equal(report.behind, 0);
-    assert_int_equal(report.compared, t->options.partitions);
+    if (report.live.differences)
+        print_error("%s\n", report.live.first.text);
+    assert_int_equal(report.live.differences, 0);
+    assert_int_equal(report.live.behind, 0);
+    assert_int_equal(report.live.compared, t->options.partitions);
 }
 
 static struct {

@@ -26,10 +26,11 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return group0_schema_at(t->p->group0, position);
 }
 
-static void mark(void *ctx, const struct position *position)
+static void mark(void *ctx, const struct position *position, uint64_t offset)
 {
     struct twin *t = ctx;
-    assert_int_equal(position->offset % 3, 0);
+    assert_int_equal(offset % 3, 0);
+    assert_int_equal(offset, position->offset);
     t->marked++;
 }
 

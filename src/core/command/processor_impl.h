@@ -131,6 +131,7 @@ void processor_move(struct processor *p, enum processor_state to);
 /* Answer, as soon as that which the answer rests on is durable (P2). */
 void processor_answer(struct processor *p, struct call *call, int status);
 void processor_tell_applied(struct processor *p);
+void processor_mark(struct processor *p, uint64_t offset);
 void batch_free(struct batch *batch);      /* from the list; its changes have left the overlay */
 void staged_answer(struct staged *staged); /* durable, and applied if that was asked */
 void batch_sent_done(struct batch *batch);

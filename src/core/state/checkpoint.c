@@ -246,7 +246,7 @@ int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_pl
     f->ahead = true;
     c->events++;
     if (c->options.mark && offset % c->options.mark_every == 0)
-        c->options.mark(c->options.ctx, &f->position);
+        c->options.mark(c->options.ctx, &f->position, offset);
     return PAWL_OK;
 }
 

@@ -31,8 +31,8 @@ struct checkpoint_options {
     size_t bytes_max;    /* the same, by what it holds; it may be exceeded by one event */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
 
-    /* A partition has come to a multiple of mark_every. May be NULL. */
-    void (*mark)(void *ctx, const struct position *position);
+    /* A partition's tables have come to an offset that is a multiple of mark_every. May be NULL. */
+    void (*mark)(void *ctx, const struct position *position, uint64_t offset);
     uint64_t mark_every;
     void *ctx;
     const pawl_allocator *alloc;
