@@ -89,7 +89,18 @@ static int open_reading(struct shard *shard, pawl_error *error)
                                    .alloc = e->options.allocator,
                                    .boot_id = e->trial.boot_id};
     int status = node_path(e->dir, path, error, "state/%u", shard->index);
-    return status == PAWL_OK ? lmdb_store_open(&options, NULL, &shard->store, error) : status;
+    if (status == PAWL_OK)
+        status = lmdb_store_open(&options, NULL, &shard->store, error);
+    if (status != PAWL_ENOTFOUND && status != PAWL_ECORRUPT)
+        return status;
+    /* A backup, or what a loss of power has left: whoever opens it for writing takes over. */
+    pawl_error words;
+    options.mode = PAWL_STORE_DURABLE;
+    int other = node_path(e->dir, path, &words, "checkpoint/%u", shard->index);
+    if (other == PAWL_OK)
+        other = lmdb_store_open(&options, NULL, &shard->store, &words);
+    shard->taken_over = other == PAWL_OK;
+    return other == PAWL_OK ? PAWL_OK : status;
 }
 
 static int open_writing(struct shard *shard, pawl_error *error)

@@ -57,7 +57,7 @@ struct shard {
     bool closed;
     pawl_timer hold;
     _Atomic uint64_t held; /* how often that began */
-    bool taken_over;       /* at opening */
+    bool taken_over;       /* the store was the checkpoint until now; or, read-only, is */
 };
 
 struct partition {

@@ -1,6 +1,5 @@
 #include "engine/replay.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "core/state/replay.h"
 #include "engine/compare.h"
 #include "engine/node.h"
+#include "engine/tree.h"
 
 #define EVENTS_AT_ONCE 4096 /* in one transaction */
 #define ARENA_CHUNK    ((size_t)256 * 1024)
@@ -202,24 +202,6 @@ static int close_stores(struct replaying *r, pawl_error *error)
     return status;
 }
 
-/* The tree that this call made: files and folders, two levels deep. */
-static void remove_tree(const char *path)
-{
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        char below[NODE_PATH_MAX + 256];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
-        if (unlink(below) != 0 && errno == EISDIR && strlen(below) < NODE_PATH_MAX)
-            remove_tree(below);
-    }
-    if (dir)
-        closedir(dir);
-    (void)rmdir(path);
-}
-
 /* Those that there are. One that cannot be trusted is as good as none, but told. */
 static int open_checkpoints(struct replaying *r, pawl_error *error)
 {
@@ -233,6 +215,8 @@ static int open_checkpoints(struct replaying *r, pawl_error *error)
         pawl_error words;
         struct lmdb_options options = {
             .dir = path, .mode = PAWL_STORE_DURABLE, .read_only = true, .alloc = r->options->allocator};
+        if (r->source->shards[i].taken_over)
+            continue; /* it is compared in the live store's place */
         int status = node_path(r->options->dir, path, error, "checkpoint/%u", i);
         if (status == PAWL_OK)
             status = lmdb_store_open(&options, NULL, &r->checkpoints[i], &words);
@@ -298,7 +282,7 @@ int engine_replay(const struct replay_options *options, struct replay_report *re
         arena_release(&r.memory);
         overlay_release(&r.overlay);
         if (!options->to || status != PAWL_OK)
-            remove_tree(r.to);
+            tree_remove(r.to);
     }
     pawl_close(r.source);
     if (status == PAWL_OK)

@@ -11,15 +11,7 @@
 #include "base/error.h"
 #include "core/state/position.h"
 #include "engine/node_file.h"
-
-static int sync_directory(const char *path, pawl_error *error)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int failed = fd < 0 || fsync(fd) ? errno : 0;
-    if (fd >= 0)
-        close(fd);
-    return failed ? error_errno(error, failed, "cannot sync %s", path) : PAWL_OK;
-}
+#include "engine/tree.h"
 
 /* A store's directory, whole or in part. The mark goes first: what is left without it is worth nothing. */
 static int remove_store(const char *path, pawl_error *error)
@@ -146,14 +138,14 @@ static int take_over(const struct stores_options *o, const char *live, pawl_erro
         status = remove_store(live, error);
     trial_step(o->trial, "the live store is removed");
     if (status == PAWL_OK)
-        status = sync_directory(states, error);
+        status = tree_sync(states, error);
     if (status == PAWL_OK)
         status = move(checkpoint, live, error);
     trial_step(o->trial, "the checkpoint store is renamed");
     if (status == PAWL_OK)
-        status = sync_directory(states, error);
+        status = tree_sync(states, error);
     if (status == PAWL_OK)
-        status = sync_directory(checkpoints, error);
+        status = tree_sync(checkpoints, error);
     trial_step(o->trial, "the renaming is synced");
     return status;
 }
@@ -175,7 +167,7 @@ static int make_directory(const struct stores_options *o, pawl_error *error)
     if (status != PAWL_OK)
         return status;
     if (mkdir(path, 0777) == 0)
-        return sync_directory(o->dir, error);
+        return tree_sync(o->dir, error);
     return errno == EEXIST ? PAWL_OK : error_errno(error, errno, "cannot make %s", path);
 }
 
@@ -245,5 +237,5 @@ int stores_make_checkpoint(const struct stores_options *o, pawl_store *live, paw
     if (status == PAWL_OK)
         status = move(fresh, path, error);
     trial_step(o->trial, "the copy has its name");
-    return status == PAWL_OK ? sync_directory(checkpoints, error) : status;
+    return status == PAWL_OK ? tree_sync(checkpoints, error) : status;
 }
