@@ -39,8 +39,9 @@ void checkpointer_init(struct checkpointer *c, struct shard *shard, const struct
 
 /* --- sleeping and waking --- */
 
-/* Until the shard has seen wake_at events, or so much time is over; 0: no time ends it. */
-static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration timeout)
+/* Until the shard has seen wake_at events, or so much time is over; 0: no time ends it. heed: nor while
+ * commands are held back, which is said before the lock is taken to wake this thread. */
+static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration timeout, bool heed)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -49,9 +50,10 @@ static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration 
     until.tv_nsec = (long)(ns % PAWL_SECOND);
     pthread_mutex_lock(&c->lock);
     atomic_store(&c->wake_at, wake_at); /* before seen is looked at: whoever raises it looks here afterwards */
-    if (!c->stop && atomic_load(&c->shard->seen) < wake_at && timeout > 0)
+    bool awake = c->stop || atomic_load(&c->shard->seen) >= wake_at || (heed && atomic_load(&c->hurry));
+    if (!awake && timeout > 0)
         pthread_cond_timedwait(&c->wake, &c->lock, &until);
-    else if (!c->stop && atomic_load(&c->shard->seen) < wake_at)
+    else if (!awake)
         pthread_cond_wait(&c->wake, &c->lock);
     atomic_store(&c->wake_at, NEVER);
     pthread_mutex_unlock(&c->lock);
@@ -273,25 +275,32 @@ static int commit(struct checkpointer *c)
     return PAWL_OK;
 }
 
+/* The set is committed when it is full or old, or somebody waits for it. */
+static bool is_due(const struct checkpointer *c, bool more, pawl_duration *ret_left)
+{
+    pawl_duration age = c->stores.trial->checkpoint_age;
+    age = age ? age : AGE_DEFAULT;
+    uint64_t events = checkpoint_events(c->checkpoint);
+    uint64_t old = events ? pawl_env_now(engine_of(c)->env).ns - c->oldest.ns : 0;
+    bool hurry = atomic_load(&c->hurry) || (!atomic_load(&c->guards) && !more);
+    *ret_left = age - old;
+    return events > 0 && (checkpoint_is_full(c->checkpoint) || old >= age || hurry);
+}
+
 static int follow(struct checkpointer *c)
 {
     bool more;
+    pawl_duration left;
     int status = read_all(c, &more);
+    if (status == PAWL_OK && is_due(c, more, &left))
+        status = commit(c);
     if (status != PAWL_OK)
         return status;
-    pawl_duration age = c->stores.trial->checkpoint_age;
-    age = age ? age : AGE_DEFAULT;
-    uint64_t now = pawl_env_now(engine_of(c)->env).ns, events = checkpoint_events(c->checkpoint);
-    pawl_duration old = events ? now - c->oldest.ns : 0;
-    bool hurry = atomic_load(&c->hurry) || (!atomic_load(&c->guards) && !more);
-    if (checkpoint_is_full(c->checkpoint) || old >= age || (hurry && events > 0))
-        return commit(c);
-    if (!atomic_load(&c->guards) && !more)
+    uint64_t events = checkpoint_events(c->checkpoint), room = events_max(c) - events;
+    if (events == 0 && !atomic_load(&c->guards))
         (void)pawl_env_call(engine_of(c)->env, c->shard->index, begin_to_guard, c);
-    if (more && atomic_load(&c->shard->seen) > taken(c) + WAKE_EVENTS)
-        return PAWL_OK;
-    uint64_t worth = WAKE_EVENTS < events_max(c) ? WAKE_EVENTS : events_max(c);
-    sleep_until(c, taken(c) + (events ? worth : 1), events ? age - old : 0);
+    uint64_t worth = WAKE_EVENTS < room ? WAKE_EVENTS : room;
+    sleep_until(c, taken(c) + (events ? worth : 1), events ? left : 0, events > 0);
     return PAWL_OK;
 }
 
@@ -308,7 +317,7 @@ static void fail(struct checkpointer *c, int status)
         close_store(c);
     if (wrong)
         (void)stores_discard_checkpoint(&c->stores, &c->words);
-    sleep_until(c, NEVER, c->delay);
+    sleep_until(c, NEVER, c->delay, false);
 }
 
 static void *run(void *arg)

@@ -4,7 +4,6 @@
  * midst of a checkpoint's commit, and in the midst of copying a new one. Each image has every event that was
  * answered before, replays no more than the lag, and has the state that a full replay says. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "test/crash/power.h"
@@ -31,8 +30,8 @@ static struct {
     uint64_t least[CLIENTS]; /* answered before the cut; and after it, with one more under way */
     uint64_t most[CLIENTS];
 } images[IMAGES_MAX];
-static unsigned image_count;
-static unsigned wanted; /* images of the round */
+static _Atomic unsigned image_count; /* raised under the disk's lock */
+static _Atomic unsigned wanted;      /* images of the round */
 static uint64_t dice;
 
 static void cut(void)
@@ -91,7 +90,7 @@ static void wait_for_answers(uint64_t more)
 {
     uint64_t from = atomic_load(&answered[0]);
     while (atomic_load(&answered[0]) < from + more)
-        sched_yield();
+        twice_pause();
 }
 
 static void begin(uint64_t seed)
@@ -238,7 +237,7 @@ TEST(a_disk_that_is_full_for_the_checkpoints_holds_commands_back_at_the_lag_and_
     pawl_figures figures = twice_figures(&t);
     while (figures.held == 0 || figures.checkpoint_failures == 0) {
         assert_true(figures.checkpoint_lag <= LAG);
-        sched_yield();
+        twice_pause();
         figures = twice_figures(&t);
     }
     assert_true(figures.checkpoint_lag <= LAG);

@@ -1,8 +1,10 @@
 #include "test/engine/twice.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#include "base/latch.h"
 
 static const char schema[] = "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {\"sequences\": "
                              "{\"invoice\": {\"first\": 1}}}},"
@@ -76,11 +78,21 @@ pawl_figures twice_figures(struct twice *t)
     return figures;
 }
 
+void twice_pause(void)
+{
+    struct timespec now;
+    struct latch never;
+    latch_init(&never);
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    uint64_t ns = (uint64_t)now.tv_sec * PAWL_SECOND + (uint64_t)now.tv_nsec;
+    (void)latch_wait_until(&never, (pawl_instant){ns + PAWL_MILLISECOND});
+}
+
 pawl_figures twice_wait(struct twice *t, uint64_t lag)
 {
     pawl_figures figures = twice_figures(t);
     while (figures.checkpoint_lag > lag || figures.checkpoints_ready < t->options.shards) {
-        sched_yield();
+        twice_pause();
         figures = twice_figures(t);
     }
     return figures;

@@ -34,6 +34,9 @@ void twice_close(struct twice *t);
 int twice_bill(struct twice *t, unsigned n);
 void twice_bill_many(struct twice *t, unsigned count);
 
+/* Between two looks at a condition. */
+void twice_pause(void);
+
 /* Until the checkpoints lack at most so many events, and can stand in for the live stores. */
 pawl_figures twice_wait(struct twice *t, uint64_t lag);
 pawl_figures twice_figures(struct twice *t);
