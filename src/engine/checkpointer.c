@@ -189,15 +189,15 @@ static bool take_entry(pawl_read *read, const pawl_entry *entry, pawl_place plac
 {
     struct checkpointer *c = read->arg;
     const struct position *position = checkpoint_position(c->checkpoint, c->index);
-    if (entry->offset == position->offset) {
-        if (hash_checksum(0, entry->body) == position->checksum)
-            return true;
+    if (entry->offset == position->offset && hash_checksum(0, entry->body) != position->checksum) {
         c->status = error_set(&c->words, PAWL_ECORRUPT,
                               "plog/%u: the event at offset %" PRIu64
                               " is not the one that the checkpoint was made from",
                               position->partition, entry->offset);
         return false;
     }
+    if (entry->offset < checkpoint_next(c->checkpoint, c->index))
+        return true;
     if (checkpoint_events(c->checkpoint) == 0)
         c->oldest = pawl_env_now(engine_of(c)->env);
     c->status = checkpoint_take(c->checkpoint, c->index, entry->offset, place, entry->body, &c->words);
@@ -213,16 +213,18 @@ static void never_called(pawl_read *read)
 static int read_partition(struct checkpointer *c)
 {
     const struct position *position = checkpoint_position(c->checkpoint, c->index);
+    uint64_t next = checkpoint_next(c->checkpoint, c->index);
+    bool at_position = position->offset > 0 && next == position->offset + 1;
     pawl_read read = {.stream = {.kind = PAWL_STREAM_PLOG, .partition = position->partition},
-                      .from = position->offset ? position->offset : 1,
+                      .from = at_position ? position->offset : next,
                       .limit = READ_EVENTS,
-                      .at = position->place,
+                      .at = at_position ? position->place : (pawl_place){0},
                       .alone = true,
                       .visit = take_entry,
                       .done = never_called,
                       .arg = c,
                       .error = &c->words};
-    bool expected = position->offset > 0;
+    bool expected = next <= position->offset + (position->offset > 0);
     c->status = PAWL_OK;
     int status = pawl_log_read(engine_of(c)->log, &read);
     if (status != PAWL_READ_DONE)

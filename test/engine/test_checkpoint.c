@@ -1,6 +1,7 @@
 /* test_checkpoint.c: the checkpoint stores of a running engine: how far they are behind, what that bounds, and
  * how they take the place of a live store that a loss of power has made worthless. */
 #include <fcntl.h>
+#include <stdatomic.h>
 
 #include "test/engine/twice.h"
 #include "test/lib/child.h"
@@ -143,8 +144,7 @@ TEST(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replaye
 
 /* Dies at the n-th step of opening, of making a checkpoint, or of committing one. */
 struct dying {
-    int left;
-    char at[64];
+    _Atomic int left;
 };
 
 static struct dying dying;
@@ -152,7 +152,7 @@ static struct dying dying;
 static void die_at_step(void *arg, const char *what)
 {
     (void)arg;
-    if (--dying.left == 0) {
+    if (atomic_fetch_sub(&dying.left, 1) == 1) {
         fprintf(stderr, "# dies when %s\n", what);
         _exit(55);
     }
@@ -199,7 +199,7 @@ TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_th
         snprintf(t.dir, sizeof t.dir, "%s/%d", lost.base, step);
         twice_copy(lost.dir, t.dir);
         life = t;
-        dying = (struct dying){.left = step};
+        atomic_store(&dying.left, step);
         int how = in_child(open_and_die);
         assert_true(how == 55 || how == 0);
         ended = how == 0;

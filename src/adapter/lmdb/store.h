@@ -32,7 +32,8 @@ struct lmdb_options {
     uint32_t max_snapshots; /* 0: 126 */
     uint64_t map_bytes;     /* the most that the store can hold. 0: 1 TiB, or less where that does not fit */
     const pawl_allocator *alloc;
-    const char *boot_id; /* NULL: the kernel's; tests pretend another */
+    const char
+        *boot_id; /* NULL: the kernel's; tests pretend another, and copy files to say what is left of them */
 };
 
 /* What opening found. */

@@ -17,7 +17,8 @@
 
 struct following {
     struct position position;
-    bool ahead; /* of the store */
+    uint64_t view; /* the offset up to which the sequences view is complete */
+    bool ahead;    /* of the store */
 };
 
 struct checkpoint {
@@ -39,12 +40,32 @@ static size_t bytes_of_partitions(const struct checkpoint *c)
     return c->options.count * sizeof c->partitions[0];
 }
 
+static int read_view(struct checkpoint *c, struct following *f, pawl_error *error)
+{
+    uint8_t key[VIEW_KEY_BYTES];
+    pawl_bytes value;
+    int status = pawl_store_get(pawl_store_writer(c->options.store), VIEW_SPACE,
+                                view_key(f->position.partition, 0, SEQ_PLOG_OFFSET, key), &value);
+    f->view = 0;
+    if (status == PAWL_ENOTFOUND)
+        return PAWL_OK;
+    if (status == PAWL_OK && value.size != VIEW_VALUE_BYTES)
+        status = PAWL_ECORRUPT;
+    if (status != PAWL_OK)
+        return error_set(error, status, "cannot read the sequences view of partition %u",
+                         f->position.partition);
+    f->view = get_u64(value.data);
+    return PAWL_OK;
+}
+
 static int read_positions(struct checkpoint *c, pawl_error *error)
 {
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < c->options.count; i++) {
         struct following *f = &c->partitions[i];
         status = position_read(&f->position, pawl_store_writer(c->options.store), error);
+        if (status == PAWL_OK)
+            status = read_view(c, f, error);
         f->ahead = false;
     }
     return status;
@@ -97,6 +118,12 @@ void checkpoint_free(struct checkpoint *c)
 const struct position *checkpoint_position(const struct checkpoint *c, size_t index)
 {
     return &c->partitions[index].position;
+}
+
+uint64_t checkpoint_next(const struct checkpoint *c, size_t index)
+{
+    const struct following *f = &c->partitions[index];
+    return (f->view < f->position.offset ? f->view : f->position.offset) + 1;
 }
 
 uint64_t checkpoint_events(const struct checkpoint *c)
@@ -226,25 +253,42 @@ static int derive_event(struct checkpoint *c, struct following *f, uint64_t offs
     status = position_add(&f->position, &changes);
     for (const struct row_change *change = changes.first; status == PAWL_OK && change; change = change->next)
         status = keep_change(c, change);
-    if (status == PAWL_OK)
-        status = keep_numbers(c, f->position.partition, &event.envelope);
     return status == PAWL_OK ? status : error_set(error, status, "no memory for what a checkpoint gathers");
+}
+
+static int note_numbers(struct checkpoint *c, struct following *f, uint64_t offset, pawl_bytes body,
+                        pawl_error *error)
+{
+    struct envelope envelope;
+    int status = envelope_decode(body, &envelope, error);
+    if (status != PAWL_OK)
+        return status;
+    status = keep_numbers(c, f->position.partition, &envelope);
+    if (status != PAWL_OK)
+        return error_set(error, status, "no memory for what a checkpoint gathers");
+    f->view = offset;
+    return PAWL_OK;
 }
 
 int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_place place, pawl_bytes body,
                     pawl_error *error)
 {
     struct following *f = &c->partitions[index];
-    assert(offset == f->position.offset + 1); /* C2 */
+    assert(offset == checkpoint_next(c, index)); /* C2 */
     arena_reset(&c->memory);
-    int status = derive_event(c, f, offset, body, error);
+    bool state = offset > f->position.offset;
+    int status = state ? derive_event(c, f, offset, body, error) : PAWL_OK;
+    if (status == PAWL_OK && offset > f->view)
+        status = note_numbers(c, f, offset, body, error);
     if (status != PAWL_OK)
         return status;
+    f->ahead = true;
+    c->events++;
+    if (!state)
+        return PAWL_OK;
     f->position.offset = offset;
     f->position.place = place;
     f->position.checksum = hash_checksum(0, body);
-    f->ahead = true;
-    c->events++;
     if (c->options.mark && offset % c->options.mark_every == 0)
         c->options.mark(c->options.ctx, &f->position, offset);
     return PAWL_OK;
@@ -301,7 +345,7 @@ static int put_positions(struct checkpoint *c)
         view_key(f->position.partition, 0, SEQ_PLOG_OFFSET, key);
         status = position_write(&f->position, c->options.store);
         if (status == PAWL_OK)
-            status = put_number(c, key, f->position.offset);
+            status = put_number(c, key, f->view);
     }
     return status;
 }
