@@ -4,8 +4,7 @@
  * Each command becomes one event: numbered without gaps, durable before you get the answer, and applied to the
  * records that you read. Everything but the log of events is derived from it and can be derived again.
  *
- *     request ──► pawl_command ──► event in the log ──► records, entities ──► answer: offsets, real IDs,
- * numbers
+ *     request ──► pawl_command ──► event in the log ──► records, entities ──► answer: offsets, IDs, numbers
  *
  *     pawl_engine *engine;
  *     pawl_request *request;

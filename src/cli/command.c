@@ -23,11 +23,13 @@
 #include "engine/json/failure.h"
 #include "engine/json/request.h"
 
-#define WINDOW 256
+#define WINDOW       256
+#define WINDOW_BYTES ((size_t)16 << 20) /* of commands under way; one may be longer */
 
 struct slot {
     pawl_request *request;
     uint64_t line;
+    size_t bytes;
     int bell;
     int status;
     pawl_error error;
@@ -47,6 +49,7 @@ struct commanding {
     size_t window;
     uint64_t begun; /* commands; the last one is in slots[(begun - 1) % WINDOW] */
     uint64_t ended; /* of these, how many are answered */
+    size_t bytes;   /* of those under way */
     uint64_t refused;
     uint64_t refused_line; /* the first */
     int refused_status;
@@ -98,6 +101,7 @@ static struct slot *take_slot(struct commanding *c)
 {
     struct slot *slot = &c->slots[c->begun++ % WINDOW];
     slot->line = c->line;
+    slot->bytes = 0;
     slot->bell = c->feed.bell;
     slot->status = PAWL_OK;
     slot->error = (pawl_error){0};
@@ -115,6 +119,8 @@ static void refuse(struct slot *slot, int status)
 static void send(struct commanding *c, pawl_bytes json)
 {
     struct slot *slot = take_slot(c);
+    slot->bytes = json.size;
+    c->bytes += json.size;
     int status = slot->request ? PAWL_OK : pawl_request_new(c->engine, &slot->request);
     if (status == PAWL_OK)
         status = pawl_request_json(slot->request, c->wsid, json, &slot->error);
@@ -175,6 +181,7 @@ static void collect(struct commanding *c)
         if (!atomic_load_explicit(&slot->done, memory_order_acquire))
             return;
         c->ended++;
+        c->bytes -= slot->bytes;
         if (slot->status != PAWL_OK)
             note_refusal(c, slot);
         if (slot->status != PAWL_OK && c->alone)
@@ -225,6 +232,11 @@ static const char *find_end(struct commanding *c, const char *line, size_t size)
     return c->whole ? NULL : end;
 }
 
+static bool has_room(const struct commanding *c)
+{
+    return c->begun == c->ended || (c->begun - c->ended < c->window && c->bytes < WINDOW_BYTES);
+}
+
 /* As many lines as the window has room for; the rest stays. True: one of them could be taken, were there room.
  */
 static bool take_lines(struct commanding *c)
@@ -237,7 +249,7 @@ static bool take_lines(struct commanding *c)
         size_t size = end ? (size_t)(end - line) : in->size - at;
         if (!end && !c->feed.eof && size <= REQUEST_JSON_BYTES_MAX)
             break;
-        waits = c->begun - c->ended == c->window;
+        waits = !has_room(c);
         if (waits)
             break;
         take_line(c, line, size, end || c->feed.eof);
@@ -260,7 +272,7 @@ static void work(struct commanding *c)
         }
         bool waits = take_lines(c);
         collect(c);
-        bool room = c->begun - c->ended < c->window;
+        bool room = has_room(c);
         if (waits && room)
             continue;
         if (f->eof && f->input.size == 0 && c->begun == c->ended && feed_unsaid(f) == 0)
@@ -349,6 +361,9 @@ static int verdict(const struct commanding *c, pawl_error *error)
     }
     if (c->refused == 0)
         return PAWL_OK;
+    if (c->begun == 1)
+        return error_set(error, c->refused_status, "the command in line %" PRIu64 " was refused",
+                         c->refused_line);
     return error_set(error, c->refused_status,
                      "%" PRIu64 " of %" PRIu64 " commands were refused, the first in line %" PRIu64, c->refused,
                      c->begun, c->refused_line);

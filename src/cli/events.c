@@ -3,16 +3,15 @@
  * A workspace is followed in two steps: what the state knows of its log is read, and behind the last of these
  * events the partition is followed, past the events of others. Events are printed on the thread that reads
  * them; a follower has nothing else to do, and the main thread only waits for a reason to stop. */
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/feed.h"
 #include "cli/open.h"
 
 struct reading {
@@ -26,17 +25,11 @@ struct reading {
     int bell; /* following: there is nothing more to do */
 };
 
-static void ring(int bell)
-{
-    uint64_t one = 1;
-    (void)!write(bell, &one, sizeof one);
-}
-
 static bool print(void *arg, const pawl_event *event)
 {
     struct reading *r = arg;
     if (!event) {
-        ring(r->bell);
+        feed_ring(r->bell);
         return false;
     }
     r->next = event->offset + 1;
@@ -48,7 +41,7 @@ static bool print(void *arg, const pawl_event *event)
         fflush(stdout);
     bool more = --r->left > 0 && !ferror(stdout);
     if (r->following && !more)
-        ring(r->bell);
+        feed_ring(r->bell);
     return more;
 }
 
@@ -90,47 +83,46 @@ static int run_read(const struct options *options)
     return close_dir(options, r.engine, status, &error);
 }
 
-/* Where in the partition to follow from: behind what was printed, or, if that is nothing, behind the
- * workspace's last event, or, if it is asked for what is still to come, the same: print() leaves out what is
- * before it. */
+/* Print what there is, and find where in the partition to go on: behind the last event that was printed, or, if
+ * it is asked for what is still to come, behind the workspace's last. print() leaves out what comes before
+ * --from. */
 static int read_then_find(struct reading *r, pawl_error *error)
 {
     pawl_workspace workspace;
     int status = pawl_workspace_get(r->engine, r->wsid, NULL, &workspace, error);
     if (status != PAWL_OK)
         return status;
+    bool to_come = r->from > workspace.workspace_offset;
     r->partition = workspace.partition;
-    r->next = workspace.offset + 1;
-    return r->from <= workspace.workspace_offset ? read_workspace(r, error) : PAWL_OK;
+    r->next = to_come ? workspace.offset + 1 : 1;
+    return to_come ? PAWL_OK : read_workspace(r, error);
 }
 
-/* Signals are blocked before the engine starts its threads, so that they come to the signalfd alone. */
-static int block_signals(sigset_t *ret_set, int *ret_signals, int *ret_bell, pawl_error *error)
-{
-    sigemptyset(ret_set);
-    sigaddset(ret_set, SIGINT);
-    sigaddset(ret_set, SIGTERM);
-    sigprocmask(SIG_BLOCK, ret_set, NULL);
-    *ret_signals = signalfd(-1, ret_set, SFD_CLOEXEC);
-    *ret_bell = eventfd(0, EFD_CLOEXEC);
-    return *ret_signals < 0 || *ret_bell < 0 ? error_errno(error, errno, "cannot prepare to wait") : PAWL_OK;
-}
-
-/* Until a signal comes, which is returned, or there is nothing more to do: 0. That nobody reads stdout is seen even
- * while there is nothing to print. */
-static int wait_for_end(int signals, int bell)
+/* Until a signal comes, which is returned, or there is nothing more to do: 0. That nobody reads stdout is seen
+ * even while there is nothing to print. */
+static int wait_for_end(const struct feed *feed)
 {
     struct pollfd fds[] = {
-        {.fd = signals, .events = POLLIN}, {.fd = bell, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+        {.fd = feed->signals, .events = POLLIN}, {.fd = feed->bell, .events = POLLIN}, {.fd = STDOUT_FILENO}};
     struct signalfd_siginfo info;
     while (poll(fds, sizeof fds / sizeof fds[0], -1) < 0) {
     }
-    if (fds[0].revents && read(signals, &info, sizeof info) == (ssize_t)sizeof info)
+    if (fds[0].revents && read(feed->signals, &info, sizeof info) == (ssize_t)sizeof info)
         return (int)info.ssi_signo;
     return 0;
 }
 
-static int follow(struct reading *r, int signals, const sigset_t *set, int *ret_signal, pawl_error *error)
+/* From now on they end the process, even if nobody takes what is being printed. */
+static void let_signals_end_it(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int follow(struct reading *r, const struct feed *feed, int *ret_signal, pawl_error *error)
 {
     pawl_events *events;
     int status = r->wsid ? read_then_find(r, error) : PAWL_OK;
@@ -138,32 +130,31 @@ static int follow(struct reading *r, int signals, const sigset_t *set, int *ret_
     if (status != PAWL_OK || r->left == 0 || ferror(stdout))
         return status;
     r->following = true;
+    r->bell = feed->bell;
     status = pawl_events_follow(r->engine, r->partition, r->wsid ? r->next : r->from, print, r, &events, error);
     if (status != PAWL_OK)
         return status;
-    *ret_signal = wait_for_end(signals, r->bell);
-    /* A second one ends the process even if nobody takes what is being printed. */
-    sigprocmask(SIG_UNBLOCK, set, NULL);
+    *ret_signal = wait_for_end(feed);
+    let_signals_end_it();
     return pawl_events_unfollow(events, error);
 }
 
 static int run_follow(const struct options *options)
 {
     struct reading r = {0};
+    struct feed feed;
     pawl_error error = {0};
-    sigset_t set;
-    int signals, signal = 0;
+    int signal = 0;
     if (prepare(&r, options, &error) != PAWL_OK)
         return say_usage(&error);
-    if (block_signals(&set, &signals, &r.bell, &error) != PAWL_OK)
+    if (feed_init(&feed, -1, &error) != PAWL_OK)
         return say_failure(options, &error);
     int code = open_dir(options, OPEN_TO_READ, &r.engine);
     if (code == CLI_OK) {
-        int status = follow(&r, signals, &set, &signal, &error);
+        int status = follow(&r, &feed, &signal, &error);
         code = close_dir(options, r.engine, status, &error);
     }
-    close(signals);
-    close(r.bell);
+    feed_release(&feed);
     return code == CLI_OK && signal ? 128 + signal : code;
 }
 

@@ -100,7 +100,9 @@ static int open_reading(struct shard *shard, pawl_error *error)
     if (other == PAWL_OK)
         other = lmdb_store_open(&options, NULL, &shard->store, &words);
     shard->taken_over = other == PAWL_OK;
-    return other == PAWL_OK ? PAWL_OK : status;
+    return other == PAWL_OK ? PAWL_OK
+                            : error_wrap(error, status,
+                                         "its state must be derived again, which opening it for writing does");
 }
 
 static int open_writing(struct shard *shard, pawl_error *error)

@@ -113,12 +113,15 @@ int pawl_events_read(pawl_engine *e, uint16_t partition, uint64_t from, size_t l
 /* --- of a workspace: its log's rows say where its events are --- */
 
 #define ROWS_AT_ONCE 256
+#define NEAR         64 /* events of others that are read past, because to seek costs more */
 
 struct wlog_page {
     uint64_t plog_offset[ROWS_AT_ONCE];
     size_t count;
     size_t limit;
+    size_t shown;
     bool bad;
+    struct showing *showing;
 };
 
 static bool take_row(void *arg, pawl_bytes key, pawl_bytes value)
@@ -138,7 +141,7 @@ static int read_page(pawl_engine *e, uint64_t wsid, uint64_t from, size_t limit,
     pawl_store *store = shard_of(e, pawl_partition_of(e, wsid))->store;
     uint8_t first[KEY_NUMBERED], prefix[KEY_WORKSPACE], end[KEY_WORKSPACE];
     pawl_reader *snapshot;
-    page->count = 0;
+    page->count = page->shown = 0;
     page->limit = limit < ROWS_AT_ONCE ? limit : ROWS_AT_ONCE;
     int status = pawl_store_snapshot(store, &snapshot);
     if (status == PAWL_OK) {
@@ -151,6 +154,40 @@ static int read_page(pawl_engine *e, uint64_t wsid, uint64_t from, size_t limit,
     if (status == PAWL_OK && page->bad)
         return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": a row of its log is not one", wsid);
     return status == PAWL_OK ? status : error_set(error, status, "cannot read workspace %" PRIu64, wsid);
+}
+
+static bool show_wanted(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct wlog_page *page = read->arg;
+    if (entry->offset < page->plog_offset[page->shown])
+        return true;
+    if (!show(page->showing, entry))
+        return false;
+    page->shown++;
+    return page->shown < page->count && page->plog_offset[page->shown] - entry->offset <= NEAR;
+}
+
+/* Those of the page that lie near each other are read at once. Beside another process the state may be a moment
+ * ahead of what the files witness to be durable: then fewer are shown. */
+static int read_events(struct showing *s, struct wlog_page *page, pawl_error *error)
+{
+    int status = PAWL_OK;
+    page->showing = s;
+    while (status == PAWL_OK && page->shown < page->count && !s->stopped) {
+        size_t before = page->shown;
+        status = engine_read_plog(s->engine, s->partition, page->plog_offset[before], UINT64_MAX, show_wanted,
+                                  page, NULL, error);
+        if (status == PAWL_OK)
+            status = s->status;
+        page->shown += s->stopped; /* it was, before visit said so */
+        if (status != PAWL_OK || page->shown > before)
+            continue;
+        if (s->engine->options.read_only)
+            break;
+        status = error_set(error, PAWL_ECORRUPT, "plog/%u has no offset %" PRIu64 ", but the state does",
+                           s->partition, page->plog_offset[before]);
+    }
+    return status;
 }
 
 int pawl_workspace_events_read(pawl_engine *e, uint64_t wsid, uint64_t from, size_t limit,
@@ -167,12 +204,10 @@ int pawl_workspace_events_read(pawl_engine *e, uint64_t wsid, uint64_t from, siz
         status = read_page(e, wsid, from, limit, &page, error);
         if (status != PAWL_OK || page.count == 0)
             break;
-        for (size_t i = 0; status == PAWL_OK && i < page.count && !s.stopped; i++) {
-            status = engine_read_plog(e, partition, page.plog_offset[i], 1, show_read, &s, NULL, error);
-            if (status == PAWL_OK)
-                status = s.status;
-            from++;
-        }
+        status = read_events(&s, &page, error);
+        from += page.shown;
+        if (page.shown < page.count)
+            break;
         limit -= page.count;
     }
     json_out_release(&s.out);

@@ -46,6 +46,24 @@ static int read_text(const char *path, char *text, pawl_error *error)
     return PAWL_OK;
 }
 
+/* "WORD NUMBER" and a line's end, and *text moves behind it. */
+static bool read_number(const char **text, const char *word, uint32_t *ret_number)
+{
+    size_t size = strlen(word);
+    if (strncmp(*text, word, size) != 0 || (*text)[size] != ' ')
+        return false;
+    const char *at = *text + size + 1;
+    uint32_t number = 0;
+    size_t digits = 0;
+    for (; *at >= '0' && *at <= '9' && digits < 9; digits++)
+        number = number * 10 + (uint32_t)(*at++ - '0');
+    if (digits == 0 || *at != '\n')
+        return false;
+    *text = at + 1;
+    *ret_number = number;
+    return true;
+}
+
 /* What follows the numbers: nothing, or the path of a log. */
 static bool read_log_line(const char *line, char log[NODE_PATH_MAX])
 {
@@ -65,18 +83,19 @@ static bool read_log_line(const char *line, char log[NODE_PATH_MAX])
 int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *error)
 {
     char path[NODE_PATH_MAX], text[TEXT_MAX];
-    unsigned version, partitions, shards;
-    int end = 0;
+    const char *at = text;
+    uint32_t version, partitions, shards;
     int status = node_path(dir, path, error, FILE_NAME);
     if (status == PAWL_OK)
         status = read_text(path, text, error);
     if (status != PAWL_OK)
         return status;
-    if (sscanf(text, "pawl %9u", &version) == 1 && version > 1)
+    bool good = read_number(&at, "pawl", &version);
+    if (good && version > 1)
         return error_set(error, PAWL_EVERSION, "%s is of version %u; this program knows version 1", path,
                          version);
-    if (sscanf(text, "pawl 1\npartitions %9u\nshards %9u\n%n", &partitions, &shards, &end) != 2
-        || !read_log_line(text + end, ret_file->log))
+    if (!good || version != 1 || !read_number(&at, "partitions", &partitions)
+        || !read_number(&at, "shards", &shards) || !read_log_line(at, ret_file->log))
         return error_set(error, PAWL_EFORMAT, "%s is not the file of a Pawl directory", path);
     if (partitions == 0 || partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) || shards == 0
         || shards > SHARDS_MAX || shards > partitions)

@@ -131,18 +131,17 @@ static struct request_object *last_record(pawl_request *r, pawl_error *error)
     return NULL;
 }
 
-/* The container's place is found in whichever type has it for this record's: the parent's may not be known
- * here. */
+/* Which place that is depends on the parent's type, which is known when the command is processed. */
 int pawl_request_parent(pawl_request *r, uint64_t parent, const char *container, pawl_error *error)
 {
     struct request_object *record = last_record(r, error);
     if (!record)
         return PAWL_EINVAL;
-    uint16_t place = request_container(r->schema, record->type, bytes_of(container));
-    if (place == 0)
-        return error_set(error, PAWL_ENOTFOUND, "no type has a container %s for such a record", container);
+    pawl_bytes name = arena_copy(&r->memory, bytes_of(container));
+    if (!name.data)
+        return error_set(error, PAWL_ENOMEM, "no memory for a request");
     record->parent_id = parent;
-    record->container = place;
+    record->container_name = name;
     return PAWL_OK;
 }
 

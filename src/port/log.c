@@ -15,17 +15,6 @@ static const char *const kind_names[] = {
 
 #define KINDS (sizeof kind_names / sizeof kind_names[0])
 
-bool pawl_stream_valid(pawl_stream s)
-{
-    switch (s.kind) {
-    case PAWL_STREAM_RAW:
-    case PAWL_STREAM_PLOG: return s.lane == 0 && s.generation == 0;
-    case PAWL_STREAM_OPLOG: return true;
-    case PAWL_STREAM_GROUP0: return s.partition == 0 && s.lane == 0 && s.generation == 0;
-    default: return false;
-    }
-}
-
 void pawl_stream_format(pawl_stream s, char *text)
 {
     if (!pawl_stream_valid(s))

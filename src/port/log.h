@@ -253,7 +253,16 @@ static inline bool pawl_stream_equal(pawl_stream a, pawl_stream b)
 }
 
 /* Whether it is a stream at all: a known kind, and nothing set that its kind does not have. */
-PAWL_API bool pawl_stream_valid(pawl_stream stream);
+static inline bool pawl_stream_valid(pawl_stream s)
+{
+    switch (s.kind) {
+    case PAWL_STREAM_RAW:
+    case PAWL_STREAM_PLOG: return s.lane == 0 && s.generation == 0;
+    case PAWL_STREAM_OPLOG: return true;
+    case PAWL_STREAM_GROUP0: return s.partition == 0 && s.lane == 0 && s.generation == 0;
+    default: return false;
+    }
+}
 
 /* "plog/5" and back. Lanes are numbers here; their names are the schema's. text has PAWL_STREAM_TEXT_MAX bytes.
  * parse: PAWL_EINVAL, with the reason, unless the whole text is one stream. */

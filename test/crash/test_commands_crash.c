@@ -173,8 +173,8 @@ static uint64_t check_notes(unsigned thread)
     if (!notes)
         return 0; /* it was never reached */
     while (fgets(line, sizeof line, notes) && strchr(line, '\n')) {
-        uint64_t n, number;
-        assert_int_equal(sscanf(line, "%" SCNu64 " %" SCNu64, &n, &number), 2);
+        char *rest;
+        uint64_t n = strtoull(line, &rest, 10), number = strtoull(rest, NULL, 10);
         assert_int_equal(n, count);
         assert_int_equal(number, n / WORKSPACES + 1);
         count++;
@@ -200,8 +200,9 @@ static int check_state(void)
     CHECK(pawl_open(path, &options, &engine, &error) == PAWL_OK);
     for (unsigned i = 0; i < THREADS; i++)
         answered += check_notes(i);
-    for (uint16_t p = 0; p < pawl_partitions(engine); p++)
-        CHECK(pawl_events_read(engine, p, 1, SIZE_MAX, count_event, &events, NULL, &error) == PAWL_OK);
+    for (uint32_t p = 0; p < pawl_partitions(engine); p++)
+        CHECK(pawl_events_read(engine, (uint16_t)p, 1, SIZE_MAX, count_event, &events, NULL, &error)
+              == PAWL_OK);
     CHECK(pawl_close(engine) == PAWL_OK);
     fprintf(stderr, "# %" PRIu64 " answered, %" PRIu64 " events\n", answered, events);
     CHECK(answered > 0 && events >= answered && events <= answered + THREADS);

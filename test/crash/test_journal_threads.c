@@ -278,6 +278,45 @@ static void live(uint64_t refuse_every)
     test_dir_remove(dir);
 }
 
+static _Atomic uint64_t pushes;
+
+static int refuse_push(void *ctx, int file, uint64_t at, uint64_t size)
+{
+    atomic_fetch_add(&pushes, 1);
+    return -EIO;
+}
+
+TEST(a_segment_that_could_not_be_made_ahead_is_made_when_it_is_needed)
+{
+    static const uint8_t body[256 << 10];
+    char dir[128];
+    struct uv_env *env;
+    struct writing w = {0};
+    struct journal_stats stats = {0};
+    struct disk disk = disk_real;
+    disk.push = refuse_push;
+    test_dir_make(dir, sizeof dir);
+    assert_ok(uv_env_open(&(struct uv_env_options){.shards = 1, .pool_threads = 1}, &env, NULL));
+    struct journal_options options = {.dir = dir, .env = uv_env_port(env), .disk = &disk};
+    assert_ok(journal_open(&options, &w.log, NULL));
+    claim_again(&w);
+    while (stats.segments_made < 3) {
+        struct latch latch;
+        latch_init(&latch);
+        pawl_append_entry entry = {
+            .entry = {.stream = stream, .epoch = w.epoch, .offset = w.next++, .body = {body, sizeof body}}};
+        pawl_append append = {.entries = &entry, .count = 1, .done = append_done, .arg = &latch};
+        assert_ok(pawl_log_append(w.log, &append));
+        latch_wait(&latch);
+        assert_ok(append.status);
+        journal_stats(w.log, &stats);
+    }
+    assert_true(pushes > 0);
+    assert_ok(pawl_log_close(w.log));
+    assert_ok(uv_env_close(env));
+    test_dir_remove(dir);
+}
+
 TEST(readers_see_nothing_of_rolls)
 {
     live(0);
@@ -293,6 +332,7 @@ TEST(readers_see_nothing_of_failures_and_recoveries)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RUN(a_segment_that_could_not_be_made_ahead_is_made_when_it_is_needed),
         RUN(readers_see_nothing_of_rolls),
         RUN(readers_see_nothing_of_failures_and_recoveries),
     };

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'tools'))
-from tap import ROOT, main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+from tap import ROOT, Skip, main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
 
 PAWL = os.environ['PAWL']
 STREAM = ['--stream', 'raw/0']

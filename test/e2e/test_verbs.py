@@ -1,9 +1,8 @@
 """Every verb on an engine's directory, as it is typed: what it says to people and to machines, and how it ends."""
 import json
 import os
-import signal
 
-from shell import SHOP, contents, customer, end, flip, main, order, pawl, shop, start
+from shell import SHOP, contents, customer, flip, main, order, pawl, shop
 
 ADA = 1125899907042625  # the first record of a workspace's C register
 JSON = '--json'
@@ -124,31 +123,6 @@ def a_list_of_workspaces_has_pages(folder):
     assert [n['wsid'] for n in numbers if n['wsid']] and len(numbers) == len(own) + 30
 
 
-def commands_come_from_options_files_and_lines(folder):
-    data = folder + '/data'
-    verb = shop(data, 7)
-    record = '{"id":1,"type":"shop.Customer","fields":{"name":"Ada"}}'
-    answer = verb('command', '7', '--command', 'shop.AddCustomer', '--record', record).expect(0).json()
-    assert answer['ids'] == {'1': ADA} and answer['workspace_offset'] == 2
-    two = verb('command', '7', '--command', 'shop.AddCustomer', '--record', record,
-               '--record=' + record.replace(':1', ':2'), '--actor', 'till-3', '--correlation', 'c', '--causation', 'e')
-    assert len(two.expect(0).json()['ids']) == 2
-    event = verb('events', 'read', '--ws', '7', '--from', '3').expect(0).json()
-    assert (event['actor'], event['correlation'], event['causation']) == ('till-3', 'c', 'e')
-    with open(folder + '/order.json', 'w', encoding='utf-8') as file:
-        json.dump(json.loads(order(ADA, 500)), file, indent=2)
-    assert verb('command', '7', folder + '/order.json').expect(0).json()['workspace_offset'] == 4
-    with open(folder + '/many', 'w', encoding='utf-8') as file:
-        file.write('\n' + order(ADA, 1) * 600 + '  \n' + order(ADA, 1).rstrip())
-    answers = verb('command', '7', folder + '/many', '--ack', 'durable').expect(0).lines()
-    assert [a['workspace_offset'] for a in answers] == list(range(5, 606))
-    numbers = [number for a in answers for fields in a['numbers'].values() for number in fields.values()]
-    assert sorted(numbers) == list(range(2, 603)) + list(range(1001, 1602))
-    assert verb('command', '7', '-').expect(0).out == ''
-    verb('command', '7', folder + '/none').expect(1, 'No such file')
-    verb('command', '9', stdin=customer('x').encode()).expect(1, 'there is no workspace 9')
-
-
 def a_refused_line_does_not_stop_the_others(folder):
     verb = shop(folder, 7)
     lines = customer('a') + '{"command":"shop.Nope"}\n' + '\n' + customer(5) + 'not JSON\n' + customer('b')
@@ -184,51 +158,6 @@ def a_key_and_an_expected_offset_are_of_one_command(folder):
     assert two['error']['where'].startswith('line 2'), two
 
 
-def typed_line_by_line_each_is_answered_at_once(folder):
-    shop(folder, 7)
-    writer = start('command', '7', '--dir', folder)
-    for offset in range(2, 12):
-        writer.stdin.write(customer('x').encode())
-        writer.stdin.flush()
-        assert json.loads(writer.stdout.readline())['workspace_offset'] == offset
-    assert end(writer, 0) == ''
-
-
-def what_is_under_way_is_finished_on_a_signal(folder):
-    verb = shop(folder, 7)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        writer = start('command', '7', '--dir', folder)
-        writer.stdin.write(customer('x').encode())
-        writer.stdin.flush()
-        assert writer.stdout.readline()
-        writer.send_signal(number)
-        assert writer.wait(60) == 128 + number
-        writer.communicate()
-    assert verb('ws', 'show', '7', JSON).json()['workspace_offset'] == 3
-    verb('verify').expect(0, 'is sound')
-
-
-def readers_work_beside_a_writer_and_a_second_writer_does_not(folder):
-    data = folder + '/data'
-    verb = shop(data, 7)
-    writer = start('command', '7', '--dir', data)
-    writer.stdin.write((customer('Ada') + order(ADA, 500)).encode())
-    writer.stdin.flush()
-    offset = [json.loads(writer.stdout.readline())['offset'] for _ in range(2)][1]
-    at = ['--min-offset', str(offset)]
-    assert verb('record', 'get', '7', str(ADA), *at).expect(0).json()['fields'] == {'name': 'Ada'}
-    assert verb('ws', 'show', '7', JSON, *at).expect(0).json()['sequences']['shop.invoice'] == 1
-    assert verb('seq', 'list', '--ws', '7', JSON).expect(0).lines()[-1]['last'] == 1000
-    verb('entity', 'list', '7', 'shop.CustomerTotal').expect(0)
-    verb('verify').expect(0, 'is sound')
-    verb('replay', '--to', folder + '/derived').expect(0)
-    for words in (['schema', 'apply', SHOP], ['ws', 'create', '8', 'shop.tenant'], ['command', '7']):
-        verb(*words).expect(4, 'open for writing', f'process {writer.pid}')
-    assert verb('command', '7', JSON).expect(4).error()['code'] == 'PAWL_ELOCKED'
-    end(writer, 0)
-    verb('ws', 'create', '8', 'shop.tenant').expect(0)
-
-
 def events_are_read_by_workspace_and_by_partition(folder):
     verb = shop(folder, 7, 8)
     verb('command', '7', stdin=(customer('a') * 5).encode()).expect(0)
@@ -246,46 +175,6 @@ def events_are_read_by_workspace_and_by_partition(folder):
     assert verb('events', 'read', '--ws', '7', '--from', '99').expect(0).out == ''
     verb('events', 'read', '--ws', '9').expect(1, 'there is no workspace 9')
     verb('events', 'read', '--partition', '4').expect(1, 'there is no partition 4')
-
-
-def a_follower_sees_each_event_come_and_the_schema_change(folder):
-    verb = shop(folder, 7, 8)
-    partition = str(verb('ws', 'show', '7', JSON).json()['partition'])
-    by_ws = start('events', 'follow', '--dir', folder, '--ws', '7')
-    ahead = start('events', 'follow', '--dir', folder, '--ws', '7', '--from', '4', '--limit', '2')
-    by_partition = start('events', 'follow', '--dir', folder, '--partition', partition, '--limit', '3')
-    assert json.loads(by_ws.stdout.readline())['command'] == 'sys.CreateWorkspace'
-    writer = start('command', '7', '--dir', folder)
-    for offset in range(2, 6):
-        verb('ws', 'list').expect(0)
-        writer.stdin.write(customer('x').encode())
-        writer.stdin.flush()
-        assert json.loads(writer.stdout.readline())['workspace_offset'] == offset
-        assert json.loads(by_ws.stdout.readline())['workspace_offset'] == offset
-    end(writer, 0)
-    verb('command', '8', stdin=customer('not shown').encode()).expect(0)
-    schema = verb('schema', 'show').out.replace('"AddCustomer": {', '"Greet": {"records": ["Customer"]}, "AddCustomer": {')
-    verb('schema', 'apply', '-', stdin=schema.encode()).expect(0, 'schema 2')
-    verb('command', '7', stdin=customer('y').replace('AddCustomer', 'Greet').encode()).expect(0)
-    event = json.loads(by_ws.stdout.readline())
-    assert event['command'] == 'shop.Greet' and event['schema'] == 2 and event['workspace_offset'] == 6
-    assert [json.loads(line)['workspace_offset'] for line in end(ahead, 0).splitlines()] == [4, 5]
-    assert len(end(by_partition, 0).splitlines()) == 3
-    by_ws.send_signal(signal.SIGINT)
-    assert end(by_ws, 128 + signal.SIGINT) == ''
-
-
-def a_follower_whose_reader_goes_away_ends_quietly(folder):
-    shop(folder, 7)
-    follower = start('events', 'follow', '--dir', folder, '--ws', '7')
-    follower.stdout.readline()
-    follower.stdout.close()
-    assert follower.wait(60) == 0 and follower.stderr.read() == b''
-    follower.stdin.close()
-    follower.stderr.close()
-    start('events', 'follow', '--dir', folder, '--ws', '9').communicate()
-    shown = pawl('events', 'follow', '--dir', folder, '--ws', '9').expect(1, 'there is no workspace 9')
-    assert shown.out == ''
 
 
 def records_are_found_wherever_they_are(folder):
@@ -393,15 +282,22 @@ def a_replay_keeps_the_state_of_then(folder):
     assert verb('replay', JSON, '--to', folder + '/then').expect(1).error()['code'] == 'PAWL_EEXISTS'
 
 
+def a_state_that_cannot_be_used_is_derived_again_by_a_writer(folder):
+    verb = shop(folder, 7)
+    verb('command', '7', stdin=customer('Ada').encode()).expect(0)
+    for shard in ('0', '1'):
+        os.truncate(f'{folder}/state/{shard}/data.mdb', 5000)
+    assert verb('record', 'get', '7', str(ADA), JSON).expect(3, 'derived again').error()['code'] == 'PAWL_ECORRUPT'
+    assert verb('command', '1', stdin=b'').expect(0).out == ''
+    assert verb('record', 'get', '7', str(ADA)).expect(0).json()['fields'] == {'name': 'Ada'}
+    verb('verify').expect(0, 'is sound')
+
 
 if __name__ == '__main__':
     main([a_directory_is_made_once, other_verbs_make_no_directory, wrong_use_is_told,
           a_schema_is_applied_shown_and_applied_again, workspaces_are_created_listed_and_shown,
-          a_list_of_workspaces_has_pages, commands_come_from_options_files_and_lines,
-          a_refused_line_does_not_stop_the_others, a_key_and_an_expected_offset_are_of_one_command,
-          typed_line_by_line_each_is_answered_at_once, what_is_under_way_is_finished_on_a_signal,
-          readers_work_beside_a_writer_and_a_second_writer_does_not, events_are_read_by_workspace_and_by_partition,
-          a_follower_sees_each_event_come_and_the_schema_change, a_follower_whose_reader_goes_away_ends_quietly,
+          a_list_of_workspaces_has_pages, a_refused_line_does_not_stop_the_others,
+          a_key_and_an_expected_offset_are_of_one_command, events_are_read_by_workspace_and_by_partition,
           records_are_found_wherever_they_are, long_lists_come_in_pages, entities_are_found_by_their_keys,
           a_state_that_differs_from_its_log_is_found, a_log_that_is_damaged_is_found_before_the_state,
-          a_replay_keeps_the_state_of_then])
+          a_replay_keeps_the_state_of_then, a_state_that_cannot_be_used_is_derived_again_by_a_writer])

@@ -40,7 +40,7 @@ static void *client_main(void *arg)
     pawl_request *r;
     c->status = pawl_request_new(c->engine, &r);
     for (unsigned i = 0; c->status == PAWL_OK && i < COMMANDS; i++) {
-        pawl_answer answer;
+        pawl_answer answer = {0};
         pawl_text text;
         c->status = bill(r, c->wsid, &c->error);
         if (c->status == PAWL_OK)

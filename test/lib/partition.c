@@ -26,6 +26,10 @@ static void *resize(void *ctx, void *memory, size_t old_size, size_t new_size)
     struct partition *p = ctx;
     struct partition_block *old = memory ? (struct partition_block *)memory - 1 : NULL, *block = NULL;
     assert_int_equal(old ? old->size : 0, old_size);
+    if (new_size > 0 && p->memory_fails_in > 0 && --p->memory_fails_in == 0) {
+        p->memory_fails_in = --p->memory_fails > 0;
+        return NULL;
+    }
     if (new_size > 0) {
         block = malloc(sizeof *block + new_size);
         if (!block)
@@ -105,7 +109,7 @@ static void boot(void *arg)
     p->sequences = (struct sequences){
         .log = p->log, .store = p->store, .env = mem_env_port(p->env), .partition = PARTITION_NUMBER};
     o.env = mem_env_port(p->env);
-    o.log = p->log;
+    o.log = p->front ? p->front : p->log;
     o.store = p->store;
     o.applier = &p->applier;
     o.partition = PARTITION_NUMBER;
@@ -120,6 +124,7 @@ static void boot(void *arg)
 void partition_boot(struct partition *p)
 {
     p->allocator = (pawl_allocator){.resize = resize, .ctx = p};
+    p->memory_fails_in = 0;
     assert_ok(mem_env_open(p->world, &(struct mem_env_options){.shards = 1}, &p->env, NULL));
     p->log_options.node = 1;
     assert_ok(mem_log_open(p->log_disk, mem_env_port(p->env), &p->log_options, &p->log));

@@ -30,6 +30,7 @@ struct partition {
     pawl_log *observer;
     struct processor_options options; /* limits: to be set before boot */
     struct mem_log_options log_options;
+    pawl_log *front;  /* what the processor takes for its log; NULL: the log itself */
     bool no_schemas;  /* what an event names is not found any more */
     uint64_t answers; /* counted by test/lib/ask.h */
 
@@ -42,6 +43,8 @@ struct partition {
     struct processor *processor;
     pawl_allocator allocator;
     struct partition_block *blocks;
+    uint64_t memory_fails_in; /* so many allocations; 0: never */
+    uint64_t memory_fails;    /* and then so many */
     bool closed;
     pawl_error error;
 };

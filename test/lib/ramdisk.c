@@ -352,6 +352,12 @@ static int ram_sync(void *ctx, int handle)
     return rc;
 }
 
+/* What it wrote out may be lost all the same. */
+static int ram_push(void *ctx, int handle, uint64_t at, uint64_t size)
+{
+    return count(ctx, false, NULL);
+}
+
 static int ram_lock(void *ctx, int handle)
 {
     struct ramdisk *r = ctx;
@@ -413,6 +419,7 @@ static const struct disk ram_calls = {
     .reserve = ram_reserve,
     .truncate = ram_truncate,
     .sync = ram_sync,
+    .push = ram_push,
     .lock = ram_lock,
     .rename = ram_rename,
     .remove = ram_remove,

@@ -2,157 +2,8 @@
 
 #include "base/bytes.h"
 #include "base/id.h"
-#include "core/schema/row.h"
-#include "core/sequence/view.h"
-#include "core/state/key.h"
 #include "test/lib/test.h"
-
-#define TYPES                                                                                                  \
-    "'Contact': {'kind': 'CRecord', 'fields': {'kind': {'type': 'string'}, 'good': {'type': 'bool'}},"         \
-    "            'children': {'remarks': 'Remark'}},"                                                          \
-    "'Remark': {'kind': 'CRecord', 'fields': {'text': {'type': 'string', 'required': true}}},"                 \
-    "'Settings': {'kind': 'CDoc', 'singleton': true, 'fields': {'theme': {'type': 'string'},"                  \
-    "             'ratio': {'type': 'float64'}, 'seen': {'type': 'timestamp'}}},"                              \
-    "'Order': {'kind': 'ODoc', 'fields': {'customer': {'type': 'ref', 'to': 'Customer'},"                      \
-    "          'number': {'type': 'int64', 'sequence': 'order'}}, 'children': {'lines': 'Line'}},"             \
-    "'Line': {'kind': 'ORecord', 'fields': {'sku': {'type': 'string'}, 'qty': {'type': 'int64'},"              \
-    "         'cents': {'type': 'int64'}, 'of': {'type': 'ref'}}, 'children': {'parts': 'Part'}},"             \
-    "'Part': {'kind': 'ORecord', 'fields': {'n': {'type': 'int64'}, 'blob': {'type': 'bytes'}}},"              \
-    "'Invoice': {'kind': 'WDoc', 'fields': {'number': {'type': 'int64', 'sequence': 'invoice'},"               \
-    "            'order': {'type': 'ref', 'to': 'Order'}, 'cents': {'type': 'int64'}},"                        \
-    "            'children': {'rows': 'Row'}},"                                                                \
-    "'Row': {'kind': 'WRecord', 'fields': {'cents': {'type': 'int64'}, 'what': {'type': 'qname'}}},"           \
-    "'Ticket': {'kind': 'WDoc', 'fields': {'number': {'type': 'int64', 'sequence': 'ticket'},"                 \
-    "           'text': {'type': 'string'}}}"
-#define COMMANDS                                                                                               \
-    "'Place': {'argument': 'Order', 'records': ['Invoice']}, 'Keep': {'records': ['Customer', 'Settings']},"   \
-    "'Bill': {'records': ['Invoice', 'Ticket']}, 'Book': {'argument': 'Ticket', 'records': ['Customer']},"     \
-    "'Setup': {'argument': 'Settings'}, 'Wipe': {}"
-#define PROJECTORS                                                                                             \
-    "'entities': {'Total': {'key': ['customer'], 'fields': {'customer': {'type': 'ref'},"                      \
-    "             'orders': {'type': 'int64'}, 'cents': {'type': 'int64'}, 'label': {'type': 'string'}}}},"    \
-    "'projectors': {"                                                                                          \
-    "  'totals': {'on': ['Place'], 'sync': true, 'do': ["                                                      \
-    "    {'upsert': 'Total', 'key': {'customer': '$event.argument.customer'},"                                 \
-    "     'set': {'orders': 'coalesce(orders, 0) + 1',"                                                        \
-    "             'cents': 'coalesce(cents, 0) + coalesce($event.records.sim.Invoice.cents, 0)'}},"            \
-    "    {'upsert': 'Total', 'key': {'customer': '$event.argument.customer'}, 'set': {'orders': 'orders + "    \
-    "10'}}]},"                                                                                                 \
-    "  'sweep': {'on': ['Bill'], 'sync': true, 'do': ["                                                        \
-    "    {'update': 'Total', 'where': 'cents > $event.records.sim.Invoice.cents',"                             \
-    "     'set': {'cents': 'cents - $event.records.sim.Invoice.cents', 'label': '$event.actor'}},"             \
-    "    {'delete': 'Total', 'where': 'orders > 60'}]},"                                                       \
-    "  'wipe': {'on': ['Wipe'], 'sync': true, 'do': [{'delete': 'Total'}]}}}"
-#define CUSTOMER                                                                                               \
-    "'name': {'type': 'string', 'required': true}, 'tier': {'type': 'string'}, 'points': {'type': 'int64'},"   \
-    "'boss': {'type': 'ref', 'to': 'Customer'}"
-#define TENANT "'invoice': {'first': 1}, 'order': {'first': 1000, 'end': 999999999}"
-
-const char *const model_schemas[MODEL_SCHEMAS] = {
-    "{'schema': 1, 'package': 'sim', 'workspaces': {'tenant': {'sequences': {" TENANT "}},"
-    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 40}}}},"
-    "'types': {'Customer': {'kind': 'CDoc', 'fields': {" CUSTOMER
-    "}, 'children': {'contacts': 'Contact'}}, " TYPES "}, 'commands': {" COMMANDS "}, " PROJECTORS,
-    /* a field, a type, a command, a sequence more */
-    "{'schema': 1, 'package': 'sim', 'workspaces': {'tenant': {'sequences': {" TENANT
-    ", 'memo': {'first': 5}}},"
-    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 40}}}},"
-    "'types': {'Customer': {'kind': 'CDoc', 'fields': {" CUSTOMER ", 'note': {'type': 'string'}},"
-    "          'children': {'contacts': 'Contact'}}, " TYPES ","
-    "          'Memo': {'kind': 'WDoc', 'fields': {'number': {'type': 'int64', 'sequence': 'memo'},"
-    "                   'text': {'type': 'string'}}}},"
-    "'commands': {" COMMANDS ", 'Note': {'records': ['Memo', 'Customer']}}, " PROJECTORS,
-    /* a kind more */
-    "{'schema': 1, 'package': 'sim', 'workspaces': {'tenant': {'sequences': {" TENANT
-    ", 'memo': {'first': 5}}},"
-    "               'branch': {'sequences': {'ticket': {'first': 7, 'end': 40}}}, 'depot': {}},"
-    "'types': {'Customer': {'kind': 'CDoc', 'fields': {" CUSTOMER ", 'note': {'type': 'string'}},"
-    "          'children': {'contacts': 'Contact'}}, " TYPES ","
-    "          'Memo': {'kind': 'WDoc', 'fields': {'number': {'type': 'int64', 'sequence': 'memo'},"
-    "                   'text': {'type': 'string'}}}},"
-    "'commands': {" COMMANDS ", 'Note': {'records': ['Memo', 'Customer']}}, " PROJECTORS,
-};
-
-struct field {
-    enum value_type type;
-    bool required;
-    enum model_sequence sequence;
-    int to; /* a type; -1: any */
-};
-
-struct type {
-    const char *name;
-    bool table, c, child, singleton;
-    int holds; /* what its one container holds; -1: it has none */
-    size_t field_count;
-    struct field fields[MODEL_FIELDS];
-};
-
-#define F(t)                                                                                                   \
-    {                                                                                                          \
-        VALUE_##t, false, M_SEQ_NONE, -1                                                                       \
-    }
-#define NEED(t)                                                                                                \
-    {                                                                                                          \
-        VALUE_##t, true, M_SEQ_NONE, -1                                                                        \
-    }
-#define NUMBER(s)                                                                                              \
-    {                                                                                                          \
-        VALUE_INT64, false, M_SEQ_##s, -1                                                                      \
-    }
-#define REF(to)                                                                                                \
-    {                                                                                                          \
-        VALUE_REF, false, M_SEQ_NONE, to                                                                       \
-    }
-
-static const struct type types[MODEL_TYPES] = {
-    [M_CUSTOMER] = {"sim.Customer",
-                    true,
-                    true,
-                    false,
-                    false,
-                    M_CONTACT,
-                    5,
-                    {NEED(STRING), F(STRING), F(INT64), REF(M_CUSTOMER), F(STRING)}},
-    [M_CONTACT] = {"sim.Contact", true, true, true, false, M_REMARK, 2, {F(STRING), F(BOOL)}},
-    [M_REMARK] = {"sim.Remark", true, true, true, false, -1, 1, {NEED(STRING)}},
-    [M_SETTINGS] = {"sim.Settings", true, true, false, true, -1, 3, {F(STRING), F(FLOAT64), F(TIMESTAMP)}},
-    [M_ORDER] = {"sim.Order", false, false, false, false, M_LINE, 2, {REF(M_CUSTOMER), NUMBER(ORDER)}},
-    [M_LINE] = {"sim.Line", false, false, true, false, M_PART, 4, {F(STRING), F(INT64), F(INT64), F(REF)}},
-    [M_PART] = {"sim.Part", false, false, true, false, -1, 2, {F(INT64), F(BYTES)}},
-    [M_INVOICE] =
-        {"sim.Invoice", true, false, false, false, M_ROW, 3, {NUMBER(INVOICE), REF(M_ORDER), F(INT64)}},
-    [M_ROW] = {"sim.Row", true, false, true, false, -1, 2, {F(INT64), F(QNAME)}},
-    [M_TICKET] = {"sim.Ticket", true, false, false, false, -1, 2, {NUMBER(TICKET), F(STRING)}},
-    [M_MEMO] = {"sim.Memo", true, false, false, false, -1, 2, {NUMBER(MEMO), F(STRING)}},
-};
-
-static const struct {
-    const char *name;
-    int argument;
-    int roots[2];
-} commands[MODEL_COMMANDS] = {
-    [M_PLACE] = {"sim.Place", M_ORDER, {M_INVOICE, -1}}, [M_KEEP] = {"sim.Keep", -1, {M_CUSTOMER, M_SETTINGS}},
-    [M_BILL] = {"sim.Bill", -1, {M_INVOICE, M_TICKET}},  [M_BOOK] = {"sim.Book", M_TICKET, {M_CUSTOMER, -1}},
-    [M_SETUP] = {"sim.Setup", M_SETTINGS, {-1, -1}},     [M_WIPE] = {"sim.Wipe", -1, {-1, -1}},
-    [M_NOTE] = {"sim.Note", -1, {M_MEMO, M_CUSTOMER}},
-};
-
-static const struct {
-    const char *name;
-    bool has[MODEL_SEQUENCES];
-} kinds[MODEL_KINDS] = {
-    [M_TENANT] = {"sim.tenant", {[M_SEQ_ORDER] = true, [M_SEQ_INVOICE] = true, [M_SEQ_MEMO] = true}},
-    [M_BRANCH] = {"sim.branch", {[M_SEQ_TICKET] = true}},
-    [M_DEPOT] = {"sim.depot", {false}},
-};
-
-static const struct {
-    uint64_t first, end;
-} sequences[MODEL_SEQUENCES] = {[M_SEQ_ORDER] = {1000, 999999999},
-                                [M_SEQ_INVOICE] = {1, 0},
-                                [M_SEQ_TICKET] = {7, 40},
-                                [M_SEQ_MEMO] = {5, 0}};
+#include "test/sim/commands_model_impl.h"
 
 void model_init(struct model *m)
 {
@@ -171,11 +22,11 @@ void model_release(struct model *m)
 void model_learn(struct model *m, const struct schema *schema)
 {
     for (int i = 0; i < MODEL_TYPES; i++)
-        m->type_ids[i] = schema_name_id(schema, text_bytes(types[i].name));
+        m->type_ids[i] = schema_name_id(schema, text_bytes(model_types[i].name));
     for (int i = 0; i < MODEL_COMMANDS; i++)
-        m->command_ids[i] = schema_name_id(schema, text_bytes(commands[i].name));
+        m->command_ids[i] = schema_name_id(schema, text_bytes(model_commands[i].name));
     for (int i = 0; i < MODEL_KINDS; i++)
-        m->kind_ids[i] = schema_name_id(schema, text_bytes(kinds[i].name));
+        m->kind_ids[i] = schema_name_id(schema, text_bytes(model_kinds[i].name));
     m->name = m->type_ids[M_ROW];
 }
 
@@ -187,7 +38,7 @@ struct model_workspace *model_find(struct model *m, uint64_t wsid)
     return NULL;
 }
 
-static int type_of(const struct model *m, uint16_t id)
+int model_type_of(const struct model *m, uint16_t id)
 {
     for (int i = 0; i < MODEL_TYPES; i++)
         if (id != 0 && m->type_ids[i] == id)
@@ -195,7 +46,7 @@ static int type_of(const struct model *m, uint16_t id)
     return -1;
 }
 
-static const struct model_record *find_record(const struct model_workspace *w, int type, uint64_t id)
+const struct model_record *model_find_record(const struct model_workspace *w, int type, uint64_t id)
 {
     for (size_t i = 0; i < w->record_count; i++)
         if (w->records[i].id == id && (type < 0 || (int)w->records[i].type == type))
@@ -203,9 +54,7 @@ static const struct model_record *find_record(const struct model_workspace *w, i
     return NULL;
 }
 
-/* --- values --- */
-
-static struct model_value value_of(const struct value *v)
+struct model_value model_value_of(const struct value *v)
 {
     struct model_value value = {.type = v->type};
     switch (v->type) {
@@ -225,20 +74,6 @@ static struct model_value value_of(const struct value *v)
         break;
     }
     return value;
-}
-
-static void assert_values(const struct model_value *expected, const struct schema_type *type, pawl_bytes bytes)
-{
-    struct row row;
-    assert_ok(row_open(type->fields, type->field_count, bytes, &row, NULL));
-    for (size_t i = 0; i < type->field_count; i++) {
-        struct value found = row_get(row, i, type->fields[i].type);
-        struct model_value value = value_of(&found);
-        assert_int_equal(value.type, expected[i].type);
-        assert_int_equal(value.number, expected[i].number);
-        assert_int_equal(value.size, expected[i].size);
-        assert_memory_equal(value.text, expected[i].text, sizeof value.text);
-    }
 }
 
 /* --- judging --- */
@@ -270,9 +105,18 @@ static int object_of(const struct request *r, uint64_t raw)
     return -1;
 }
 
+/* Whether a parent of this type has the container that a record asks for, by name or by place, and for it. */
+static bool holds(int parent, const struct request_object *o, int t)
+{
+    if (parent < 0 || model_types[parent].holds != t)
+        return false;
+    return o->container_name.size ? bytes_equal(o->container_name, text_bytes(model_containers[parent]))
+                                  : o->container == 1;
+}
+
 static bool is_within(int type, int root)
 {
-    for (; root >= 0; root = types[root].holds)
+    for (; root >= 0; root = model_types[root].holds)
         if (type == root)
             return true;
     return false;
@@ -282,19 +126,19 @@ static void judge_reference(struct judging *j, uint64_t id, int to)
 {
     if (record_is_raw(id)) {
         int object = object_of(j->request, id);
-        refuse_if(j, object < 0 || (to >= 0 && type_of(j->model, j->request->objects[object].type) != to),
+        refuse_if(j, object < 0 || (to >= 0 && model_type_of(j->model, j->request->objects[object].type) != to),
                   PAWL_EINVAL);
         return;
     }
     refuse_if(j, id == 0 || id >= RECORD_C_BIT << 1, PAWL_EINVAL);
-    refuse_if(j, to >= 0 && types[to].table && !find_record(j->workspace, to, id), PAWL_ENOTFOUND);
+    refuse_if(j, to >= 0 && model_types[to].table && !model_find_record(j->workspace, to, id), PAWL_ENOTFOUND);
 }
 
 static void judge_fields(struct judging *j, size_t i, int t)
 {
     const struct request *r = j->request;
     const struct request_object *o = &r->objects[i];
-    const struct type *type = &types[t];
+    const struct model_type_info *type = &model_types[t];
     bool set[MODEL_FIELDS] = {false};
     for (uint32_t k = 0; k < o->field_count; k++) {
         const struct request_field *f = &r->fields[o->field_first + k];
@@ -302,7 +146,7 @@ static void judge_fields(struct judging *j, size_t i, int t)
             refuse(j, PAWL_EINVAL);
             continue;
         }
-        const struct field *field = &type->fields[f->place];
+        const struct model_field *field = &type->fields[f->place];
         set[f->place] = f->value.type != VALUE_NULL;
         refuse_if(j, field->sequence != M_SEQ_NONE, PAWL_EINVAL);
         refuse_if(j, f->value.type == VALUE_NULL && field->required, PAWL_EINVAL);
@@ -318,7 +162,7 @@ static void judge_fields(struct judging *j, size_t i, int t)
     }
     for (size_t k = 0; record_is_raw(o->id) && k < type->field_count; k++) {
         refuse_if(j, type->fields[k].required && !set[k], PAWL_EINVAL);
-        refuse_if(j, type->fields[k].sequence && !kinds[j->workspace->kind].has[type->fields[k].sequence],
+        refuse_if(j, type->fields[k].sequence && !model_kinds[j->workspace->kind].has[type->fields[k].sequence],
                   PAWL_EINVAL);
     }
 }
@@ -329,10 +173,10 @@ static void judge_argument(struct judging *j, int command, size_t i, int t)
     const struct request_object *o = &r->objects[i];
     refuse_if(j, !record_is_raw(o->id), PAWL_EINVAL);
     if (o->parent == REQUEST_NO_PARENT)
-        refuse_if(j, i != 0 || t != commands[command].argument, PAWL_EINVAL);
+        refuse_if(j, i != 0 || t != model_commands[command].argument, PAWL_EINVAL);
     else {
-        int parent = type_of(j->model, r->objects[o->parent].type);
-        refuse_if(j, parent < 0 || o->container != 1 || types[parent].holds != t, PAWL_EINVAL);
+        int parent = model_type_of(j->model, r->objects[o->parent].type);
+        refuse_if(j, parent < 0 || o->container != 1 || model_types[parent].holds != t, PAWL_EINVAL);
     }
 }
 
@@ -347,37 +191,37 @@ static bool has_type(const struct model_workspace *w, int type)
 static void judge_parent(struct judging *j, const struct request_object *o, int t)
 {
     if (o->parent_id == 0) {
-        refuse_if(j, types[t].child || o->container != 0, PAWL_EINVAL);
+        refuse_if(j, model_types[t].child || o->container != 0 || o->container_name.size != 0, PAWL_EINVAL);
         return;
     }
-    refuse_if(j, !types[t].child, PAWL_EINVAL);
-    int parent = -1;
+    refuse_if(j, !model_types[t].child, PAWL_EINVAL);
     if (record_is_raw(o->parent_id)) {
         int object = object_of(j->request, o->parent_id);
         bool record = object >= 0 && (size_t)object >= j->request->argument_count;
-        parent = record ? type_of(j->model, j->request->objects[object].type) : -1;
-        refuse_if(j, parent < 0 || o->container != 1 || types[parent].holds != t, PAWL_EINVAL);
+        refuse_if(j, !record || !holds(model_type_of(j->model, j->request->objects[object].type), o, t),
+                  PAWL_EINVAL);
         return;
     }
-    const struct model_record *stored = find_record(j->workspace, -1, o->parent_id);
-    refuse_if(j, !stored || o->container != 1 || types[stored->type].holds != t, PAWL_ENOTFOUND);
+    const struct model_record *stored = model_find_record(j->workspace, -1, o->parent_id);
+    refuse_if(j, !stored || !holds((int)stored->type, o, t), PAWL_ENOTFOUND);
 }
 
 static void judge_record(struct judging *j, int command, size_t i, int t)
 {
     const struct request *r = j->request;
     const struct request_object *o = &r->objects[i];
-    refuse_if(j, !is_within(t, commands[command].roots[0]) && !is_within(t, commands[command].roots[1]),
-              PAWL_EINVAL);
+    refuse_if(
+        j, !is_within(t, model_commands[command].roots[0]) && !is_within(t, model_commands[command].roots[1]),
+        PAWL_EINVAL);
     refuse_if(j, o->id == 0, PAWL_EINVAL);
     if (!record_is_raw(o->id)) {
-        refuse_if(j, o->parent_id != 0 || o->container != 0, PAWL_EINVAL);
-        refuse_if(j, !types[t].table || !find_record(j->workspace, t, o->id), PAWL_ENOTFOUND);
+        refuse_if(j, o->parent_id != 0 || o->container != 0 || o->container_name.size != 0, PAWL_EINVAL);
+        refuse_if(j, !model_types[t].table || !model_find_record(j->workspace, t, o->id), PAWL_ENOTFOUND);
         return;
     }
     refuse_if(j, o->active == ACTIVE_NO, PAWL_EINVAL);
     judge_parent(j, o, t);
-    if (!types[t].singleton)
+    if (!model_types[t].singleton)
         return;
     refuse_if(j, has_type(j->workspace, t), PAWL_EEXISTS);
     for (size_t k = 0; k < i; k++)
@@ -395,9 +239,9 @@ static void judge_objects(struct judging *j)
         refuse(j, PAWL_ENOTFOUND);
         return;
     }
-    refuse_if(j, (commands[command].argument >= 0) != (r->argument_count > 0), PAWL_EINVAL);
+    refuse_if(j, (model_commands[command].argument >= 0) != (r->argument_count > 0), PAWL_EINVAL);
     for (size_t i = 0; i < r->object_count; i++) {
-        int t = type_of(j->model, r->objects[i].type);
+        int t = model_type_of(j->model, r->objects[i].type);
         for (size_t k = 0; k < i; k++)
             refuse_if(j, r->objects[k].id == r->objects[i].id && r->objects[i].id != 0, PAWL_EINVAL);
         if (t < 0) {
@@ -406,7 +250,7 @@ static void judge_objects(struct judging *j)
         }
         if (i < r->argument_count) {
             judge_argument(j, command, i, t);
-            refuse_if(j, types[t].singleton && has_type(j->workspace, t), PAWL_EEXISTS);
+            refuse_if(j, model_types[t].singleton && has_type(j->workspace, t), PAWL_EEXISTS);
         } else
             judge_record(j, command, i, t);
         judge_fields(j, i, t);
@@ -427,27 +271,30 @@ static void plan_object(struct judging *j, size_t i, uint64_t singleton)
 {
     const struct request_object *o = &j->request->objects[i];
     struct model_record *planned = &j->plan->objects[i];
-    enum model_type t = (enum model_type)type_of(j->model, o->type);
-    *planned = (struct model_record){
-        .id = o->id, .type = t, .active = o->active != ACTIVE_NO, .container = o->container};
+    enum model_type t = (enum model_type)model_type_of(j->model, o->type);
+    *planned = (struct model_record){.id = o->id,
+                                     .type = t,
+                                     .active = o->active != ACTIVE_NO,
+                                     .container = o->parent_id != 0 ? 1 : o->container};
     for (uint32_t k = 0; k < o->field_count; k++) {
         const struct request_field *f = &j->request->fields[o->field_first + k];
-        planned->values[f->place] = value_of(&f->value);
+        planned->values[f->place] = model_value_of(&f->value);
     }
     if (!record_is_raw(o->id))
         return;
-    if (types[t].singleton)
+    if (model_types[t].singleton)
         planned->id = singleton;
-    else if (types[t].c)
+    else if (model_types[t].c)
         planned->id = take(j, &j->plan->crec, RECORD_FIRST, 0) | RECORD_C_BIT;
     else
         planned->id = take(j, &j->plan->rec, RECORD_FIRST, 0);
-    for (size_t k = 0; k < types[t].field_count; k++) {
-        enum model_sequence s = types[t].fields[k].sequence;
+    for (size_t k = 0; k < model_types[t].field_count; k++) {
+        enum model_sequence s = model_types[t].fields[k].sequence;
         if (s != M_SEQ_NONE)
-            planned->values[k] = (struct model_value){
-                .type = VALUE_INT64,
-                .number = (int64_t)take(j, &j->plan->numbers[s], sequences[s].first, sequences[s].end)};
+            planned->values[k] =
+                (struct model_value){.type = VALUE_INT64,
+                                     .number = (int64_t)take(j, &j->plan->numbers[s], model_sequences[s].first,
+                                                             model_sequences[s].end)};
     }
 }
 
@@ -529,7 +376,7 @@ static void project_bill(struct judging *j)
             add(j, t->cents.number, cents->number, true, &t->cents);
             struct value actor = {.type = j->request->actor.size ? VALUE_STRING : VALUE_NULL,
                                   .bytes = j->request->actor};
-            t->label = value_of(&actor);
+            t->label = model_value_of(&actor);
         }
         if (!(t->orders.type == VALUE_INT64 && t->orders.number > 60))
             plan->totals[left++] = *t;
@@ -612,48 +459,6 @@ void model_plan_release(struct model_plan *plan)
     plan->totals = NULL;
 }
 
-/* --- events --- */
-
-static void check_numbers(const struct event *event, uint16_t seq, uint64_t before, uint64_t after,
-                          uint64_t first)
-{
-    struct event_numbers taken = event_numbers_of(event, seq);
-    uint64_t next = before ? before + 1 : first;
-    assert_int_equal(taken.count, after == before ? 0 : after - next + 1);
-    if (taken.count)
-        assert_int_equal(taken.first, next);
-}
-
-void model_check_event(struct model *m, const struct request *r, const struct model_plan *plan,
-                       const struct schema *schema, const struct event *event)
-{
-    const struct model_workspace none = {0}, *w = model_find(m, r->wsid);
-    w = w ? w : &none;
-    assert_int_equal(event->envelope.wsid, r->wsid);
-    assert_int_equal(event->head.command, r->command);
-    assert_int_equal(event->head.object_count, r->object_count);
-    assert_int_equal(event->head.argument_count, r->argument_count);
-    assert_int_equal(event->head.record, plan->rec);
-    struct event_numbers offset = event_numbers_of(event, SEQ_WLOG_OFFSET);
-    assert_int_equal(offset.first, w->event_count + 1);
-    assert_int_equal(offset.count, 1);
-    check_numbers(event, SEQ_REC_ID, w->rec, plan->rec, RECORD_FIRST);
-    check_numbers(event, SEQ_CREC_ID, w->crec, plan->crec, RECORD_FIRST);
-    static const char *const names[] = {NULL, "sim.order", "sim.invoice", "sim.ticket", "sim.memo"};
-    for (int s = 1; s < MODEL_SEQUENCES; s++)
-        check_numbers(event, schema_name_id(schema, text_bytes(names[s])), w->numbers[s], plan->numbers[s],
-                      sequences[s].first);
-    struct event_object object;
-    for (size_t cursor = 0, i = 0; event_next(event, &cursor, &object); i++) {
-        const struct model_record *planned = &plan->objects[i];
-        assert_int_equal(object.id, planned->id);
-        assert_int_equal(object.parent, planned->parent);
-        assert_int_equal(object.type, m->type_ids[planned->type]);
-        assert_int_equal(object.op, record_is_raw(r->objects[i].id) ? EVENT_CREATE : EVENT_UPDATE);
-        assert_values(planned->values, schema_type_by_id(schema, object.type), object.row);
-    }
-}
-
 static void *one_more(void *array, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
@@ -669,14 +474,14 @@ static void apply_object(struct model_workspace *w, const struct request *r, siz
                          const struct model_record *planned)
 {
     const struct request_object *o = &r->objects[i];
-    if (!types[planned->type].table)
+    if (!model_types[planned->type].table)
         return;
     if (record_is_raw(o->id)) {
         w->records = one_more(w->records, w->record_count, &w->record_room, sizeof w->records[0]);
         w->records[w->record_count++] = *planned;
         return;
     }
-    struct model_record *record = (struct model_record *)find_record(w, (int)planned->type, o->id);
+    struct model_record *record = (struct model_record *)model_find_record(w, (int)planned->type, o->id);
     if (o->active != ACTIVE_UNSAID)
         record->active = o->active == ACTIVE_YES;
     for (uint32_t k = 0; k < o->field_count; k++) {
@@ -716,93 +521,4 @@ void model_apply(struct model *m, const struct request *r, uint64_t body, struct
     w->totals = plan->totals;
     w->total_count = plan->total_count;
     plan->totals = NULL;
-}
-
-/* --- the state --- */
-
-struct comparing {
-    struct model *model;
-    const struct schema *schema;
-    size_t rows;
-};
-
-static void compare_total(const struct model_workspace *w, const struct schema_type *type, pawl_bytes value)
-{
-    struct row row;
-    assert_ok(row_open(type->fields, type->field_count, value, &row, NULL));
-    struct value customer = row_get(row, 0, VALUE_REF);
-    for (size_t i = 0; i < w->total_count; i++) {
-        const struct model_total *t = &w->totals[i];
-        if (t->customer != customer.id)
-            continue;
-        const struct model_value expected[] = {
-            {.type = VALUE_REF, .number = (int64_t)t->customer}, t->orders, t->cents, t->label};
-        assert_values(expected, type, value);
-        return;
-    }
-    fail_msg("the state has a total that the model has not");
-}
-
-static void compare_record(const struct model *m, const struct model_workspace *w,
-                           const struct schema_type *type, uint64_t id, pawl_bytes value)
-{
-    struct record_row row = {0};
-    assert_true(record_row_read(value, &row));
-    const struct model_record *record = find_record(w, type_of(m, type->id), id);
-    assert_non_null(record);
-    assert_int_equal(row.active, record->active);
-    assert_int_equal(row.type, type->id);
-    assert_int_equal(row.parent, record->parent);
-    assert_int_equal(row.container, record->container);
-    assert_values(record->values, type, row.row);
-}
-
-static bool compare_row(void *arg, pawl_bytes key, pawl_bytes value)
-{
-    struct comparing *c = arg;
-    uint32_t table = key_table(key);
-    const uint8_t *at = key.data;
-    if (table == TABLE_PARTITION)
-        return true;
-    c->rows++;
-    const struct model_workspace *w = model_find(c->model, get_u64_sorted(at + 12));
-    assert_non_null(w);
-    assert_int_equal(get_u64_sorted(at + 4), hash_token(w->wsid));
-    if (table == TABLE_WORKSPACE) {
-        assert_int_equal(get_u16(value.data), c->model->kind_ids[w->kind]);
-        return true;
-    }
-    if (table == TABLE_WLOG) {
-        struct wlog_row row = {0};
-        uint64_t offset = get_u64_sorted(at + KEY_WORKSPACE);
-        assert_true(offset >= 1 && offset <= w->event_count);
-        const struct model_event *e = &w->events[offset - 1];
-        assert_true(wlog_row_read(value, &row));
-        assert_int_equal(row.plog_offset, e->offset);
-        assert_int_equal(row.record, e->record);
-        assert_int_equal(row.key_hash, e->key[0] ? idempotency_hash(text_bytes(e->key)) : 0);
-        return true;
-    }
-    for (size_t i = 0; i < c->schema->type_count; i++) {
-        const struct schema_type *type = &c->schema->types[i];
-        if (type->table != table)
-            continue;
-        if (type->kind == TYPE_ENTITY)
-            compare_total(w, type, value);
-        else
-            compare_record(c->model, w, type, get_u64_sorted(at + KEY_WORKSPACE), value);
-        return true;
-    }
-    fail_msg("a row of table %u, which no type has", table);
-    return false;
-}
-
-void model_check_state(struct model *m, const struct schema *schema, pawl_reader *reader)
-{
-    struct comparing c = {.model = m, .schema = schema};
-    size_t rows = 0;
-    assert_ok(pawl_store_scan(reader, (pawl_range){.space = STATE_SPACE}, false, compare_row, &c));
-    for (size_t i = 0; i < m->workspace_count; i++)
-        rows += 1 + m->workspaces[i].event_count + m->workspaces[i].record_count + m->workspaces[i].total_count;
-    assert_int_equal(c.rows, rows);
 }

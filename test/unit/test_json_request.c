@@ -290,8 +290,6 @@ static const struct {
      "$.records[0].parent: 2 is not a record that this command creates"},
     {RECORD("{'id':1,'type':'t.Part','parent':2,'container':'parts'},{'id':2,'type':'t.Crate'}"), PAWL_EINVAL,
      "$.records[0].container: t.Crate has no such container for a t.Part"},
-    {RECORD("{'id':1,'type':'t.Bit','parent':200001,'container':'bits'}"), PAWL_EINVAL,
-     "$.records[0].container: several types have such a container for a t.Bit"},
     /* values */
     {EVERY("'zz':1"), PAWL_EINVAL, "$.records[0].fields.zz: t.Every has no such field"},
     {EVERY("'i':1.0"), PAWL_EINVAL, "$.records[0].fields.i: expected an integer, not a number with a fraction"},

@@ -178,6 +178,82 @@ TEST(a_full_log_refuses_and_resumes)
     finish(&p);
 }
 
+/* A log in front of the log, which answers a lone append on the spot, or does not take it at all. */
+struct front {
+    pawl_log port;
+    struct partition *partition;
+    int returned; /* by the call itself */
+    int status;   /* of the entries, if it was PAWL_APPEND_DONE */
+    int appends;
+};
+
+static struct partition *behind(pawl_log *log)
+{
+    return ((struct front *)log)->partition;
+}
+
+static int front_claim(pawl_log *log, pawl_claim *claim)
+{
+    return pawl_log_claim(behind(log)->log, claim);
+}
+
+static int front_append(pawl_log *log, pawl_append *append)
+{
+    struct front *front = (struct front *)log;
+    if (!append->alone || front->returned == PAWL_OK)
+        return pawl_log_append(behind(log)->log, append);
+    front->appends++;
+    int returned = front->returned;
+    front->returned = PAWL_OK;
+    append->status = append->entries[0].status = front->status;
+    snprintf(append->error->text, sizeof append->error->text, "on the spot");
+    return returned;
+}
+
+static int front_read(pawl_log *log, pawl_read *read)
+{
+    return pawl_log_read(behind(log)->log, read);
+}
+
+static void run_alone(void *arg)
+{
+    struct partition *p = arg;
+    processor_run(p->processor, true);
+}
+
+TEST(an_append_that_fails_on_the_spot_is_like_any_other)
+{
+    static const struct pawl_log_ops ops = {.claim = front_claim, .append = front_append, .read = front_read};
+    static const struct {
+        int returned, status, answer;
+    } cases[] = {{PAWL_APPEND_DONE, PAWL_EFULL, PAWL_EFULL},
+                 {PAWL_APPEND_DONE, PAWL_EIO, PAWL_EIO},
+                 {PAWL_APPEND_DONE, PAWL_EUNKNOWN, PAWL_EIO},
+                 {PAWL_ENOMEM, PAWL_OK, PAWL_EIO},
+                 {PAWL_EBUSY, PAWL_OK, PAWL_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct partition p;
+        struct front front = {.port.ops = &ops, .partition = &p};
+        struct ask ask, next;
+        open_partition(&p);
+        p.front = &front.port;
+        boot(&p);
+        ask_customer(&ask, &p, 7);
+        ask_customer(&next, &p, 7);
+        front.returned = cases[i].returned;
+        front.status = cases[i].status;
+        assert_ok(partition_submit(&p, &ask.call));
+        partition_call(&p, run_alone, &p);
+        assert_status(ask_wait(&ask), cases[i].answer);
+        assert_int_equal(front.appends, 1);
+        assert_ok(ask_and_wait(&next));
+        assert_int_equal(next.call.offset, cases[i].answer == PAWL_OK ? 3 : 2);
+        ask_release(&ask);
+        ask_release(&next);
+        finish(&p);
+    }
+}
+
 TEST(no_more_batches_are_under_way_than_allowed)
 {
     struct partition p;
@@ -313,13 +389,99 @@ TEST(everybody_is_answered_once_whenever_it_is_closed)
         0, MEM_LOG_FAIL, MEM_LOG_LANDED, MEM_LOG_LOST, MEM_LOG_FULL, MEM_LOG_DELAY};
     unsigned seen = 0;
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        for (uint64_t count = 0; count < 90; count += 1 + count / 30) {
+        for (uint64_t count = i % 3; count < 90; count += 3 + count / 10) {
             seen |= close_after(count, faults[i], 0, false);
             seen |= close_after(count, faults[i], 0, true);
             seen |= close_after(count, faults[i], MEM_STORE_COMMIT, false);
         }
     assert_int_equal(seen | 1u << PROCESSOR_REFUSED,
                      (1u << PROCESSOR_CLOSED << 1) - 1); /* in every state; refused is below */
+}
+
+/* Something of another partition of the shard. */
+struct stranger {
+    struct apply_item item;
+    struct partition *partition;
+    int status;
+    bool done;
+};
+
+static int stranger_write(struct apply_item *item, pawl_store *store)
+{
+    return ((struct stranger *)item)->status;
+}
+
+static void stranger_undo(struct apply_item *item)
+{
+}
+
+static void stranger_done(struct apply_item *item)
+{
+    ((struct stranger *)item)->done = true;
+}
+
+static void add_stranger(void *arg)
+{
+    struct stranger *s = arg;
+    applier_add(&s->partition->applier, &s->item);
+    applier_soon(&s->partition->applier);
+}
+
+static void remove_stranger(void *arg)
+{
+    struct stranger *s = arg;
+    assert_true(applier_remove(&s->partition->applier, &s->item));
+}
+
+static bool one_waits(void *arg)
+{
+    const struct partition *p = arg;
+    return p->applier.first != NULL;
+}
+
+static bool two_wait(void *arg)
+{
+    return one_waits(arg) && ((const struct partition *)arg)->applier.first->next != NULL;
+}
+
+TEST(partitions_of_a_shard_are_written_together_and_close_by_themselves)
+{
+    for (int first = 0; first < 2; first++)
+        for (int closes = 0; closes < 2; closes++) {
+            struct partition p;
+            struct ask ask;
+            struct stranger stranger = {
+                {.write = stranger_write, .undo = stranger_undo, .done = stranger_done}, &p, PAWL_EIO, false};
+            open_partition(&p);
+            boot(&p);
+            if (first)
+                partition_call(&p, add_stranger, &stranger);
+            ask_customer(&ask, &p, 7);
+            ask.call.ack = ACK_APPLIED;
+            ask_send(&ask);
+            assert_true(mem_world_run_until(p.world, first ? two_wait : one_waits, &p, PARTITION_STEPS_MAX));
+            if (!first)
+                partition_call(&p, add_stranger, &stranger);
+            steps(&p, first ? 200 : 0);
+            if (closes) {
+                partition_begin_halt(&p);
+                assert_ok(ask_wait(&ask));
+                steps(&p, 20);
+                assert_true(p.closed);
+                if (!stranger.done && p.applier.first)
+                    partition_call(&p, remove_stranger, &stranger);
+                partition_end_halt(&p);
+                partition_close(&p);
+            } else {
+                stranger.status = PAWL_OK;
+                assert_ok(ask_wait(&ask));
+                steps(&p, 10);
+                assert_true(stranger.done);
+                partition_check_digests(&p);
+                finish(&p);
+            }
+            ask_release(&ask);
+        }
 }
 
 TEST(who_waits_for_a_lost_event_is_told_when_the_state_is_refused)
@@ -367,6 +529,66 @@ TEST(a_done_may_close)
         }
         partition_close(&p);
     }
+}
+
+TEST(more_lost_events_than_one_read_shows_are_all_found)
+{
+    enum { MANY = 1300 }; /* a read shows 1024 */
+    struct partition p;
+    struct ask *ask = calloc(MANY, sizeof *ask);
+    assert_non_null(ask);
+    open_partition(&p);
+    p.log_options.window = 4096;
+    boot(&p);
+    for (uint64_t i = 1; i <= 3; i++)
+        order(&p, MEM_LOG_LANDED, i, 0);
+    for (size_t i = 0; i < MANY; i++) {
+        ask_customer(&ask[i], &p, 7);
+        assert_ok(partition_submit(&p, &ask[i].call));
+    }
+    partition_run(&p);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_ok(ask_wait(&ask[i]));
+        assert_int_equal(ask[i].call.offset, 2 + i);
+        ask_release(&ask[i]);
+    }
+    free(ask);
+    assert_int_equal(processor_figures(p.processor)->replayed, MANY);
+    partition_check_digests(&p);
+
+    /* And so is a state that was thrown away. */
+    pawl_bytes live = partition_dump(&p);
+    partition_halt(&p);
+    partition_forget_state(&p);
+    partition_boot(&p);
+    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    pawl_bytes derived = partition_dump(&p);
+    assert_int_equal(live.size, derived.size);
+    assert_memory_equal(live.data, derived.data, live.size);
+    free((void *)live.data);
+    free((void *)derived.data);
+    finish(&p);
+}
+
+TEST(a_full_queue_is_busy)
+{
+    struct partition p;
+    struct ask ask[3];
+    open_partition(&p);
+    p.options.queue_max = 2;
+    partition_boot(&p);
+    for (size_t i = 0; i < 3; i++)
+        ask_create(&ask[i], &p, 7 + i, "p.w");
+    assert_ok(partition_submit(&p, &ask[0].call));
+    assert_ok(partition_submit(&p, &ask[1].call));
+    assert_status(partition_submit(&p, &ask[2].call), PAWL_EBUSY);
+    assert_contains(ask[2].error.text, "2 commands waiting");
+    for (size_t i = 0; i < 3; i++) {
+        if (i < 2)
+            assert_ok(ask_wait(&ask[i]));
+        ask_release(&ask[i]);
+    }
+    finish(&p);
 }
 
 /* --- idempotency --- */
@@ -455,12 +677,16 @@ int main(void)
         RUN(an_unknown_outcome_becomes_the_true_one),
         RUN(durable_is_answered_before_applied),
         RUN(a_full_log_refuses_and_resumes),
+        RUN(an_append_that_fails_on_the_spot_is_like_any_other),
         RUN(no_more_batches_are_under_way_than_allowed),
         RUN(nobody_waits_longer_than_the_time_limit),
         RUN(a_new_sequence_comes_between_batches),
         RUN(everybody_is_answered_once_whenever_it_is_closed),
+        RUN(partitions_of_a_shard_are_written_together_and_close_by_themselves),
         RUN(who_waits_for_a_lost_event_is_told_when_the_state_is_refused),
         RUN(a_done_may_close),
+        RUN(more_lost_events_than_one_read_shows_are_all_found),
+        RUN(a_full_queue_is_busy),
         RUN(a_repeated_key_is_answered_by_the_event_of_then),
         RUN(a_key_is_forgotten_after_1024_events),
     };

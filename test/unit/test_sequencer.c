@@ -612,6 +612,21 @@ TEST(options_that_make_no_sense_are_refused)
     bed_release(&bed);
 }
 
+TEST(a_workspace_whose_first_event_was_cancelled_is_of_no_kind_yet)
+{
+    struct bed bed;
+    bed_open(&bed, 1);
+    bed_new_ready(&bed);
+    bed_expect_start(&bed, KIND_SHOP, 5, 1);
+    bed_expect_next(&bed, SEQ_WLOG, 1);
+    assert_ok(bed_cancel(&bed));
+    bed_cycle(&bed, KIND_BANK, 5, SEQ_INVOICE);
+    uint64_t offset;
+    assert_status(bed_start(&bed, KIND_SHOP, 5, &offset), PAWL_EMISUSE);
+    assert_ok(bed_close(&bed));
+    bed_release(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,6 +654,7 @@ int main(void)
         RUN(a_workspace_may_have_806_sequences),
         RUN(no_memory_is_taken_in_a_steady_cycle),
         RUN(options_that_make_no_sense_are_refused),
+        RUN(a_workspace_whose_first_event_was_cancelled_is_of_no_kind_yet),
     };
     return TEST_MAIN(tests);
 }

@@ -87,6 +87,13 @@ static int real_sync(void *ctx, int file)
     return fdatasync(file) < 0 ? -errno : 0;
 }
 
+/* It may be the one to be told that a page could not be written, so its failure is the file's. */
+static int real_push(void *ctx, int file, uint64_t at, uint64_t size)
+{
+    const unsigned all = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    return TEMP_FAILURE_RETRY(sync_file_range(file, (off_t)at, (off_t)size, all)) < 0 ? -errno : 0;
+}
+
 static int real_lock(void *ctx, int file)
 {
     return TEMP_FAILURE_RETRY(flock(file, LOCK_EX | LOCK_NB)) < 0 ? -errno : 0;
@@ -119,6 +126,7 @@ const struct disk disk_real = {
     .reserve = real_reserve,
     .truncate = real_truncate,
     .sync = real_sync,
+    .push = real_push,
     .lock = real_lock,
     .rename = real_rename,
     .remove = real_remove,

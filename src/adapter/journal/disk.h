@@ -23,6 +23,7 @@ struct disk {
     int (*reserve)(void *ctx, int file, uint64_t size); /* blocks for that many bytes, or none */
     int (*truncate)(void *ctx, int file, uint64_t size);
     int (*sync)(void *ctx, int file); /* data, and what is needed to find it: fdatasync(2) */
+    int (*push)(void *ctx, int file, uint64_t at, uint64_t size); /* write these bytes out; promises nothing */
     int (*lock)(void *ctx, int file); /* exclusive, until closed; -EWOULDBLOCK if another has it */
     int (*rename)(void *ctx, int dir, const char *from, const char *to);
     int (*remove)(void *ctx, int dir, const char *name);

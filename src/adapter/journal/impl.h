@@ -123,8 +123,8 @@ struct journal {
     struct stream *touched; /* (role) streams with entries in the present group */
 
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* the writer */
     pthread_t writer;
+    _Atomic uint32_t asleep;        /* (lock) 1: the writer is, or is about to */
     struct queue queue;             /* (lock) */
     uint32_t groups;                /* (lock) taken from the queue so far */
     struct turnstile turnstiles[2]; /* of even and of odd groups */

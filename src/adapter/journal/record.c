@@ -77,6 +77,12 @@ static bool head_is_known(const struct record *r, size_t length, uint8_t zero)
     }
 }
 
+/* The record's last word holds all of it. */
+static bool padding_is_zero(const uint8_t *at, size_t length, size_t padded)
+{
+    return length == padded || get_u64(at + padded - RECORD_ALIGN) >> (8 * (length % RECORD_ALIGN)) == 0;
+}
+
 enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record *ret_record, size_t *ret_need)
 {
     const uint8_t *at = bytes.data;
@@ -111,7 +117,7 @@ enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record
     }
     if (hash_checksum(seed, (pawl_bytes){at + AT_CHAIN, padded - AT_CHAIN}) != r->checksum)
         return record_guarded(at, seed) ? RECORD_BAD_SUM : RECORD_BAD_HEAD;
-    if (!head_is_known(r, length, at[AT_ZERO]) || !bytes_all_zero(at + length, padded - length))
+    if (!head_is_known(r, length, at[AT_ZERO]) || !padding_is_zero(at, length, padded))
         return RECORD_BAD_HEAD;
     *ret_need = padded;
     return RECORD_VALID;

@@ -36,8 +36,9 @@ void maker_pace(struct journal *j)
         pthread_cond_signal(&j->maker.wake);
 }
 
-/* Ahead of time it is filled slice by slice, twice as fast as the present segment fills: all at once, its syncs
- * would hold up those of the appends. */
+/* Ahead of time it is filled slice by slice, twice as fast as the present segment fills, and each slice is
+ * written out at once: all together, at the end, they would hold up the syncs of the appends. So would a sync
+ * of each slice, that has the file system commit what it knows of the file; that is done once, for all. */
 static int draft_fill(struct journal *j, const struct draft *draft, bool ahead)
 {
     int rc = disk_reserve(j->disk, draft->file, draft->size);
@@ -46,8 +47,10 @@ static int draft_fill(struct journal *j, const struct draft *draft, bool ahead)
         if (ahead && !wait_turn(j, at))
             return -ECANCELED;
         rc = disk_write_zeros(j->disk, draft->file, at, size);
-        if (rc == 0 && (ahead || at + size == draft->size))
+        if (rc == 0 && at + size == draft->size)
             rc = disk_sync(j->disk, draft->file);
+        else if (rc == 0 && ahead)
+            rc = j->disk->push(j->disk->ctx, draft->file, at, size);
     }
     return rc;
 }

@@ -7,8 +7,10 @@
  *                     └──────────── queue not empty ◄─────────┘
  *
  * One thread at a time goes round this: it has the writer's role. A caller that finds the journal idle, and has
- * nothing else to do, goes round once by itself, which spares two changes of thread. One that does not find it
- * idle waits for its group. */
+ * nothing else to do, goes round once by itself, which spares two changes of thread; so does a shard whose
+ * dones have appended again, if nobody else has anything under way. One that does not find it idle waits for
+ * its group.
+ */
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -25,6 +27,16 @@ static struct op *take_queue(struct journal *j)
     return ops;
 }
 
+static void futex_wait(_Atomic uint32_t *word, uint32_t while_it_is)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_it_is, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
 /* Callers that wait for a group sleep in its turnstile, and one call lets all of them through: waking each by
  * itself, one processor after the other out of its sleep, takes longer than a sync. There are two turnstiles,
  * because while one group is written the next gathers. */
@@ -33,7 +45,7 @@ static void turnstile_open(struct turnstile *t, uint32_t group)
     uint32_t waiters = atomic_exchange_explicit(&t->waiters, 0, memory_order_relaxed);
     atomic_store_explicit(&t->group, group, memory_order_release);
     if (waiters)
-        syscall(SYS_futex, &t->group, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+        futex_wake(&t->group, INT_MAX);
 }
 
 /* The group's number may have wrapped, but is never more than two ahead of its turnstile's. */
@@ -41,32 +53,61 @@ static void turnstile_pass(struct turnstile *t, uint32_t group)
 {
     uint32_t last = atomic_load_explicit(&t->group, memory_order_acquire);
     while ((int32_t)(last - group) < 0) {
-        syscall(SYS_futex, &t->group, FUTEX_WAIT_PRIVATE, last, NULL, NULL, 0);
+        futex_wait(&t->group, last);
         last = atomic_load_explicit(&t->group, memory_order_acquire);
     }
 }
 
-/* Go round until the queue is empty. With the lock, which is let go meanwhile, and with the role. */
+/* Go round once. With the lock, which is let go meanwhile, and with the role. */
+static void work_once(struct journal *j)
+{
+    struct op *ops = take_queue(j);
+    uint32_t group = j->groups;
+    pthread_mutex_unlock(&j->lock);
+    struct op_list wake;
+    op_list_init(&wake);
+    group_run(j, ops, &wake);
+    journal_deliver(j, ops);
+    /* Those who waited take their ops with them: nothing touches the list behind this. */
+    turnstile_open(&j->turnstiles[group % 2], group);
+    journal_deliver(j, wake.first);
+    pthread_mutex_lock(&j->lock);
+    if (!j->queue.ops.first) {
+        pthread_mutex_unlock(&j->lock);
+        group_rest(j);
+        pthread_mutex_lock(&j->lock);
+    }
+}
+
 static void work_off(struct journal *j)
 {
-    while (j->queue.ops.first) {
-        struct op *ops = take_queue(j);
-        uint32_t group = j->groups;
-        pthread_mutex_unlock(&j->lock);
-        struct op_list wake;
-        op_list_init(&wake);
-        group_run(j, ops, &wake);
-        journal_deliver(j, ops);
-        /* Those who waited take their ops with them: nothing touches the list behind this. */
-        turnstile_open(&j->turnstiles[group % 2], group);
-        journal_deliver(j, wake.first);
-        pthread_mutex_lock(&j->lock);
-        if (!j->queue.ops.first) {
-            pthread_mutex_unlock(&j->lock);
-            group_rest(j);
-            pthread_mutex_lock(&j->lock);
-        }
-    }
+    while (j->queue.ops.first)
+        work_once(j);
+}
+
+/* The writer sleeps on a word of its own, and is woken by who has let go of the lock: on the same processor it
+ * would take over at once, and only find the lock held. Behind the lock the journal may be gone, because
+ * somebody else woke the writer and all was done; so nothing of it is touched there. To the kernel the word is
+ * a mere address, and if it is gone, nobody sleeps on it. */
+static void writer_sleep(struct journal *j)
+{
+    atomic_store_explicit(&j->asleep, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&j->lock);
+    futex_wait(&j->asleep, 1);
+    pthread_mutex_lock(&j->lock);
+}
+
+/* Let go of the lock, and wake the writer if there is something for it and it sleeps. */
+static void unlock_and_wake(struct journal *j)
+{
+    bool wake = (j->stopping || (j->queue.ops.first && !j->busy))
+                && atomic_load_explicit(&j->asleep, memory_order_relaxed);
+    _Atomic uint32_t *word = &j->asleep;
+    if (wake)
+        atomic_store_explicit(word, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&j->lock);
+    if (wake)
+        futex_wake(word, 1);
 }
 
 static void *writer_main(void *arg)
@@ -75,7 +116,7 @@ static void *writer_main(void *arg)
     pthread_mutex_lock(&j->lock);
     for (;;) {
         while (!j->stopping && (j->busy || !j->queue.ops.first))
-            pthread_cond_wait(&j->wake, &j->lock);
+            writer_sleep(j);
         if (!j->queue.ops.first && j->stopping)
             break;
         j->busy = true;
@@ -88,23 +129,16 @@ static void *writer_main(void *arg)
 
 int writer_start(struct journal *j)
 {
-    pthread_cond_init(&j->wake, NULL);
-    if (j->threads && pthread_create(&j->writer, NULL, writer_main, j) != 0) {
-        pthread_cond_destroy(&j->wake);
-        return PAWL_ENOMEM;
-    }
-    return PAWL_OK;
+    return j->threads && pthread_create(&j->writer, NULL, writer_main, j) != 0 ? PAWL_ENOMEM : PAWL_OK;
 }
 
 void writer_stop(struct journal *j)
 {
-    if (j->threads) {
-        pthread_mutex_lock(&j->lock);
-        pthread_cond_signal(&j->wake);
-        pthread_mutex_unlock(&j->lock);
-        pthread_join(j->writer, NULL);
-    }
-    pthread_cond_destroy(&j->wake);
+    if (!j->threads)
+        return;
+    pthread_mutex_lock(&j->lock);
+    unlock_and_wake(j);
+    pthread_join(j->writer, NULL);
 }
 
 void journal_pump(pawl_log *log)
@@ -151,22 +185,32 @@ static void enqueue(struct journal *j, struct op *op)
     queue->count++;
     queue->bytes += op->bytes == OP_TOO_BIG ? 0 : op->bytes;
     atomic_fetch_add(&j->outstanding, 1);
-    if (queue == &j->queue && !j->busy)
-        pthread_cond_signal(&j->wake);
+}
+
+/* A shard whose dones have appended again, while nobody else has anything in the journal, goes round by itself:
+ * two changes of thread take longer than all the rest. Its dones are posted, and run when it has returned. With
+ * the lock. */
+static bool shard_goes_round(const struct journal *j, size_t held)
+{
+    return held > 0 && j->threads && !j->busy && !j->queue.ops.first && atomic_load(&j->outstanding) == held;
 }
 
 void writer_release(struct journal *j, struct outbox *box)
 {
     pthread_mutex_lock(&j->lock);
+    bool here = shard_goes_round(j, box->held.count);
     *j->queue.ops.last = box->held.ops.first;
     j->queue.ops.last = box->held.ops.last;
     j->queue.count += box->held.count;
     j->queue.bytes += box->held.bytes;
     queue_init(&box->held);
     box->holding = false;
-    if (!j->busy)
-        pthread_cond_signal(&j->wake);
-    pthread_mutex_unlock(&j->lock);
+    if (here) {
+        j->busy = true;
+        work_once(j);
+        j->busy = false;
+    }
+    unlock_and_wake(j);
 }
 
 /* What the entries will take; OP_TOO_BIG if that is more than may be. */
@@ -203,9 +247,7 @@ static void append_here(struct journal *j, struct op *op)
         group_rest(j);
     pthread_mutex_lock(&j->lock);
     j->busy = false;
-    if (j->queue.ops.first)
-        pthread_cond_signal(&j->wake);
-    pthread_mutex_unlock(&j->lock);
+    unlock_and_wake(j);
     journal_deliver(j, wake.first);
 }
 
@@ -223,7 +265,7 @@ static void append_waiting(struct journal *j, struct op *op)
     struct turnstile *turnstile = &j->turnstiles[group % 2];
     op->run = append_waited;
     atomic_fetch_add_explicit(&turnstile->waiters, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&j->lock);
+    unlock_and_wake(j);
     turnstile_pass(turnstile, group);
     atomic_fetch_sub(&j->outstanding, 1);
 }
@@ -258,7 +300,7 @@ int journal_append(pawl_log *log, pawl_append *append)
         append_waiting(j, op);
         return PAWL_APPEND_DONE;
     }
-    pthread_mutex_unlock(&j->lock);
+    unlock_and_wake(j);
     return PAWL_OK;
 }
 
@@ -273,6 +315,6 @@ int journal_claim(pawl_log *log, pawl_claim *claim)
     op_init(j, op, OP_CLAIM, claim, claim_done);
     pthread_mutex_lock(&j->lock);
     enqueue(j, op);
-    pthread_mutex_unlock(&j->lock);
+    unlock_and_wake(j);
     return PAWL_OK;
 }

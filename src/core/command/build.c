@@ -178,7 +178,7 @@ void plan_write(struct plan *plan, uint8_t *body)
                                        .says_active = o->active != ACTIVE_UNSAID,
                                        .type = object->type->id,
                                        .raw = object->creates ? (uint16_t)o->id : 0,
-                                       .container = o->container,
+                                       .container = object->container,
                                        .id = object->id,
                                        .parent = real_parent(plan, i),
                                        .cleared_count = object->cleared_count,

@@ -134,14 +134,25 @@ static int check_argument_object(const struct plan *plan, const struct schema_co
     return PAWL_OK;
 }
 
+/* The place, plus 1, of the container that a record asks for in a parent of this type; 0 if it has none for it.
+ */
+static uint16_t container_in(const struct schema_type *parent, const struct request_object *o,
+                             const struct schema_type *child)
+{
+    int place = o->container_name.size ? schema_container_place(parent, o->container_name) : o->container - 1;
+    if (place < 0 || (size_t)place >= parent->container_count || parent->containers[place].type != child)
+        return 0;
+    return (uint16_t)(place + 1);
+}
+
 /* A record with a parent is its child in a container; the parent is created here too, or exists. */
-static int check_parent(const struct plan *plan, size_t i)
+static int check_parent(struct plan *plan, size_t i)
 {
     const struct request *r = plan->build->request;
     const struct request_object *o = &r->objects[i];
     const struct schema_type *type = plan->objects[i].type;
     bool child = type->kind == TYPE_CRECORD || type->kind == TYPE_WRECORD;
-    if (o->parent_id == 0 && o->container != 0)
+    if (o->parent_id == 0 && (o->container != 0 || o->container_name.size != 0))
         return refuse(plan, PAWL_EINVAL, i, -1, "a container without a parent");
     if (!plan->objects[i].creates)
         return o->parent_id == 0 ? PAWL_OK
@@ -159,15 +170,15 @@ static int check_parent(const struct plan *plan, size_t i)
         return refuse(plan, PAWL_EINVAL, i, -1, "parent %" PRIu64 " is not a record that this command creates",
                       o->parent_id);
     const struct schema_type *parent = plan->objects[raw->object].type;
-    if (o->container == 0 || o->container > parent->container_count
-        || parent->containers[o->container - 1].type != type)
+    plan->objects[i].container = container_in(parent, o, type);
+    if (plan->objects[i].container == 0)
         return refuse(plan, PAWL_EINVAL, i, -1, "%.*s has no such container for a %.*s", TEXT(parent->name),
                       TEXT(type->name));
     return PAWL_OK;
 }
 
 /* The parent exists, in a table of a type that has such children. */
-static int check_stored_parent(const struct plan *plan, size_t i)
+static int check_stored_parent(struct plan *plan, size_t i)
 {
     const struct build *b = plan->build;
     const struct request_object *o = &b->request->objects[i];
@@ -176,9 +187,10 @@ static int check_stored_parent(const struct plan *plan, size_t i)
         return PAWL_OK;
     for (size_t t = 0; t < b->schema->type_count; t++) {
         const struct schema_type *parent = &b->schema->types[t];
-        if (o->container == 0 || o->container > parent->container_count || !type_has_table(parent->kind)
-            || parent->containers[o->container - 1].type != type)
+        uint16_t container = type_has_table(parent->kind) ? container_in(parent, o, type) : 0;
+        if (container == 0)
             continue;
+        plan->objects[i].container = container;
         uint8_t key[KEY_NUMBERED];
         pawl_bytes value;
         int status =
@@ -342,7 +354,8 @@ static int find_types(struct plan *plan)
         if (!type || type->kind == TYPE_ENTITY)
             return refuse(plan, PAWL_ENOTFOUND, i, -1, "there is no type of records %u", r->objects[i].type);
         bool creates = record_is_raw(r->objects[i].id);
-        plan->objects[i] = (struct plan_object){.type = type, .creates = creates, .id = r->objects[i].id};
+        plan->objects[i] = (struct plan_object){
+            .type = type, .creates = creates, .id = r->objects[i].id, .container = r->objects[i].container};
         fields = type->field_count > fields ? type->field_count : fields;
     }
     plan->values = arena_take(plan->build->memory, fields * sizeof plan->values[0]);
@@ -354,9 +367,9 @@ int plan_check(struct plan *plan)
     const struct request *r = plan->build->request;
     const struct schema_command *command;
     int status = check_head(plan, &command);
-    if (status != PAWL_OK)
+    if (status != PAWL_OK || !command) /* to create a workspace there is nothing else to check */
         return status;
-    if (command && (command->argument != NULL) != (r->argument_count > 0))
+    if ((command->argument != NULL) != (r->argument_count > 0))
         return error_set(plan->error, PAWL_EINVAL,
                          command->argument ? "$.argument: %.*s needs one" : "$.argument: %.*s takes none",
                          TEXT(command->name));

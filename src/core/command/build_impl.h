@@ -9,6 +9,7 @@
 struct plan_object {
     const struct schema_type *type;
     bool creates;
+    uint16_t container;   /* its place in the parent's type, plus 1; 0: none */
     uint64_t id;          /* after numbering; of an update from the beginning */
     size_t numbers;       /* where its custom numbers begin among plan.numbers */
     size_t cleared_count; /* fields that an update makes null */

@@ -20,13 +20,14 @@
  *     REFUSED: the state and the log contradict each other; for good.       CLOSED: close has begun.
  *
  * Invariants
- *   P1  Events are staged in the sequencer, in the overlay and in the batches' order alike; a batch is sent
- * whole. P2  An answer that was computed while something was staged and not durable (a refusal, a repeated key)
- * waits until that is durable; if it is lost, the command is processed again. P3  The state is a prefix of the
- * log: its position is written with the changes, in one transaction. P4  A command whose batch failed with an
- * unknown outcome is answered only after the log was claimed again and read up to the claim: durable and
- * applied, or never written. P5  Nothing is numbered unless the state has every event of the log, or the
- * overlay has. */
+ *   P1  Events are staged in the sequencer, in the overlay and in the batches in one order; a batch is sent
+ *       whole.
+ *   P2  An answer that was computed while something was staged and not durable (a refusal, a repeated key)
+ *       waits until that is durable; if it is lost, the command is processed again.
+ *   P3  The state is a prefix of the log: its position is written with the changes, in one transaction.
+ *   P4  A command whose batch failed with an unknown outcome is answered only after the log was claimed again
+ *       and read up to the claim: durable and applied, or never written.
+ *   P5  Nothing is numbered unless the state has every event of the log, or the overlay has. */
 #ifndef CORE_COMMAND_PROCESSOR_H
 #define CORE_COMMAND_PROCESSOR_H
 

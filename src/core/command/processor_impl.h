@@ -1,6 +1,8 @@
 /* core/command/processor_impl.h: what the files of the processor share.
  *
- *     processor.c   the queue, numbering, batches: what happens while it runs
+ *     processor.c   the queue and numbering: what happens while it runs
+ *     batch.c       what becomes of a batch once it was sent
+ *     calls.c       lists of commands that wait
  *     repeat.c      a key that was used before
  *     recover.c     claiming, catching up, finding out what became of lost events
  *     lifetime.c    how it begins and ends */
@@ -124,17 +126,20 @@ static inline struct state processor_view(const struct processor *p)
                           .scratch = p->scratch};
 }
 
-/* processor.c */
-/* Nobody waits for ever: from now on the first of the queue is looked at when its time is over. */
+/* processor.c. queue_watch: nobody waits for ever; from now on the first of the queue is looked at when its
+ * time is over. processor_answer: as soon as that which the answer rests on is durable (P2). */
 void queue_watch(struct processor *p);
 void processor_move(struct processor *p, enum processor_state to);
-/* Answer, as soon as that which the answer rests on is durable (P2). */
 void processor_answer(struct processor *p, struct call *call, int status);
+
+/* batch.c. batch_fill: a free one, to be filled; NULL if all are under way. batch_free: off the list; its
+ * changes have left the overlay. staged_answer: durable, and applied if that was asked. */
+struct batch *batch_fill(struct processor *p);
+void batch_free(struct batch *batch);
+void batch_sent_done(struct batch *batch);
+void staged_answer(struct staged *staged);
 void processor_tell_applied(struct processor *p);
 void processor_mark(struct processor *p, uint64_t offset);
-void batch_free(struct batch *batch);      /* from the list; its changes have left the overlay */
-void staged_answer(struct staged *staged); /* durable, and applied if that was asked */
-void batch_sent_done(struct batch *batch);
 
 /* repeat.c: read the event at this offset, and answer with it, or process the call after all. */
 void repeat_look(struct processor *p, struct call *call, uint64_t offset);

@@ -2,10 +2,11 @@
  *
  *   DRAINING      wait until nothing is on its way to the log and everything durable is applied.
  *   CLAIMING      become the stream's one writer. From then on nothing that was sent before can appear any
- * more. CATCHING_UP   check that the state is a prefix of this log, then read what it lacks, derive it and
- * apply it. An event that was lost from sight and is found here was written; its callers are answered. Those
- * that are not found by the claim's end never will be, and are refused. NUMBERING     the sequencer reads the
- * log's tail for itself.
+ *                 more.
+ *   CATCHING_UP   check that the state is a prefix of this log, then read what it lacks, derive it and apply
+ *                 it. An event that was lost from sight and is found here was written; its callers are
+ *                 answered. Those that are not found by the claim's end never will be, and are refused.
+ *   NUMBERING     the sequencer reads the log's tail for itself.
  *
  * Entries are copied while they are read, and derived and committed in one go at the end of each read: between
  * two turns of the loop the store belongs to others too, and a half-applied event must never be committed with
@@ -291,11 +292,12 @@ static void catch_up(struct processor *p)
     p->read = (pawl_read){.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->options.partition},
                           .from = from,
                           .limit = left < REPLAY_EVENTS ? left : REPLAY_EVENTS,
-                          .at = whole ? (pawl_place){0} : p->position.place,
                           .visit = take_entry,
                           .done = entries_read,
                           .arg = p,
                           .error = &p->error};
+    if (!whole)
+        p->read.at = p->position.place;
     p->reading = pawl_log_read(p->options.log, &p->read) == PAWL_OK;
     if (!p->reading)
         try_later(p);

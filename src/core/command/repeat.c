@@ -69,7 +69,7 @@ static void looked(pawl_read *read)
 {
     struct call *call = read->arg;
     struct processor *p = call->processor;
-    enum verdict verdict;
+    enum verdict verdict = VERDICT_SAME;
     int status = read->status;
     p->repeats--;
     if (status == PAWL_OK && !call->found)
@@ -105,7 +105,7 @@ static struct staged *find_staged(const struct processor *p, uint64_t offset)
 static bool join_staged(struct processor *p, struct call *call, uint64_t offset)
 {
     struct staged *staged = find_staged(p, offset);
-    enum verdict verdict;
+    enum verdict verdict = VERDICT_SAME;
     if (!staged)
         return false;
     int status = judge(call->request, staged->body, &verdict, call->error);

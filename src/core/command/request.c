@@ -78,17 +78,6 @@ int request_set(struct request *r, uint16_t place, struct value value)
     return PAWL_OK;
 }
 
-uint16_t request_container(const struct schema *schema, uint16_t type, pawl_bytes name)
-{
-    for (size_t i = 0; i < schema->type_count; i++) {
-        const struct schema_type *parent = &schema->types[i];
-        int place = schema_container_place(parent, name);
-        if (place >= 0 && parent->containers[place].type->id == type)
-            return (uint16_t)(place + 1);
-    }
-    return 0;
-}
-
 static uint64_t digest_number(uint64_t digest, uint64_t number)
 {
     uint8_t bytes[8];
@@ -136,6 +125,8 @@ uint64_t request_digest(const struct request *r)
         const struct request_object *o = &r->objects[i];
         digest = digest_number(digest, o->id);
         digest = digest_number(digest, (uint64_t)o->type << 48 | (uint64_t)o->container << 32 | o->parent);
+        if (o->container_name.size)
+            digest = hash_checksum(digest, o->container_name);
         digest = digest_number(digest, o->parent_id);
         digest = digest_number(digest, (uint64_t)o->active << 32 | o->field_count);
         digest = digest_fields(digest, r, o);

@@ -31,6 +31,8 @@ struct request_object {
     uint64_t id;
     uint16_t type;
     uint16_t container; /* its place in the parent's type, plus 1; 0: none */
+    pawl_bytes
+        container_name; /* records: if it is not empty, this decides, in whatever type the parent is of */
     uint32_t parent;    /* argument: the parent's index, or REQUEST_NO_PARENT */
     uint64_t parent_id; /* records: raw or not; 0: none */
     enum request_active active;
@@ -71,10 +73,6 @@ int request_add_record(struct request *request, uint64_t id, uint16_t type);
 
 /* Set a field of the last object. Copies bytes. PAWL_ENOMEM; PAWL_EEXISTS: it was set before. */
 int request_set(struct request *request, uint16_t place, struct value value);
-
-/* A container by its name, for a child of this type whose parent's type is not known yet: its place plus 1 in
- * the first type that has one of this name for such children; 0 if none has. */
-uint16_t request_container(const struct schema *schema, uint16_t type, pawl_bytes name);
 
 /* Of all that the request asks, whoever asks it, under whichever key, and at whichever offset it expects the
  * workspace; the order of an object's fields does not count. It is stored in events: what it is of a request

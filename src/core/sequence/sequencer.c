@@ -95,6 +95,16 @@ COLD static int refuse_full(pawl_sequencer *s, const struct kind *kind)
     return error_set(&s->error, PAWL_EEXHAUSTED, "the log has had its last offset");
 }
 
+/* A workspace whose first event was cancelled is of no kind yet. */
+COLD static bool forget_blank(pawl_sequencer *s, struct record *record)
+{
+    const struct kind *kind = &s->kinds.list[record->kind];
+    for (uint16_t i = 0; i < kind->count; i++)
+        if (record->given[i] >= kind->limits[i].first)
+            return false;
+    return table_forget(&s->table, record);
+}
+
 int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uint64_t *ret_offset)
 {
     const struct kind *kind = NULL;
@@ -110,9 +120,12 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
         return refuse_full(s, kind);
     if (kind)
         record = table_find(&s->table, wsid);
-    if (record) {
-        if (&s->kinds.list[record->kind] != kind)
+    if (record && &s->kinds.list[record->kind] != kind) {
+        if (!forget_blank(s, record))
             return misuse(s, "start", "the workspace is of another kind");
+        record = NULL;
+    }
+    if (record) {
         __builtin_prefetch(record_rows(record, kind), 1); /* flush will want them */
         record->used = true;
         figure_add(&s->metrics.cache_hits, 1);

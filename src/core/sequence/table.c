@@ -147,6 +147,14 @@ static void evict(struct table *table, struct record *record)
     table->evictions++;
 }
 
+bool table_forget(struct table *table, struct record *record)
+{
+    if (pinned(table, record))
+        return false;
+    evict(table, record);
+    return true;
+}
+
 /* Where the hand points; it moves on. There must be a chunk. */
 static struct record *hand_next(struct table *table)
 {

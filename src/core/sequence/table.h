@@ -135,6 +135,9 @@ static inline void table_write_end(struct table *table)
     table->write = 0;
 }
 
+/* Evict this one, if it may go. */
+bool table_forget(struct table *table, struct record *record);
+
 /* Evict until there are no more than count_max, or none may go. */
 void table_trim(struct table *table);
 

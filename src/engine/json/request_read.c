@@ -200,16 +200,15 @@ static void read_container(struct request_reader *r, const struct path *at, cons
     object->container = above ? place_in(above, tree_text(name), type->id)
                               : place_anywhere(r->schema, tree_text(name), type->id);
     if (object->container == UINT16_MAX)
-        verdict_refuse(
-            &r->v, &here,
-            "several types have such a container for a %.*s, at different places: name the parent among"
-            " the records too",
-            TEXT(type->name));
+        object->container = 0; /* by its name alone, once the parent's type is known */
     else if (object->container == 0 && above)
         verdict_refuse(&r->v, &here, "%.*s has no such container for a %.*s", TEXT(above->name),
                        TEXT(type->name));
     else if (object->container == 0)
         verdict_refuse(&r->v, &here, "no type has such a container for a %.*s", TEXT(type->name));
+    object->container_name = arena_copy(r->request->memory, tree_text(name));
+    if (!object->container_name.data)
+        verdict_fail(&r->v, PAWL_ENOMEM);
 }
 
 void request_read_containers(struct request_reader *r, const struct path *at, const json_t *records)

@@ -1,0 +1,106 @@
+"""The manuals are true. The tutorial: its commands are run, in order, and must answer what it says.
+
+In a block marked console a line with '$ ' is a command and lines with '> ' go on with it; what follows is the
+answer. In an answer … stands for anything within a line, and alone on a line for any lines. Blocks marked sh are how
+the program is built; they are run where it was built so.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from shell import PAWL, ROOT, Skip, main, pawl
+
+TUTORIAL = os.path.join(ROOT, 'docs', 'TUTORIAL.md')
+MARK = '\x01'
+
+
+def blocks(kind):
+    with open(TUTORIAL, encoding='utf-8') as file:
+        return re.findall(r'^```' + kind + r'\n(.*?)^```$', file.read(), re.DOTALL | re.MULTILINE)
+
+
+def steps(text):
+    """(command, answer) of each command of a block."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith('$ '):
+            found.append([line[2:], ''])
+        elif line.startswith('> ') or line == '>':
+            found[-1][0] += '\n' + line[2:]
+        else:
+            found[-1][1] += line + '\n'
+    return found
+
+
+def run(commands, folder):
+    """What each of the commands says, in one shell."""
+    script = ''.join(f'said=$?; printf "{MARK}"; (exit $said)\n{command}\n' for command in commands)
+    env = {**os.environ, 'PATH': os.path.dirname(PAWL) + ':' + os.environ['PATH']}
+    env.pop('PAWL_DIR', None)
+    done = subprocess.run(['sh'], input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
+                          env=env, timeout=240, check=False)
+    return done.stdout.decode().split(MARK)[1:]
+
+
+def answers(said, expected):
+    pattern = re.sub(r'^…\\\n', lambda _: '(?:.*\n)*?', re.escape(expected), flags=re.MULTILINE).replace('…', '.*')
+    return re.fullmatch(pattern, said) is not None
+
+
+def its_commands_answer_what_it_says(folder):
+    os.symlink(os.path.join(ROOT, 'examples'), os.path.join(folder, 'examples'))
+    expected = [step for block in blocks('console') for step in steps(block)]
+    assert len(expected) > 20
+    said = run([command for command, _ in expected], folder)
+    assert len(said) == len(expected)
+    wrong = [f'$ {command}\nsays\n{now}instead of\n{then}' for (command, then), now in zip(expected, said)
+             if not answers(now, then)]
+    assert not wrong, '\n'.join(wrong)
+
+
+def it_is_built_as_it_says(folder):
+    if PAWL != os.path.join(ROOT, 'build', 'gcc', 'src', 'pawl'):
+        raise Skip('it was built elsewhere')
+    (block,) = blocks('sh')
+    done = subprocess.run(['sh', '-e'], input=block + f'cd {folder}\ncommand -v pawl\n', text=True, cwd=ROOT,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == PAWL, done.stdout
+
+
+def the_manual_has_every_verb_and_option(folder):
+    del folder
+    with open(os.path.join(ROOT, 'docs', 'CLI.md'), encoding='utf-8') as file:
+        sections = dict(part.split('\n', 1) for part in file.read().split('\n## pawl ')[1:])
+    verbs = re.findall(r'^  (\w+(?: \w+)?)  +\S', pawl('help').expect(0).out, re.MULTILINE)
+    assert set(verbs) - {'help COMMAND', 'version'} == set(sections)
+    for verb, text in sections.items():
+        usage = pawl(*verb.split(), '--help').expect(0).out.splitlines()[0]
+        missing = [option for option in re.findall(r'--[a-z-]+', usage)
+                   if option not in ('--dir', '--json') and option not in text]
+        assert not missing, f'{verb}: {missing}'
+
+
+def update():
+    """Write what the commands say now into the tutorial: python3 test_tutorial.py --update. Review the difference."""
+    with tempfile.TemporaryDirectory() as folder, open(TUTORIAL, encoding='utf-8') as file:
+        os.symlink(os.path.join(ROOT, 'examples'), os.path.join(folder, 'examples'))
+        text = file.read()
+        every = [(block, steps(block)) for block in blocks('console')]
+        said = iter(run([command for _, block in every for command, _ in block], folder))
+        for block, commands in every:
+            fresh = ''
+            for command, then in commands:
+                now = next(said)
+                fresh += '$ ' + command.replace('\n', '\n> ') + '\n' + (then if answers(now, then) else now)
+            text = text.replace(block, fresh)
+    with open(TUTORIAL, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
+if __name__ == '__main__':
+    if sys.argv[1:] == ['--update']:
+        update()
+    else:
+        main([its_commands_answer_what_it_says, it_is_built_as_it_says, the_manual_has_every_verb_and_option])

@@ -1,0 +1,300 @@
+/* test_engine_lists.c: what there is in an engine: workspaces, last numbers, entities; from the events that are
+ * there, however far the sequences view has come. */
+#include <pawl/engine.h>
+
+#include "base/bytes.h"
+#include "test/lib/dir.h"
+
+static const char schema[] =
+    "{\"schema\": 1, \"package\": \"t\","
+    " \"workspaces\": {\"tenant\": {\"sequences\": {\"invoice\": {\"first\": 1}}}, \"other\": {}},"
+    " \"types\": {\"Invoice\": {\"kind\": \"WDoc\", \"fields\": {\"number\": {\"type\": \"int64\","
+    "   \"sequence\": \"invoice\"}, \"place\": {\"type\": \"string\"}, \"table\": {\"type\": \"int64\"}}}},"
+    " \"entities\": {\"Seat\": {\"key\": [\"place\", \"table\"], \"fields\": {\"place\": {\"type\": "
+    "\"string\"},"
+    "   \"table\": {\"type\": \"int64\"}, \"bills\": {\"type\": \"int64\"}}}},"
+    " \"commands\": {\"Bill\": {\"records\": [\"Invoice\"]}},"
+    " \"projectors\": {\"seats\": {\"on\": [\"Bill\"], \"sync\": true, \"do\": [{\"upsert\": \"Seat\","
+    "   \"key\": {\"place\": \"$event.records.Invoice.place\", \"table\": \"$event.records.Invoice.table\"},"
+    "   \"set\": {\"bills\": \"coalesce(bills, 0) + 1\"}}]}}}";
+
+#define MANY 1100 /* more than one page */
+
+struct bench {
+    char dir[256];
+    char data[300];
+    pawl_engine *engine;
+    pawl_request *request;
+    pawl_error error;
+};
+
+static void open_it(struct bench *b, pawl_options options)
+{
+    assert_ok(pawl_open(b->data, &options, &b->engine, &b->error));
+    assert_ok(pawl_request_new(b->engine, &b->request));
+}
+
+static void shut(struct bench *b)
+{
+    pawl_request_free(b->request);
+    assert_ok(pawl_close(b->engine));
+}
+
+static void begin(struct bench *b, uint32_t partitions)
+{
+    *b = (struct bench){0};
+    test_dir_make(b->dir, sizeof b->dir);
+    snprintf(b->data, sizeof b->data, "%s/data", b->dir);
+    open_it(b, (pawl_options){.partitions = partitions, .shards = 2});
+    assert_ok(pawl_schema_apply(b->engine, schema, NULL, &b->error));
+}
+
+static void end(struct bench *b)
+{
+    shut(b);
+    test_dir_remove(b->dir);
+}
+
+static void create(struct bench *b, uint64_t wsid)
+{
+    assert_ok(pawl_workspace_create(b->engine, b->request, wsid, "t.tenant", NULL, &b->error));
+}
+
+static void bill(struct bench *b, uint64_t wsid, const char *place, int64_t table)
+{
+    assert_ok(pawl_request_begin(b->request, wsid, "t.Bill", &b->error));
+    assert_ok(pawl_request_record(b->request, 1, "t.Invoice", &b->error));
+    assert_ok(pawl_request_set_string(b->request, "place", place, &b->error));
+    assert_ok(pawl_request_set_int64(b->request, "table", table, &b->error));
+    assert_ok(pawl_command(b->engine, b->request, NULL, &b->error));
+}
+
+/* --- workspaces --- */
+
+struct list {
+    uint64_t wsids[MANY];
+    size_t count;
+    size_t stop_at; /* 0: never */
+};
+
+static bool take(void *arg, const pawl_workspace *w)
+{
+    struct list *list = arg;
+    assert_true(list->count < MANY);
+    assert_true(bytes_equal(w->kind, text_bytes("t.tenant")));
+    assert_true(w->workspace_offset >= 1 && w->offset >= w->workspace_offset);
+    list->wsids[list->count++] = w->wsid;
+    return list->count != list->stop_at;
+}
+
+static void check_pages(struct bench *b, const struct list *all, size_t page)
+{
+    static struct list paged;
+    paged = (struct list){0};
+    for (size_t before = SIZE_MAX; before != paged.count;) {
+        before = paged.count;
+        uint64_t after = before ? paged.wsids[before - 1] : 0;
+        assert_ok(pawl_workspaces_read(b->engine, after, page, take, &paged, &b->error));
+        assert_true(paged.count - before <= page);
+    }
+    assert_int_equal(paged.count, all->count);
+    assert_memory_equal(paged.wsids, all->wsids, all->count * sizeof all->wsids[0]);
+}
+
+static void check_workspaces(uint32_t partitions)
+{
+    static struct list all, some;
+    static bool seen[MANY + 1];
+    struct bench b;
+    begin(&b, partitions);
+    for (uint64_t wsid = 1; wsid <= MANY; wsid++)
+        create(&b, wsid);
+    all = (struct list){0};
+    memset(seen, 0, sizeof seen);
+    assert_ok(pawl_workspaces_read(b.engine, 0, SIZE_MAX, take, &all, &b.error));
+    assert_int_equal(all.count, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_false(seen[all.wsids[i]]);
+        seen[all.wsids[i]] = true;
+    }
+    check_pages(&b, &all, 7);
+    check_pages(&b, &all, 1000);
+    some = (struct list){.stop_at = 3};
+    assert_ok(pawl_workspaces_read(b.engine, 0, SIZE_MAX, take, &some, &b.error));
+    assert_int_equal(some.count, 3);
+    some = (struct list){0};
+    assert_ok(pawl_workspaces_read(b.engine, 0, 0, take, &some, &b.error));
+    assert_ok(pawl_workspaces_read(b.engine, all.wsids[MANY - 1], SIZE_MAX, take, &some, &b.error));
+    assert_int_equal(some.count, 0);
+    end(&b);
+}
+
+TEST(all_workspaces_are_listed_once_in_pages_of_any_size)
+{
+    check_workspaces(4);
+}
+
+TEST(one_partition_lists_them_too)
+{
+    check_workspaces(1);
+}
+
+TEST(a_workspace_is_as_its_last_event_left_it)
+{
+    struct bench b;
+    pawl_workspace w;
+    begin(&b, 4);
+    create(&b, 7);
+    create(&b, UINT64_MAX);
+    bill(&b, 7, "x", 1);
+    assert_ok(pawl_workspace_get(b.engine, 7, NULL, &w, &b.error));
+    assert_int_equal(w.wsid, 7);
+    assert_int_equal(w.partition, pawl_partition_of(b.engine, 7));
+    assert_int_equal(w.workspace_offset, 2);
+    assert_ok(pawl_workspace_get(b.engine, UINT64_MAX, NULL, &w, &b.error));
+    assert_int_equal(w.workspace_offset, 1);
+    assert_status(pawl_workspace_get(b.engine, 8, NULL, &w, &b.error), PAWL_ENOTFOUND);
+    pawl_read_options ahead = {.min_offset = 1000, .timeout = PAWL_MILLISECOND};
+    assert_status(pawl_workspace_get(b.engine, 7, &ahead, &w, &b.error), PAWL_ETIMEOUT);
+    end(&b);
+}
+
+/* --- last numbers --- */
+
+struct numbers {
+    char text[400];
+    size_t rows;
+    uint64_t last_wsid;
+};
+
+static bool take_number(void *arg, const pawl_last_number *n)
+{
+    struct numbers *numbers = arg;
+    size_t size = strlen(numbers->text);
+    if (size < sizeof numbers->text - 100)
+        snprintf(numbers->text + size, 100, "%" PRIu64 " %.*s %" PRIu64 "\n", n->wsid, (int)n->sequence.size,
+                 (const char *)n->sequence.data, n->number);
+    assert_true(n->wsid >= numbers->last_wsid);
+    numbers->last_wsid = n->wsid;
+    numbers->rows++;
+    return true;
+}
+
+static void check_numbers(struct bench *b, uint64_t wsid, const char *expected)
+{
+    struct numbers numbers = {0};
+    assert_ok(pawl_last_numbers_read(b->engine, 0, wsid, take_number, &numbers, &b->error));
+    assert_string_equal(numbers.text, expected);
+}
+
+TEST(last_numbers_are_those_of_the_events_before_and_after_the_view_has_them)
+{
+    static const char all[] =
+        "0 sys.PLogOffsetSeq 5\n7 sys.WLogOffsetSeq 3\n7 sys.RecIDSeq 200002\n7 t.invoice 2\n"
+        "9 sys.WLogOffsetSeq 2\n9 sys.RecIDSeq 200001\n9 t.invoice 1\n";
+    static const char seven[] = "7 sys.WLogOffsetSeq 3\n7 sys.RecIDSeq 200002\n7 t.invoice 2\n";
+    struct bench b;
+    begin(&b, 1);
+    create(&b, 9);
+    create(&b, 7);
+    bill(&b, 7, "x", 1);
+    bill(&b, 9, "x", 1);
+    bill(&b, 7, "x", 1);
+    check_numbers(&b, 0, all);
+    check_numbers(&b, 7, seven);
+    shut(&b);
+    open_it(&b, (pawl_options){.read_only = true});
+    check_numbers(&b, 0, all);
+    check_numbers(&b, 7, seven);
+    shut(&b);
+    open_it(&b, (pawl_options){0});
+    bill(&b, 7, "x", 1); /* half of it in the view, half behind */
+    check_numbers(&b, 7, "7 sys.WLogOffsetSeq 4\n7 sys.RecIDSeq 200003\n7 t.invoice 3\n");
+    struct numbers none = {0};
+    assert_status(pawl_last_numbers_read(b.engine, 0, 8, take_number, &none, &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_last_numbers_read(b.engine, 1, 0, take_number, &none, &b.error), PAWL_EINVAL);
+    assert_int_equal(none.rows, 0);
+    end(&b);
+}
+
+TEST(last_numbers_of_many_workspaces_come_in_their_order)
+{
+    struct bench b;
+    begin(&b, 1);
+    for (uint64_t wsid = MANY; wsid >= 1; wsid--)
+        create(&b, wsid);
+    for (int round = 0; round < 2; round++) {
+        struct numbers numbers = {0};
+        assert_ok(pawl_last_numbers_read(b.engine, 0, 0, take_number, &numbers, &b.error));
+        assert_int_equal(numbers.rows, MANY + 1);
+        shut(&b);
+        open_it(&b, (pawl_options){0});
+    }
+    end(&b);
+}
+
+/* --- entities --- */
+
+static void check_entity(struct bench *b, const char *key, const char *expected)
+{
+    pawl_text text;
+    assert_ok(pawl_entity_get(b->engine, 7, "t.Seat", text_bytes(key), NULL, &text, &b->error));
+    assert_string_equal(text.data, expected);
+    pawl_text_free(&text);
+}
+
+static void check_list(struct bench *b, const char *after, size_t limit, const char *expected)
+{
+    pawl_text text;
+    pawl_bytes behind = {after, after ? strlen(after) : 0};
+    assert_ok(pawl_entity_list(b->engine, 7, "t.Seat", behind, limit, NULL, &text, &b->error));
+    assert_string_equal(text.data, expected);
+    pawl_text_free(&text);
+}
+
+TEST(rows_of_entities_are_found_by_all_fields_of_their_keys_and_sorted_by_them)
+{
+#define ROW(place, table, bills) "{\"place\":\"" place "\",\"table\":" table ",\"bills\":" bills "}"
+    struct bench b;
+    pawl_text text;
+    begin(&b, 4);
+    create(&b, 7);
+    create(&b, 8);
+    bill(&b, 7, "bar", 2);
+    bill(&b, 7, "b", 9);
+    bill(&b, 7, "bar", -1);
+    bill(&b, 7, "bar", 2);
+    bill(&b, 8, "bar", 2);
+    check_entity(&b, "[\"bar\", 2]", ROW("bar", "2", "2"));
+    check_entity(&b, "{\"table\": -1, \"place\": \"bar\"}", ROW("bar", "-1", "1"));
+    check_list(&b, NULL, 10, ROW("b", "9", "1") "\n" ROW("bar", "-1", "1") "\n" ROW("bar", "2", "2") "\n");
+    check_list(&b, NULL, 1, ROW("b", "9", "1") "\n");
+    check_list(&b, "[\"bar\", -1]", 10, ROW("bar", "2", "2") "\n");
+    check_list(&b, "[\"bar\", 0]", 10, ROW("bar", "2", "2") "\n"); /* a key that no row has */
+    check_list(&b, "[\"bar\", 2]", 10, "");
+    static const char *const bad[] = {
+        "[\"bar\"]",          "[\"bar\", null]", "{\"place\": \"bar\"}",
+        "[\"bar\", \"two\"]", "[\"bar\"",        "{\"place\": \"bar\", \"bills\": 1}"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_status(pawl_entity_get(b.engine, 7, "t.Seat", text_bytes(bad[i]), NULL, &text, &b.error),
+                      PAWL_EINVAL);
+    pawl_bytes key = text_bytes("[\"bar\", 5]");
+    assert_status(pawl_entity_get(b.engine, 7, "t.Seat", key, NULL, &text, &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_entity_get(b.engine, 7, "t.Invoice", key, NULL, &text, &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_entity_list(b.engine, 9, "t.Seat", (pawl_bytes){0}, 1, NULL, &text, &b.error),
+                  PAWL_ENOTFOUND);
+    end(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(all_workspaces_are_listed_once_in_pages_of_any_size),
+        RUN(one_partition_lists_them_too),
+        RUN(a_workspace_is_as_its_last_event_left_it),
+        RUN(last_numbers_are_those_of_the_events_before_and_after_the_view_has_them),
+        RUN(last_numbers_of_many_workspaces_come_in_their_order),
+        RUN(rows_of_entities_are_found_by_all_fields_of_their_keys_and_sorted_by_them),
+    };
+    return TEST_MAIN(tests);
+}
