@@ -202,7 +202,7 @@ TEST(the_power_goes_while_a_new_checkpoint_is_made)
 {
     unsigned one_in = 2;
     begin(test_seed(33));
-    twice_bill_many(&t, 60);
+    twice_bill_many(&t, 4 * LAG * t.options.shards); /* more than may be replayed */
     (void)twice_wait(&t, 0);
     twice_close(&t);
     for (unsigned shard = 0; shard < t.options.shards; shard++) {
