@@ -74,10 +74,9 @@ static int run_restore(const struct options *options)
 const struct command command_backup = {
     .name = "backup",
     .summary = "save a directory into a new one, while it is in use",
-    .about =
-        "Copies the checkpoint stores, and then the log, which has all that they have and what came "
-        "meanwhile.\n"
-        "NEWDIR, which must not exist, is there whole or not at all; it can be read, opened, or restored.\n",
+    .about = "Copies the checkpoint stores, and then the log, which has all that they have and what came "
+             "meanwhile.\n"
+             "NEWDIR, which must not exist, is there whole or not at all; it can be opened, or restored.\n",
     .options = {OPTION_DIR, {"to", "NEWDIR", "where the backup goes; must not exist"}, OPTION_JSON},
     .run = run_backup,
 };

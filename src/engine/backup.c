@@ -201,7 +201,7 @@ int engine_backup(const struct backup_options *options, struct backup_report *re
 /* The log is sound, and the stores are what it says. */
 static int check(struct backing *b)
 {
-    struct replay_options replay = {.dir = b->options->dir, .allocator = b->options->allocator};
+    struct replay_options replay = {.dir = b->options->dir, .backup = true, .allocator = b->options->allocator};
     struct replay_report report;
     int status = verify_log(b, b->options->dir);
     if (status == PAWL_OK && !b->options->until)

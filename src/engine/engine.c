@@ -93,16 +93,14 @@ static int open_reading(struct shard *shard, pawl_error *error)
         status = lmdb_store_open(&options, NULL, &shard->store, error);
     if (status != PAWL_ENOTFOUND && status != PAWL_ECORRUPT)
         return status;
-    /* A backup, or what a loss of power has left: whoever opens it for writing takes over. */
-    pawl_error words;
+    if (!e->trial.backup)
+        return error_wrap(error, status, "its state must be derived again, which opening it for writing does");
     options.mode = PAWL_STORE_DURABLE;
-    int other = node_path(e->dir, path, &words, "checkpoint/%u", shard->index);
-    if (other == PAWL_OK)
-        other = lmdb_store_open(&options, NULL, &shard->store, &words);
-    shard->taken_over = other == PAWL_OK;
-    return other == PAWL_OK ? PAWL_OK
-                            : error_wrap(error, status,
-                                         "its state must be derived again, which opening it for writing does");
+    status = node_path(e->dir, path, error, "checkpoint/%u", shard->index);
+    if (status == PAWL_OK)
+        status = lmdb_store_open(&options, NULL, &shard->store, error);
+    shard->taken_over = status == PAWL_OK;
+    return status;
 }
 
 static int open_writing(struct shard *shard, pawl_error *error)

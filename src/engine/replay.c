@@ -264,7 +264,8 @@ int engine_replay(const struct replay_options *options, struct replay_report *re
     struct replay_report report = {0};
     struct replaying r = {.options = options, .report = &report};
     pawl_options reading = {.read_only = true, .allocator = options->allocator};
-    int status = pawl_open(options->dir, &reading, &r.source, error);
+    struct engine_trial trial = {.backup = options->backup};
+    int status = engine_open(options->dir, &reading, &trial, &r.source, error);
     if (status != PAWL_OK)
         return status;
     status = open_target(&r, error);

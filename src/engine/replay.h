@@ -18,7 +18,8 @@ struct replay_options {
         until; /* the last offset of each partition; 0: all. Less than DIR's own state: nothing is compared */
     void (*progress)(void *arg, uint64_t events); /* may be NULL; on the calling thread */
     void *arg;
-    bool audit; /* compare the checkpoint stores too */
+    bool backup; /* DIR may be a backup: its checkpoints are compared in the live stores' place */
+    bool audit;  /* compare the checkpoint stores too */
     const pawl_allocator *allocator;
 };
 

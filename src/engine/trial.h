@@ -9,6 +9,7 @@
 struct engine_trial {
     const char *boot_id; /* NULL: the kernel's */
     bool no_checkpoint;  /* the live stores alone */
+    bool backup; /* read-only: of a directory without live stores the checkpoints, as far as they have come */
 
     /* Zero means the default. */
     uint64_t checkpoint_events;   /* 256,000 in a transaction */
