@@ -5,7 +5,7 @@
  *
  * A backup is a directory as a loss of power leaves it: a log, and checkpoint stores that lack some of its end.
  * The stores are copied first, so that the log has all that they have. Opening one takes over and replays the
- * rest; it  Both run in a process of their own, beside the one that writes or without it.
+ * rest. Both run in a process of their own, beside the one that writes or without it.
  */
 #ifndef ENGINE_BACKUP_H
 #define ENGINE_BACKUP_H
