@@ -15,11 +15,11 @@ check:
 	./check
 
 bench:
-	tools/install build
+	tools/install build test
 	tools/bench $(if $(JSON),--json $(JSON)) $(OPTIONS)
 
 bench-%:
-	tools/install build
+	tools/install build test
 	tools/bench $* $(if $(JSON),--json $(JSON)) $(OPTIONS)
 
 fuzz:

@@ -8,11 +8,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <lmdb.h>
+#include <sqlite3.h>
 
 #include <pawl/engine.h>
 
@@ -73,6 +78,7 @@ struct crowd {
     pawl_engine *engine;
     pawl_ack ack;
     uint64_t deadline;
+    uint64_t until;        /* so many are answered; 0: until the deadline */
     _Atomic uint64_t next; /* workspace */
     _Atomic uint64_t count;
     _Atomic unsigned flying;
@@ -114,12 +120,15 @@ static void flown(void *arg, pawl_request *request, int status, const pawl_answe
         failed("command", error);
         atomic_store(&crowd->failed, true);
     }
-    atomic_fetch_add_explicit(&crowd->count, 1, memory_order_relaxed);
-    if (!atomic_load(&crowd->failed) && bench_now() < crowd->deadline)
+    uint64_t count = atomic_fetch_add_explicit(&crowd->count, 1, memory_order_relaxed) + 1;
+    bool more = crowd->until ? count + OUTSTANDING <= crowd->until : bench_now() < crowd->deadline;
+    if (!atomic_load(&crowd->failed) && more)
         fly(f);
     else
         land(crowd);
 }
+
+static uint64_t workspaces = WORKSPACES;
 
 static bool make_workspaces(pawl_engine *engine, uint64_t first, uint64_t step)
 {
@@ -128,7 +137,7 @@ static bool make_workspaces(pawl_engine *engine, uint64_t first, uint64_t step)
     if (pawl_request_new(engine, &request) != PAWL_OK)
         return false;
     bool ok = true;
-    for (uint64_t wsid = first; ok && wsid <= WORKSPACES; wsid += step)
+    for (uint64_t wsid = first; ok && wsid <= workspaces; wsid += step)
         ok = pawl_workspace_create(engine, request, wsid, "bench.tenant", NULL, &error) == PAWL_OK;
     pawl_request_free(request);
     if (!ok)
@@ -308,14 +317,200 @@ static double raw_crowd(const struct bench_round *round)
     return raw(round, OUTSTANDING);
 }
 
+/* --- SQLite: one row a transaction, in a WAL that is synced for each --- */
+
+static double sqlite(const struct bench_round *round)
+{
+    static const char prepare[] =
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+        "CREATE TABLE invoice(id INTEGER PRIMARY KEY, wsid INTEGER, number INTEGER, body BLOB);"
+        "CREATE INDEX by_number ON invoice(wsid, number);";
+    static const char event[300] = "an event";
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *insert = NULL;
+    snprintf(path, sizeof path, "%s/sqlite", round->dir);
+    bool ok =
+        sqlite3_open(path, &db) == SQLITE_OK && sqlite3_exec(db, prepare, NULL, NULL, NULL) == SQLITE_OK
+        && sqlite3_prepare_v2(db, "INSERT INTO invoice(wsid, number, body) VALUES (?, ?, ?)", -1, &insert, NULL)
+               == SQLITE_OK;
+    uint64_t count = 0, deadline = deadline_of(round), began = bench_now();
+    for (; ok && bench_now() < deadline; count++) {
+        sqlite3_bind_int64(insert, 1, (sqlite3_int64)(count % WORKSPACES));
+        sqlite3_bind_int64(insert, 2, (sqlite3_int64)(count / WORKSPACES));
+        sqlite3_bind_blob(insert, 3, event, sizeof event, SQLITE_STATIC);
+        ok = sqlite3_step(insert) == SQLITE_DONE;
+        sqlite3_reset(insert);
+    }
+    double rate = bench_per_second(count, began);
+    if (!ok)
+        fprintf(stderr, "sqlite: %s\n", sqlite3_errmsg(db));
+    sqlite3_finalize(insert);
+    sqlite3_close(db);
+    return ok ? rate : 0;
+}
+
+/* --- reading a record, beside LMDB bare --- */
+
+#define READS 400000
+
+static void see_cents(void *arg, const pawl_record *record)
+{
+    int64_t cents = 0;
+    (void)pawl_record_int64(record, "cents", &cents, NULL);
+    *(int64_t *)arg += cents;
+}
+
+static double read_records(const struct bench_round *round)
+{
+    pawl_engine *engine = open_engine(round->dir);
+    pawl_error error = {0};
+    if (!engine)
+        return 0;
+    pawl_request *request;
+    bool ok = pawl_request_new(engine, &request) == PAWL_OK;
+    for (uint64_t wsid = 1; ok && wsid <= OUTSTANDING; wsid++)
+        ok = bill(request, wsid, PAWL_ACK_APPLIED, &error) == PAWL_OK
+             && pawl_command(engine, request, NULL, &error) == PAWL_OK;
+    pawl_request_free(request);
+    if (!ok)
+        return failed("command", &error);
+    uint64_t reads = round->quick ? READS / 10 : READS, began = bench_now();
+    int64_t sum = 0;
+    for (uint64_t i = 0; i < reads; i++)
+        if (pawl_record_read(engine, i % OUTSTANDING + 1, "bench.Invoice", 200001, NULL, see_cents, &sum,
+                             &error)
+            != PAWL_OK)
+            return failed("read", &error);
+    double rate = bench_per_second(reads, began);
+    pawl_close(engine);
+    return sum == (int64_t)reads * 12345 ? rate : 0;
+}
+
+/* As many rows as the engine has for them, under keys as long; a transaction for each get, renewed, as a
+ * server's would be. */
+static double read_lmdb(const struct bench_round *round)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    uint8_t key_bytes[28] = {0}, value_bytes[160] = {0};
+    MDB_val key = {.mv_size = sizeof key_bytes, .mv_data = key_bytes}, value;
+    bool ok = mdb_env_create(&env) == 0 && mdb_env_set_mapsize(env, (size_t)1 << 30) == 0
+              && mdb_env_open(env, round->dir, MDB_NOSYNC | MDB_NOTLS, 0600) == 0
+              && mdb_txn_begin(env, NULL, 0, &txn) == 0 && mdb_dbi_open(txn, NULL, 0, &dbi) == 0;
+    for (uint32_t i = 0; ok && i < 2 * WORKSPACES; i++) {
+        uint64_t mixed = i * UINT64_C(0x9e3779b97f4a7c15);
+        memcpy(key_bytes + 4, &mixed, sizeof mixed);
+        value = (MDB_val){.mv_size = sizeof value_bytes, .mv_data = value_bytes};
+        ok = mdb_put(txn, dbi, &key, &value, 0) == 0;
+    }
+    ok = ok && mdb_txn_commit(txn) == 0 && mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) == 0;
+    if (!ok)
+        return failed("lmdb", NULL);
+    mdb_txn_reset(txn);
+    uint64_t reads = round->quick ? READS / 10 : READS, began = bench_now(), sum = 0;
+    for (uint64_t i = 0; ok && i < reads; i++) {
+        uint64_t mixed = i % OUTSTANDING * UINT64_C(0x9e3779b97f4a7c15);
+        memcpy(key_bytes + 4, &mixed, sizeof mixed);
+        ok = mdb_txn_renew(txn) == 0 && mdb_get(txn, dbi, &key, &value) == 0;
+        sum += ok ? value.mv_size : 0;
+        mdb_txn_reset(txn);
+    }
+    double rate = bench_per_second(reads, began);
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+    return ok && sum == reads * sizeof value_bytes ? rate : failed("lmdb", NULL);
+}
+
+/* --- opening after a kill, with many events in the log --- */
+
+#define EVENTS UINT64_C(10000000)
+
+static void write_events(const char *dir, uint64_t events, int told)
+{
+    struct bench_round round = {.dir = dir};
+    static struct crowd crowd;
+    pawl_engine *engine = open_engine(round.dir);
+    if (!engine)
+        _exit(1);
+    crowd = (struct crowd){.engine = engine,
+                           .ack = PAWL_ACK_APPLIED,
+                           .flying = OUTSTANDING,
+                           .deadline = UINT64_MAX,
+                           .until = events};
+    latch_init(&crowd.over);
+    for (unsigned i = 0; i < OUTSTANDING; i++) {
+        crowd.flights[i] = (struct flight){.crowd = &crowd};
+        pawl_request_new(engine, &crowd.flights[i].request);
+        fly(&crowd.flights[i]);
+    }
+    latch_wait(&crowd.over);
+    (void)!write(told, "x", 1);
+    for (;;)
+        pause();
+}
+
+static double restart(const struct bench_round *round)
+{
+    int pipes[2];
+    char path[PATH_MAX], byte;
+    pawl_engine *engine;
+    pawl_error error = {0};
+    pid_t child = pipe(pipes) == 0 ? fork() : -1;
+    if (child == 0)
+        write_events(round->dir, round->quick ? EVENTS / 100 : EVENTS, pipes[1]);
+    close(pipes[1]);
+    bool ok = child > 0 && read(pipes[0], &byte, 1) == 1;
+    close(pipes[0]);
+    if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+    snprintf(path, sizeof path, "%s/pawl", round->dir);
+    uint64_t began = bench_now();
+    if (!ok || pawl_open(path, NULL, &engine, &error) != PAWL_OK)
+        return failed("restart", &error);
+    pawl_request *request;
+    ok = pawl_request_new(engine, &request) == PAWL_OK && bill(request, 1, PAWL_ACK_APPLIED, &error) == PAWL_OK
+         && pawl_command(engine, request, NULL, &error) == PAWL_OK;
+    double ms = (double)(bench_now() - began) / 1e6;
+    pawl_request_free(request);
+    pawl_close(engine);
+    return ok ? ms : failed("restart", &error);
+}
+
+/* --- memory beside mapped pages --- */
+
+static double resident(const struct bench_round *round)
+{
+    char line[256];
+    double mib = 0;
+    workspaces = round->quick ? 20000 : 1000000;
+    pawl_engine *engine = open_engine(round->dir);
+    workspaces = WORKSPACES;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (engine && status && fgets(line, sizeof line, status))
+        if (strncmp(line, "RssAnon:", 8) == 0)
+            mib = strtod(line + 8, NULL) / 1024;
+    if (status)
+        fclose(status);
+    pawl_close(engine);
+    return mib;
+}
+
 int main(int argc, char **argv)
 {
     static pawl_ack applied = PAWL_ACK_APPLIED, durable = PAWL_ACK_DURABLE;
     static const struct bench_question questions[] = {
         {"command: one at a time", "op/s", BENCH_MORE, 0.7, alone, raw_alone, NULL},
+        {"command: one at a time (peer: SQLite)", "op/s", BENCH_MORE, 1, alone, sqlite, NULL},
         {"command: 64 outstanding, applied", "op/s", BENCH_MORE, 0.4, outstanding, raw_crowd, &applied},
         {"command: 64 outstanding, durable", "op/s", BENCH_MORE, 0.7, outstanding, raw_crowd, &durable},
         {"command: 64 blocking threads", "op/s", BENCH_MORE, 0.3, threads, raw_crowd, NULL},
+        {"read a record (peer: LMDB)", "op/s", BENCH_MORE, 0.8, read_records, read_lmdb, NULL},
+        {"open after a kill, 10 M events", "ms", BENCH_LESS, 1000, restart, NULL, NULL},
+        {"memory with 1 M workspaces", "MiB", BENCH_LESS, 100, resident, NULL, NULL},
     };
     return bench_main(argc, argv, questions, sizeof questions / sizeof *questions);
 }

@@ -26,6 +26,8 @@ struct command {
 };
 
 extern const struct command command_backup;
+extern const struct command command_cluster_check;
+extern const struct command command_cluster_init;
 extern const struct command command_command;
 extern const struct command command_doctor;
 extern const struct command command_entity_get;

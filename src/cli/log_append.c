@@ -224,7 +224,7 @@ static int claim(struct appending *a, pawl_error *error)
 static int prepare(struct appending *a, const struct options *options, const char **ret_dir, pawl_error *error)
 {
     const char *stream = options_get(options, "stream");
-    int status = options_dir(options, ret_dir, error);
+    int status = options_log(options, ret_dir, error);
     if (status == PAWL_OK && !stream)
         status = error_set(error, PAWL_EINVAL, "which stream? Say --stream raw/0");
     if (status == PAWL_OK)
@@ -272,6 +272,6 @@ const struct command command_log_append = {
         "Each line of stdin, without its end, becomes one entry. For each its offset is printed, alone on a\n"
         "line and in order, as soon as the entry is durable. The directory is made if it is not there. At the\n"
         "end of the input, or on SIGINT or SIGTERM, what is under way is finished, and the log is closed.\n",
-    .options = {OPTION_DIR, {"stream", "raw/N", "the stream to append to"}, OPTION_JSON},
+    .options = {OPTION_DIR, OPTION_LOG, {"stream", "raw/N", "the stream to append to"}, OPTION_JSON},
     .run = run,
 };

@@ -126,7 +126,7 @@ static void start(pawl_task *task)
 static int prepare(struct reading *r, const struct options *options, const char **ret_dir, pawl_error *error)
 {
     const char *stream = options_get(options, "stream");
-    int status = options_dir(options, ret_dir, error);
+    int status = options_log(options, ret_dir, error);
     if (status == PAWL_OK && !stream)
         status = error_set(error, PAWL_EINVAL, "which stream? Say --stream raw/0");
     if (status == PAWL_OK)
@@ -176,6 +176,7 @@ const struct command command_log_read = {
         "shows what is known to be durable: after a crash, what was written last shows once a writer has\n"
         "opened the directory again.\n",
     .options = {OPTION_DIR,
+                OPTION_LOG,
                 {"stream", "STREAM", "the stream to read: raw/0, plog/5, oplog/5/7.2, group0"},
                 {"from", "N", "begin with this offset (1)"},
                 {"limit", "N", "end after so many entries"},

@@ -144,6 +144,19 @@ int options_dir(const struct options *options, const char **ret_dir, pawl_error 
     return PAWL_OK;
 }
 
+int options_log(const struct options *options, const char **ret_log, pawl_error *error)
+{
+    const char *log = options_get(options, "log");
+    if (!log)
+        return options_dir(options, ret_log, error);
+    if (options_get(options, "dir"))
+        return error_set(error, PAWL_EINVAL, "--log and --dir are two names for one thing: give one of them");
+    if (log[0] == '\0')
+        return error_set(error, PAWL_EINVAL, "--log needs the name of a log");
+    *ret_log = log;
+    return PAWL_OK;
+}
+
 static bool parse_number(const char *text, uint64_t least, uint64_t *ret_number)
 {
     char *end;

@@ -31,6 +31,10 @@ struct options {
     {                                                                                                          \
         "dir", "DIR", "the data directory; or the environment's PAWL_DIR"                                      \
     }
+#define OPTION_LOG                                                                                             \
+    {                                                                                                          \
+        "log", "LOG", "instead of a directory: file://DIR, or kafka://HOST:PORT/CLUSTER"                       \
+    }
 #define OPTION_JSON                                                                                            \
     {                                                                                                          \
         "json", NULL, "say it for machines"                                                                    \
@@ -46,6 +50,9 @@ const char *options_get(const struct options *options, const char *name);
 
 /* The data directory, from the option or from PAWL_DIR. */
 int options_dir(const struct options *options, const char **ret_dir, pawl_error *error);
+
+/* The log, from --log, or the data directory as above. */
+int options_log(const struct options *options, const char **ret_log, pawl_error *error);
 
 /* The values of an option that may be given more than once, one after the other; NULL: no more. Begin with a
  * cursor of 0. */

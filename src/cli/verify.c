@@ -7,6 +7,8 @@
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/state.h"
+#include "cli/verify_cluster.h"
+#include "engine/cluster.h"
 #include "engine/log.h"
 
 static void print_table(const struct journal_verify_report *r)
@@ -152,10 +154,12 @@ static bool say_found(const struct options *options, const struct verifying *v)
 
 static int run(const struct options *options)
 {
-    struct verifying v = {.where = options_get(options, "log")};
+    struct verifying v = {0};
     pawl_error error = {0};
-    if (!v.where && options_dir(options, &v.where, &error) != PAWL_OK)
+    if (options_log(options, &v.where, &error) != PAWL_OK)
         return say_usage(&error);
+    if (cluster_is(v.where))
+        return verify_cluster(options, v.where);
     int status = verify_log(&v, &error);
     if (status != PAWL_OK)
         return say_failure(options, &error);
@@ -185,7 +189,7 @@ const struct command command_verify = {
         "agrees\n"
         "with the log.\n",
     .options = {OPTION_DIR,
-                {"log", "LOG", "only this log, a directory, instead of --dir"},
+                OPTION_LOG,
                 {"audit", NULL, "compare the checkpoint stores with the log, too"},
                 OPTION_JSON},
     .run = run,

@@ -6,8 +6,6 @@
  * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
 #include <pawl/engine.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -265,24 +263,6 @@ static void stop_checkpoints(pawl_engine *e)
             checkpointer_stop(e->shards[i].checkpointer);
 }
 
-/* One process writes; the lock is let go when the file is closed, whoever closes it. */
-static int lock_directory(pawl_engine *e, pawl_error *error)
-{
-    char path[NODE_PATH_MAX];
-    int status = node_path(e->dir, path, error, "node");
-    if (status != PAWL_OK)
-        return status;
-    e->lock_fd = open(path, O_RDWR | O_CLOEXEC);
-    if (e->lock_fd < 0)
-        return error_errno(error, errno, "cannot open %s", path);
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    if (fcntl(e->lock_fd, F_OFD_SETLK, &lock) == 0)
-        return PAWL_OK;
-    if (errno == EAGAIN || errno == EACCES)
-        return error_set(error, PAWL_ELOCKED, "another process has it open for writing");
-    return error_errno(error, errno, "cannot lock %s", path);
-}
-
 /* Whatever there is of it. */
 static int put_away(pawl_engine *e)
 {
@@ -324,7 +304,7 @@ static int open_all(pawl_engine *e, pawl_error *error)
     if (status != PAWL_OK)
         return status;
     if (!e->options.read_only)
-        status = lock_directory(e, error);
+        status = node_lock(e->dir, &e->lock_fd, error);
     if (status != PAWL_OK)
         return status;
     e->shards = mem_new(alloc, e->file.shards, sizeof e->shards[0]);

@@ -6,6 +6,7 @@
 #include "adapter/uv/env.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/cluster.h"
 
 #define POOL_THREADS 2
 
@@ -19,7 +20,7 @@ int engine_directory(const char *where, const char **ret_dir, pawl_error *error)
     static const char file[] = "file://", kafka[] = "kafka://";
     const char *dir = where;
     if (strncmp(where, kafka, sizeof kafka - 1) == 0)
-        return error_set(error, PAWL_EINVAL, "%s: this build has no Kafka", where);
+        return error_set(error, PAWL_EINVAL, "%s is not a directory", where);
     if (strncmp(where, file, sizeof file - 1) == 0)
         dir = where + sizeof file - 1;
     else if (strstr(where, "://"))
@@ -57,13 +58,19 @@ int engine_log_directory(const char *where, char *path, bool *ret_engine, pawl_e
     return PAWL_OK;
 }
 
-int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
+static int open_on(pawl_env *env, const char *where, bool read_only, pawl_log **ret_log, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
-    struct journal_options journal = {.dir = path, .read_only = read_only};
+    if (cluster_is(where))
+        return cluster_open(where, env, ret_log, error);
+    struct journal_options journal = {.dir = path, .env = env, .read_only = read_only};
     int status = engine_log_directory(where, path, NULL, error);
-    if (status != PAWL_OK)
-        return status;
+    return status == PAWL_OK ? journal_open(&journal, ret_log, error) : status;
+}
+
+int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
+{
+    int status;
     struct engine_log *log = mem_new(NULL, 1, sizeof *log);
     if (!log)
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", where);
@@ -71,14 +78,13 @@ int engine_log_open(const char *where, bool read_only, struct engine_log **ret_l
     status = uv_env_open(&env, &log->env, error);
     if (status != PAWL_OK)
         goto no_env;
-    journal.env = uv_env_port(log->env);
-    status = journal_open(&journal, &log->log, error);
+    status = open_on(uv_env_port(log->env), where, read_only, &log->log, error);
     if (status != PAWL_OK)
-        goto no_journal;
+        goto no_log;
     *ret_log = log;
     return PAWL_OK;
 
-no_journal:
+no_log:
     uv_env_close(log->env);
 no_env:
     mem_free(NULL, log, sizeof *log);

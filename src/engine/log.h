@@ -1,7 +1,7 @@
 /* engine/log.h: open a log by the words that name it, together with the env it runs on.
  *
  *     DIR, file://DIR    a journal in that directory, or that of the engine's directory that it is
- *     kafka://...        refused: PAWL_EINVAL */
+ *     kafka://...        on Apache Kafka: adapter/kafka/url.h; read_only makes no difference there */
 #ifndef ENGINE_LOG_H
 #define ENGINE_LOG_H
 
@@ -12,7 +12,7 @@
 struct engine_log;
 
 /* The log's env has one shard and a pool. Blocks. Errors: PAWL_EINVAL (not the name of a log), and those of
- * opening it: journal.h. */
+ * opening it: journal.h, kafka.h. */
 int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error);
 
 /* Blocks until all is put away. PAWL_EMISUSE, and still open, with a request outstanding. */

@@ -73,7 +73,7 @@ struct partition {
 
 struct pawl_engine {
     char dir[NODE_PATH_MAX];
-    int lock_fd; /* of the node file; -1 */
+    int lock_fd; /* -1: read-only */
     pawl_options options;
     struct engine_trial trial;
     struct node_file file;

@@ -20,9 +20,9 @@
  *       it rests on is not older than the current claim's.
  *   R2  An event counts exactly if its epoch is the current one and its offset is the next.
  *   R3  An event may come in fragments 0, 1, ..., last. A fragment extends the event exactly if R2 holds for
- *       it and its index is the next one; the event counts with its last fragment. Whatever lies in between
- * does not matter, except a claim that counts: it ends what is unfinished. R4  Whatever does not count changes
- * nothing.
+ *       it and its index is the next one; the event counts with its last fragment. What lies in between does
+ *       not matter, except a claim that counts: it ends what is unfinished.
+ *   R4  Whatever does not count changes nothing.
  *
  * What follows from them
  *   I1  Offsets of what counts are 1, 2, 3, ...: dense, whatever a zombie, a retry or a rival wrote.

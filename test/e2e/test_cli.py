@@ -96,7 +96,7 @@ def what_is_not_there_or_not_ours_is_left_alone(folder):
         answer.expect(1, 'is not a Pawl directory', 'letter')
     assert contents(folder) == {'letter': b'dear'}
     for name in ('kafka://broker/topic', 'ftp://x'):
-        append(name, 'x\n').expect(1, 'no Kafka' if name[0] == 'k' else 'is not the name of a log')
+        append(name, 'x\n').expect(1, 'is not HOST:PORT' if name[0] == 'k' else 'is not the name of a log')
     assert append('file://' + folder + '/new', 'x\n').expect(0).out == '1\n'
 
 

@@ -9,7 +9,9 @@ from shell import customer, main, pawl, shop, start
 ROUNDS = 10
 COMMANDS = 20000  # of a round, more than it gets to
 ANSWERS = 3000    # read before the kill, at most
-OVERLAP = 300     # sent again afterwards: more than are under way at once
+AHEAD = 300       # sent again afterwards, of those whose answer was not seen
+BACK = 50         # and of those whose answer was: few, because keys are kept for the last 1,024 events only, and
+                  # hundreds more were done whose answers were still on their way
 
 
 def line(number):
@@ -54,8 +56,7 @@ def what_was_answered_is_there_once_and_is_answered_again(folder):
         first = len(known)
         for number, answer in enumerate(kill_while_commanding(folder, first, chance.randrange(1, ANSWERS)), first):
             known[number] = answer
-        again = max(0, len(known) - OVERLAP)
-        numbers = range(again, len(known) + OVERLAP)
+        numbers = range(max(0, len(known) - BACK), len(known) + AHEAD)
         retried = verb('command', '7', stdin=''.join(map(line, numbers)).encode()).expect(0).lines()
         for number, answer in zip(numbers, retried):
             if number in known:

@@ -28,7 +28,12 @@
 #define REPLAY_EVENTS ((uint64_t)1024)
 #define REPLAY_BYTES  ((size_t)4 << 20)
 #define RETRY_MIN     (10 * PAWL_MILLISECOND)
-#define RETRY_MAX     PAWL_SECOND
+/* The sequences view lags by so much at most: recovery reads a million events in a tenth of a second, and a row
+ * that is written once for many events costs next to nothing, while one for each would cost as much as the
+ * event. */
+#define FLUSH_EVENTS   65536
+#define FLUSH_INTERVAL (5 * PAWL_SECOND)
+#define RETRY_MAX      PAWL_SECOND
 
 /* It will not be found out any more what became of lost events. */
 static void refuse(struct processor *p, int status)
@@ -358,6 +363,8 @@ static int new_sequencer(struct processor *p)
                                           .storage = o->sequences,
                                           .kinds = kind,
                                           .kind_count = kinds,
+                                          .flush_events = FLUSH_EVENTS,
+                                          .flush_interval = FLUSH_INTERVAL,
                                           .workspaces_max = o->workspaces_max,
                                           .allocator = o->allocator};
         status = pawl_sequencer_new(&options, &p->sequencer, &p->error);

@@ -1,5 +1,7 @@
 #include "core/schema/text.h"
 
+#include <string.h>
+
 #include "core/schema/schema.h"
 
 /* How many bytes a character has that begins with lead, and what its second byte lies between: what is
@@ -34,6 +36,14 @@ bool text_is_utf8(pawl_bytes text)
     const uint8_t *at = text.data;
     for (size_t i = 0; i < text.size;) {
         uint8_t low, high;
+        uint64_t word; /* most text is ASCII: eight bytes at a time */
+        if (text.size - i >= sizeof word) {
+            memcpy(&word, at + i, sizeof word);
+            if ((word & UINT64_C(0x8080808080808080)) == 0) {
+                i += sizeof word;
+                continue;
+            }
+        }
         size_t size = character_size(at[i], &low, &high);
         if (size == 0 || size > text.size - i)
             return false;

@@ -1,0 +1,254 @@
+/* adapter/kafka/claim.c: becoming the owner of a stream.
+ *
+ *      CHECK   a thread of the pool looks at the topic, and refuses one that is too weak
+ *      LOOK    read up to the end, to know the epoch
+ *      SENT    the claim is written; read on, until it, or a rival's, has come by
+ *
+ * Claims of one stream are done one after the other. While there is one, nothing is sent. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "adapter/kafka/impl.h"
+#include "adapter/kafka/topics.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/heap.h"
+
+static void claim_run(struct op *op)
+{
+    struct claiming *c = (struct claiming *)op;
+    struct kafka_log *log = op->log;
+    pawl_claim *claim = op->request;
+    claim->status = c->status;
+    if (c->status == PAWL_OK) {
+        claim->epoch = c->epoch;
+        claim->next = c->next;
+    } else {
+        error_set(claim->error, c->status, "%s", c->error.text);
+    }
+    mem_free(log->alloc, c, sizeof *c);
+    atomic_fetch_sub(&log->outstanding, 1);
+    claim->done(claim);
+}
+
+/* Operation logs come and go with their lanes: their topics are made when they are first claimed, like plog. */
+static int make_topic(const struct view *v, pawl_error *error)
+{
+    struct kafka_log *log = v->log;
+    char plog[KAFKA_TOPIC_MAX];
+    uint32_t partitions;
+    kafka_topic_of(log->url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, plog);
+    int status = topic_partitions(log->front, &log->url, plog, &partitions, error);
+    if (status == PAWL_OK && partitions == 0)
+        status = error_set(error, PAWL_ENOTFOUND, "there is no topic %s; 'pawl cluster init' makes the topics",
+                           plog);
+    if (status == PAWL_OK)
+        status = topic_create(log->front, &log->url, v->topic, partitions, error);
+    return status;
+}
+
+static int check_topic(const struct view *v, bool known, uint32_t *ret_partitions, pawl_error *error)
+{
+    struct kafka_log *log = v->log;
+    bool makes = !known && v->stream.kind == PAWL_STREAM_OPLOG;
+    uint32_t partitions = 0;
+    int status = PAWL_OK;
+    if (log->trust_topics || makes)
+        status = topic_partitions(log->front, &log->url, v->topic, &partitions, error);
+    if (status == PAWL_OK && partitions == 0 && makes)
+        status = make_topic(v, error);
+    if (status == PAWL_OK && !log->trust_topics)
+        status = topic_check(log->front, &log->url, v->topic, &partitions, error);
+    if (status != PAWL_OK)
+        return status;
+    if (v->stream.partition >= partitions)
+        return error_set(error, PAWL_EINVAL, "topic %s has no partition %u, only %u", v->topic,
+                         v->stream.partition, partitions);
+    *ret_partitions = partitions;
+    return PAWL_OK;
+}
+
+static void check_work(pawl_work *work)
+{
+    struct claiming *c = heap_entry(work, struct claiming, work);
+    struct kafka_log *log = c->op.log;
+    uint32_t partitions = 0;
+    c->status = check_topic(c->view, c->known, &partitions, &c->error);
+    pthread_mutex_lock(&log->lock);
+    if (partitions > 0)
+        c->view->partitions = partitions;
+    op_list_push(&log->back, &c->op);
+    kafka_ring(log);
+    pthread_mutex_unlock(&log->lock);
+}
+
+static int begin_check(struct claiming *c)
+{
+    c->work = (pawl_work){.fn = check_work};
+    c->known = c->view->partitions > 0;
+    c->view->phase = PHASE_CHECK;
+    return pawl_env_work(c->op.log->env, &c->work);
+}
+
+void claim_end(struct view *v, int status, const char *words)
+{
+    struct claiming *c = (struct claiming *)v->claims.first;
+    struct kafka_log *log = v->log;
+    v->phase = PHASE_NONE;
+    if (v->owner.state == OWNER_CLAIMING)
+        view_end_sent(v, PAWL_EUNKNOWN); /* what would have resolved them was given up */
+    c->status = status;
+    c->epoch = v->owner.judge.epoch;
+    c->next = v->owner.judge.next;
+    if (status != PAWL_OK && words == v->fault.text)
+        c->error = v->fault;
+    else if (status != PAWL_OK && words != c->error.text)
+        error_set(&c->error, status, "topic %s, partition %u: %s", v->topic, v->stream.partition, words);
+    log->metrics.claims_won += status == PAWL_OK;
+    log->metrics.claims_lost += status == PAWL_EFENCED;
+    op_list_pop(&v->claims);
+    op_list_push(&log->ready, &c->op);
+    view_settle(v);
+    struct claiming *next = (struct claiming *)v->claims.first;
+    if (next && begin_check(next) != PAWL_OK)
+        claim_end(v, PAWL_ECLOSED, "closed");
+}
+
+/* An owner that has nothing to remember begins at the last mark, and gets its window. */
+static int prepare_owner(struct view *v)
+{
+    if (v->owner.state != OWNER_OUT || v->owner.count > 0)
+        return PAWL_OK;
+    if (v->wide && v->owner.judge.at >= v->latest.judge.at)
+        return PAWL_OK;
+    struct owner owner;
+    const struct judge *judge = v->owner.judge.at < v->latest.judge.at ? &v->latest.judge : &v->owner.judge;
+    int status = owner_init(&owner, v->log->alloc, v->log->window, judge);
+    if (status != PAWL_OK)
+        return status;
+    owner.first = v->owner.first; /* a report of before is not taken for one of now */
+    if (judge == &v->latest.judge)
+        v->owner_sum = v->latest.sum;
+    owner_release(&v->owner);
+    v->owner = owner;
+    v->wide = true;
+    return PAWL_OK;
+}
+
+void claim_back(struct claiming *c)
+{
+    struct view *v = c->view;
+    struct kafka_log *log = v->log;
+    pawl_error error = {0};
+    if (c->status != PAWL_OK) {
+        claim_end(v, c->status, c->error.text);
+        return;
+    }
+    if (v->corrupt) {
+        claim_end(v, v->fault.code, v->fault.text);
+        return;
+    }
+    int status = PAWL_OK;
+    if (log->producer_failed)
+        producer_close(log);
+    if (!log->producer)
+        status = producer_open(log, &error);
+    if (status == PAWL_OK)
+        status = prepare_owner(v);
+    v->claim_at = CLAIM_NOWHERE;
+    v->phase = PHASE_LOOK;
+    if (v->reading) /* it may be past the end already, and would not be told of it again */
+        view_stop_reading(v);
+    if (status == PAWL_OK)
+        status = view_read_from_owner(v, &error);
+    if (status != PAWL_OK)
+        claim_end(v, status, error.text[0] ? error.text : pawl_status_text(status));
+}
+
+static void write_claim(struct view *v)
+{
+    struct claiming *c = (struct claiming *)v->claims.first;
+    pawl_claim *claim = c->op.request;
+    struct kafka_record r = {0};
+    int status = owner_claim(&v->owner, v->log->node, pawl_env_random(v->log->env), claim->group0, &r.head);
+    if (status != PAWL_OK) {
+        claim_end(v, status, "the owner's assignment is a newer one");
+        return;
+    }
+    rd_kafka_resp_err_t err = producer_send_claim(v, &r, ++v->claim_number);
+    v->phase = PHASE_SENT;
+    if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        claim_end(v, PAWL_EIO, rd_kafka_err2str(err));
+}
+
+void claim_step(struct view *v, bool at_end)
+{
+    if (v->phase == PHASE_LOOK && at_end) {
+        write_claim(v);
+    } else if (v->phase == PHASE_SENT) {
+        if (v->owner.state == OWNER_OWNING) {
+            v->doubt = false;
+            v->read_to = 0;
+            claim_end(v, PAWL_OK, "");
+        } else if (v->owner.state != OWNER_CLAIMING) {
+            claim_end(v, PAWL_EFENCED, "a rival's claim was faster");
+        } else if (v->claim_at != CLAIM_NOWHERE && v->owner.judge.at > v->claim_at) {
+            claim_end(v, PAWL_EFENCED, "the claim does not count");
+        }
+    }
+}
+
+void claim_reported(struct view *v, uint64_t number, const rd_kafka_message_t *m)
+{
+    if (v->phase != PHASE_SENT || number != v->claim_number)
+        return;
+    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || m->offset < 0) {
+        char words[256];
+        snprintf(words, sizeof words, "it is not known whether the claim was written: %s",
+                 rd_kafka_err2str(m->err));
+        claim_end(v, PAWL_EUNKNOWN, words);
+        return;
+    }
+    v->claim_at = (uint64_t)m->offset;
+    v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
+    claim_step(v, false);
+}
+
+static int claim_start(struct kafka_log *log, pawl_claim *claim, struct claiming *c)
+{
+    int status = view_find(log, claim->stream, &c->view);
+    if (status != PAWL_OK)
+        return status;
+    struct view *v = c->view;
+    if (!v->claims.first)
+        status = begin_check(c);
+    if (status != PAWL_OK) {
+        v->phase = PHASE_NONE;
+        return status;
+    }
+    op_list_push(&v->claims, &c->op);
+    view_send(v); /* what was not sent by now is refused */
+    kafka_collect(log);
+    kafka_ring(log);
+    return PAWL_OK;
+}
+
+int kafka_claim(pawl_log *port, pawl_claim *claim)
+{
+    struct kafka_log *log = (struct kafka_log *)port;
+    if (!claim->done || !pawl_stream_valid(claim->stream))
+        return error_set(claim->error, PAWL_EINVAL, "a claim needs a valid stream and done");
+    struct claiming *c = mem_new(log->alloc, 1, sizeof *c);
+    if (!c)
+        return error_set(claim->error, PAWL_ENOMEM, "no memory for a claim");
+    op_begin(log, &c->op, claim, claim_run);
+    atomic_fetch_add(&log->outstanding, 1);
+    pthread_mutex_lock(&log->lock);
+    int status = claim_start(log, claim, c);
+    pthread_mutex_unlock(&log->lock);
+    if (status == PAWL_OK)
+        return PAWL_OK;
+    atomic_fetch_sub(&log->outstanding, 1);
+    mem_free(log->alloc, c, sizeof *c);
+    return error_wrap(claim->error, status, "claim");
+}

@@ -1,0 +1,83 @@
+/* adapter/kafka/cluster.c: the topics of a cluster, made and checked as a whole. */
+#include <stdio.h>
+
+#include "adapter/kafka/kafka.h"
+#include "adapter/kafka/topics.h"
+#include "base/error.h"
+#include "base/id.h"
+
+static const uint8_t kinds[] = {PAWL_STREAM_GROUP0, PAWL_STREAM_PLOG, PAWL_STREAM_RAW};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static int open_client(const char *text, uint16_t replication, struct kafka_url *url, rd_kafka_t **ret_client,
+                       pawl_error *error)
+{
+    int status = kafka_url_parse(text, url, error);
+    if (status == PAWL_OK && replication > 0)
+        url->replication = replication;
+    if (status == PAWL_OK)
+        status = client_open(url, CLIENT_CONSUMER, ret_client, error);
+    return status;
+}
+
+int kafka_cluster_init(const char *text, uint32_t partitions, uint16_t replication, pawl_error *error)
+{
+    struct kafka_url url;
+    rd_kafka_t *client;
+    if (partitions == 0 || partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) != 0)
+        return error_set(error, PAWL_EINVAL, "the number of partitions is a power of two, from 1 to %u",
+                         PARTITIONS_MAX);
+    int status = open_client(text, replication, &url, &client, error);
+    if (status != PAWL_OK)
+        return status;
+    for (size_t i = 0; i < KINDS && status == PAWL_OK; i++) {
+        char topic[KAFKA_TOPIC_MAX];
+        uint32_t wanted = kinds[i] == PAWL_STREAM_GROUP0 ? 1 : partitions, has = 0;
+        kafka_topic_of(url.cluster, (pawl_stream){.kind = kinds[i]}, topic);
+        status = topic_create(client, &url, topic, wanted, error);
+        if (status == PAWL_OK)
+            status = topic_check(client, &url, topic, &has, error);
+        if (status == PAWL_OK && has != wanted)
+            status = error_set(error, PAWL_EEXISTS, "topic %s is there already, with %u partitions, not %u",
+                               topic, has, wanted);
+    }
+    client_close(client);
+    return status;
+}
+
+struct checking {
+    rd_kafka_t *client;
+    const struct kafka_url *url;
+    uint32_t topics;
+};
+
+static int check_one(void *arg, const char *topic, uint32_t partitions, pawl_error *error)
+{
+    struct checking *c = arg;
+    c->topics++;
+    return topic_check(c->client, c->url, topic, NULL, error);
+}
+
+int kafka_cluster_check(const char *text, uint16_t replication, struct kafka_cluster_report *ret_report,
+                        pawl_error *error)
+{
+    struct kafka_url url;
+    rd_kafka_t *client;
+    int status = open_client(text, replication, &url, &client, error);
+    if (status != PAWL_OK)
+        return status;
+    struct checking checking = {.client = client, .url = &url};
+    struct kafka_cluster_report report = {.replication = url.replication, .broker_sync = !url.no_broker_sync};
+    for (size_t i = 0; i < KINDS && status == PAWL_OK; i++) {
+        char topic[KAFKA_TOPIC_MAX];
+        kafka_topic_of(url.cluster, (pawl_stream){.kind = kinds[i]}, topic);
+        status = topic_check(client, &url, topic, &report.partitions, error);
+    }
+    if (status == PAWL_OK)
+        status = topics_each(client, &url, check_one, &checking, error);
+    client_close(client);
+    report.topics = checking.topics;
+    if (status == PAWL_OK)
+        *ret_report = report;
+    return status;
+}

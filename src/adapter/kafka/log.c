@@ -1,0 +1,298 @@
+/* adapter/kafka/log.c: opening and closing, the log's own thread, and the way back to the callers. */
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "adapter/kafka/impl.h"
+#include "adapter/kafka/topics.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op))
+{
+    *op = (struct op){.log = log, .request = request, .run = run, .shard = pawl_env_self(log->env)};
+}
+
+void kafka_ring(struct kafka_log *log)
+{
+    uint64_t one = 1;
+    (void)!write(log->bell, &one, sizeof one);
+}
+
+/* The way back. A batch of many requests makes one post to each shard that has a part in it. */
+
+static _Thread_local struct round *round_here;
+
+bool kafka_in_round(const struct kafka_log *log)
+{
+    return round_here && round_here->log == log;
+}
+
+/* The last done may close the log: nothing of it is touched then. */
+static void run_round(struct kafka_log *log, struct op *op, bool on_shard)
+{
+    struct round round = {.log = log}, *outer = round_here;
+    round_here = &round;
+    while (op) {
+        struct op *next = op->link;
+        op->run(op);
+        op = next;
+    }
+    round_here = outer;
+    if (!round.log)
+        return;
+    pthread_mutex_lock(&log->lock);
+    kafka_send_all(log);
+    log->rounds -= on_shard;
+    pthread_cond_signal(&log->round_ended);
+    pthread_mutex_unlock(&log->lock);
+}
+
+static void outbox_run(pawl_task *task)
+{
+    struct outbox *box = (struct outbox *)task;
+    struct kafka_log *log = box->log;
+    pthread_mutex_lock(&log->lock);
+    struct op *op = box->ops.first;
+    op_list_init(&box->ops);
+    pthread_mutex_unlock(&log->lock);
+    run_round(log, op, true);
+}
+
+/* Without the lock. What waits is sent by the rounds that are to come, or here if there is none. */
+static void deliver(struct kafka_log *log)
+{
+    struct op_list here;
+    op_list_init(&here);
+    pthread_mutex_lock(&log->lock);
+    for (struct op *op; (op = op_list_pop(&log->ready));) {
+        if (op->shard == PAWL_NO_SHARD) {
+            op_list_push(&here, op);
+            continue;
+        }
+        struct outbox *box = &log->outboxes[op->shard];
+        bool first = !box->ops.first;
+        op_list_push(&box->ops, op);
+        if (!first)
+            continue;
+        log->rounds++;
+        if (pawl_env_post(log->env, op->shard, &box->task) == PAWL_OK)
+            continue;
+        /* An env that is closing takes no posts, and its shards are idle: then here is as good as there. */
+        log->rounds--;
+        for (struct op *left; (left = op_list_pop(&box->ops));)
+            op_list_push(&here, left);
+    }
+    bool elsewhere = log->rounds > 0;
+    pthread_mutex_unlock(&log->lock);
+    if (here.first || !elsewhere)
+        run_round(log, here.first, false);
+}
+
+/* The log's thread. */
+
+static void take_back(struct kafka_log *log)
+{
+    for (struct op *op; (op = op_list_pop(&log->back));) {
+        if (op->run == tour_run)
+            tour_back((struct tour *)op);
+        else
+            claim_back((struct claiming *)op);
+    }
+}
+
+static bool round_of(struct kafka_log *log, uint64_t now, bool tick)
+{
+    bool more = false;
+    producer_serve(log);
+    take_back(log);
+    for (struct view *v = log->reading, *next; v; v = next) {
+        next = v->next_reading;
+        view_read_on(v);
+    }
+    for (struct tour *t = log->tours, *next; t; t = next) {
+        next = t->next;
+        more = tour_step(t, now) || more;
+    }
+    if (tick) {
+        for (size_t i = 0; i < log->view_count; i++)
+            if (log->views[i]->reading || log->views[i]->flight_sent < log->views[i]->flight_count)
+                view_tick(log->views[i], now);
+        fetchers_serve(log);
+    }
+    kafka_collect(log);
+    return more;
+}
+
+static void *log_thread(void *arg)
+{
+    struct kafka_log *log = arg;
+    uint64_t ticked = 0;
+    bool more = false, stopping = false;
+    while (!stopping) {
+        struct pollfd fd = {.fd = log->bell, .events = POLLIN};
+        uint64_t rung;
+        if (poll(&fd, 1, more ? 0 : TICK_MS) > 0)
+            (void)!read(log->bell, &rung, sizeof rung);
+        uint64_t now = now_ns();
+        bool tick = now - ticked >= (uint64_t)TICK_MS * 1000000;
+        ticked = tick ? now : ticked;
+        pthread_mutex_lock(&log->lock);
+        more = round_of(log, now, tick);
+        stopping = log->stopping;
+        pthread_mutex_unlock(&log->lock);
+        deliver(log);
+    }
+    return NULL;
+}
+
+/* Opening and closing. */
+
+static void log_free(struct kafka_log *log)
+{
+    producer_close(log);
+    while (log->reading) /* for outcomes that nobody waits for any more */
+        view_stop_reading(log->reading);
+    fetchers_close(log);
+    client_close(log->front);
+    for (size_t i = 0; i < log->view_count; i++)
+        view_release(log->views[i]);
+    mem_free(log->alloc, log->views, log->view_room * sizeof *log->views);
+    map_release(&log->by_stream);
+    mem_free(log->alloc, log->outboxes, log->shards * sizeof *log->outboxes);
+    mem_free(log->alloc, log->scratch, KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX);
+    if (log->bell >= 0)
+        close(log->bell);
+    pthread_cond_destroy(&log->round_ended);
+    pthread_mutex_destroy(&log->lock);
+    pthread_mutex_destroy(&log->fetch_lock);
+    mem_free(log->alloc, log, sizeof *log);
+}
+
+static int log_close(pawl_log *port)
+{
+    struct kafka_log *log = (struct kafka_log *)port;
+    if (atomic_load(&log->outstanding) > 0 || pthread_equal(pthread_self(), log->thread))
+        return PAWL_EMISUSE;
+    pthread_mutex_lock(&log->lock);
+    log->stopping = true;
+    kafka_ring(log);
+    pthread_mutex_unlock(&log->lock);
+    pthread_join(log->thread, NULL);
+    uint32_t mine = kafka_in_round(log);
+    if (mine)
+        round_here->log = NULL;
+    pthread_mutex_lock(&log->lock);
+    while (log->rounds > mine)
+        pthread_cond_wait(&log->round_ended, &log->lock);
+    pthread_mutex_unlock(&log->lock);
+    log_free(log);
+    return PAWL_OK;
+}
+
+static const struct pawl_log_ops log_ops = {
+    .claim = kafka_claim,
+    .append = kafka_append,
+    .read = kafka_read,
+    .follow = kafka_follow,
+    .unfollow = kafka_unfollow,
+    .tail = kafka_tail,
+    .close = log_close,
+};
+
+static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl_error *error)
+{
+    log->port.ops = &log_ops;
+    log->env = o->env;
+    log->alloc = o->alloc;
+    log->node = o->node ? o->node : pawl_env_random(o->env);
+    log->window = o->window ? o->window : 2048;
+    log->window = log->window < KAFKA_FRAGMENTS_MAX ? KAFKA_FRAGMENTS_MAX : log->window;
+    log->trust_topics = o->trust_topics;
+    log->shards = pawl_env_shards(o->env);
+    pthread_mutex_init(&log->lock, NULL);
+    pthread_cond_init(&log->round_ended, NULL);
+    pthread_mutex_init(&log->fetch_lock, NULL);
+    op_list_init(&log->appends);
+    op_list_init(&log->ready);
+    op_list_init(&log->back);
+    map_init(&log->by_stream, o->alloc, 16, sizeof(struct view *), VIEWS_MAX);
+    log->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (log->bell < 0)
+        return error_errno(error, errno, "cannot prepare to wait");
+    log->outboxes = mem_new(o->alloc, log->shards, sizeof *log->outboxes);
+    log->scratch = mem_new(o->alloc, 1, KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX);
+    if (!log->outboxes || !log->scratch)
+        return error_set(error, PAWL_ENOMEM, "no memory to open a log on Kafka");
+    for (uint32_t i = 0; i < log->shards; i++) {
+        log->outboxes[i] = (struct outbox){.task.fn = outbox_run, .log = log};
+        op_list_init(&log->outboxes[i].ops);
+    }
+    return PAWL_OK;
+}
+
+/* Somebody must answer. */
+static int look_for_brokers(struct kafka_log *log, pawl_error *error)
+{
+    const rd_kafka_metadata_t *metadata;
+    char words[KAFKA_BROKERS_MAX + 32];
+    uint32_t wait = log->url.timeout_ms < 10000 ? log->url.timeout_ms : 10000;
+    rd_kafka_resp_err_t err = rd_kafka_metadata(log->front, 0, NULL, &metadata, (int)wait);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        rd_kafka_metadata_destroy(metadata);
+        return PAWL_OK;
+    }
+    snprintf(words, sizeof words, "no broker at %s answers", log->url.brokers);
+    return client_complain(log->front, err, error, words);
+}
+
+int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, pawl_error *error)
+{
+    struct kafka_url url;
+    int status = kafka_url_parse(options->url, &url, error);
+    if (status != PAWL_OK)
+        return status;
+    struct kafka_log *log = mem_new(options->alloc, 1, sizeof *log);
+    if (!log)
+        return error_set(error, PAWL_ENOMEM, "no memory to open a log on Kafka");
+    log->url = url;
+    status = set_up(log, options, error);
+    if (status == PAWL_OK)
+        status = client_open(&log->url, CLIENT_CONSUMER, &log->front, error);
+    if (status == PAWL_OK)
+        status = look_for_brokers(log, error);
+    if (status == PAWL_OK && pthread_create(&log->thread, NULL, log_thread, log) != 0)
+        status = error_set(error, PAWL_ENOMEM, "cannot start a thread");
+    if (status != PAWL_OK) {
+        log_free(log);
+        return status;
+    }
+    *ret_log = &log->port;
+    return PAWL_OK;
+}
+
+void kafka_log_metrics(pawl_log *port, struct kafka_metrics *ret_metrics)
+{
+    struct kafka_log *log = (struct kafka_log *)port;
+    pthread_mutex_lock(&log->lock);
+    *ret_metrics = log->metrics;
+    for (struct tour *t = log->tours; t; t = t->next) {
+        if (!t->open)
+            continue;
+        uint64_t end = cursor_end(&t->eye.cursor), at = t->eye.mark.judge.at;
+        ret_metrics->ignored += t->eye.ignored;
+        ret_metrics->lag += t->kind == TOUR_FOLLOW && end != UINT64_MAX && end > at ? end - at : 0;
+    }
+    pthread_mutex_unlock(&log->lock);
+}

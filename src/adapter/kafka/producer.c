@@ -1,0 +1,133 @@
+/* adapter/kafka/producer.c: records go out, and reports come back.
+ *
+ * What a message is a report of goes with it as a number: the view, whether it is a claim, and its ticket or
+ * the claim's number. A producer that has failed for good takes nothing more; what was in flight on it is
+ * reported as lost, and the next claim makes another. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "adapter/kafka/impl.h"
+#include "base/error.h"
+
+#define CLAIM_BIT   (UINT64_C(1) << 47)
+#define NUMBER_MASK (CLAIM_BIT - 1)
+
+_Static_assert(sizeof(void *) == sizeof(uint64_t), "a message carries 64 bits of ours");
+
+int producer_open(struct kafka_log *log, pawl_error *error)
+{
+    static const uint64_t one = 1;
+    int status = client_open(&log->url, CLIENT_PRODUCER, &log->producer, error);
+    if (status != PAWL_OK)
+        return status;
+    log->reports = rd_kafka_queue_get_main(log->producer);
+    rd_kafka_queue_io_event_enable(log->reports, log->bell, &one, sizeof one);
+    log->producer_failed = false;
+    return PAWL_OK;
+}
+
+static void report(struct kafka_log *log, const rd_kafka_message_t *m)
+{
+    uint64_t label = (uint64_t)(uintptr_t)m->_private;
+    struct view *v = log->views[label >> 48];
+    if (label & CLAIM_BIT)
+        claim_reported(v, label & NUMBER_MASK, m);
+    else
+        view_reported(v, label & NUMBER_MASK, m);
+}
+
+static void take_event(struct kafka_log *log, rd_kafka_event_t *event)
+{
+    const rd_kafka_message_t *m;
+    switch (rd_kafka_event_type(event)) {
+    case RD_KAFKA_EVENT_DR:
+        while ((m = rd_kafka_event_message_next(event)))
+            report(log, m);
+        break;
+    case RD_KAFKA_EVENT_ERROR:
+        if (rd_kafka_event_error_is_fatal(event)) {
+            log->producer_failed = true;
+            rd_kafka_purge(log->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+        }
+        break;
+    default: break;
+    }
+    rd_kafka_event_destroy(event);
+}
+
+void producer_serve(struct kafka_log *log)
+{
+    if (!log->producer)
+        return;
+    for (rd_kafka_event_t *event; (event = rd_kafka_queue_poll(log->reports, 0));)
+        take_event(log, event);
+}
+
+/* A report that did not come by now never will: its record may be there or not. */
+static void give_up_reports(struct kafka_log *log)
+{
+    for (size_t i = 0; i < log->view_count; i++) {
+        struct view *v = log->views[i];
+        if (v->owner.count > 0) {
+            v->doubt = true;
+            view_end_sent(v, PAWL_EUNKNOWN);
+            view_settle(v);
+        }
+        if (v->phase == PHASE_SENT && v->claim_at == CLAIM_NOWHERE)
+            claim_end(v, PAWL_EUNKNOWN,
+                      "it is not known whether the claim was written: its producer has failed");
+    }
+}
+
+/* Everything on it is given up, and reported so. */
+void producer_close(struct kafka_log *log)
+{
+    if (!log->producer)
+        return;
+    rd_kafka_purge(log->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    for (int tries = 0; rd_kafka_outq_len(log->producer) > 0 && tries < 100; tries++) {
+        rd_kafka_event_t *event = rd_kafka_queue_poll(log->reports, 50);
+        if (event)
+            take_event(log, event);
+    }
+    if (rd_kafka_outq_len(log->producer) > 0)
+        give_up_reports(log);
+    for (size_t i = 0; i < log->view_count; i++) {
+        if (log->views[i]->producing)
+            rd_kafka_topic_destroy(log->views[i]->producing);
+        log->views[i]->producing = NULL;
+    }
+    rd_kafka_queue_destroy(log->reports);
+    client_close(log->producer);
+    log->producer = NULL;
+}
+
+static rd_kafka_resp_err_t send_labelled(struct view *v, struct kafka_record *r, uint64_t label)
+{
+    struct kafka_log *log = v->log;
+    if (!log->producer || log->producer_failed)
+        return RD_KAFKA_RESP_ERR__FATAL;
+    if (!v->producing)
+        v->producing = rd_kafka_topic_new(log->producer, v->topic, NULL);
+    if (!v->producing)
+        return rd_kafka_last_error();
+    kafka_record_encode(r, v->seed, log->scratch);
+    label |= (uint64_t)v->number << 48;
+    if (rd_kafka_produce(v->producing, v->stream.partition, RD_KAFKA_MSG_F_COPY, log->scratch,
+                         KAFKA_RECORD_HEADER + r->body.size, NULL, 0, (void *)(uintptr_t)label)
+        == 0)
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+    return rd_kafka_last_error();
+}
+
+rd_kafka_resp_err_t producer_send(struct view *v, struct kafka_record *record, uint64_t ticket)
+{
+    assert(ticket <= NUMBER_MASK);
+    return send_labelled(v, record, ticket);
+}
+
+rd_kafka_resp_err_t producer_send_claim(struct view *v, struct kafka_record *record, uint64_t number)
+{
+    assert(number <= NUMBER_MASK);
+    return send_labelled(v, record, number | CLAIM_BIT);
+}

@@ -1,0 +1,25 @@
+/* adapter/kafka/topics.h: topics are created, looked at and checked. Everything here blocks. */
+#ifndef KAFKA_TOPICS_H
+#define KAFKA_TOPICS_H
+
+#include "adapter/kafka/client.h"
+#include "adapter/kafka/settings.h"
+
+/* How many partitions a topic has; 0: there is none of this name. Creates nothing: client is a consumer. */
+int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char *topic,
+                     uint32_t *ret_partitions, pawl_error *error);
+
+/* PAWL_OK if it is there already. Back when it can be seen. */
+int topic_create(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t partitions,
+                 pawl_error *error);
+
+/* Replicas and settings. PAWL_ENOTFOUND; PAWL_EINVAL, naming what is too weak. ret_partitions may be NULL. */
+int topic_check(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t *ret_partitions,
+                pawl_error *error);
+
+/* Call back for each topic of the cluster that is a stream's, in no order; stops at the first error. */
+int topics_each(rd_kafka_t *client, const struct kafka_url *url,
+                int (*visit)(void *arg, const char *topic, uint32_t partitions, pawl_error *error), void *arg,
+                pawl_error *error);
+
+#endif

@@ -1,0 +1,145 @@
+/* adapter/kafka/verify.c: every record of every stream, read and judged from the beginning. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/kafka/impl.h"
+#include "adapter/kafka/topics.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct verifying {
+    struct kafka_log *log;
+    struct kafka_verify_report *report;
+    void (*progress)(void *arg, uint64_t done, uint64_t of_records);
+    void *arg;
+    uint64_t of; /* records, as far as the ends of the streams are known */
+};
+
+/* Up to the end as it is told with the first messages: a stream that grows has no other end. */
+static int read_all(struct verifying *job, struct eye *eye, struct kafka_verify_stream *s, pawl_error *error)
+{
+    struct kafka_log *log = job->log;
+    rd_kafka_message_t *messages[TAKE_MAX];
+    uint64_t deadline = now_ns() + (uint64_t)log->url.timeout_ms * 1000000, end = UINT64_MAX;
+    int status = PAWL_OK;
+    bool over = false;
+    while (!over && status == PAWL_OK) {
+        size_t taken = cursor_take(&eye->cursor, 100, messages);
+        for (size_t i = 0; i < taken; i++) {
+            enum sight sight = SIGHT_NOTHING;
+            pawl_entry entry;
+            pawl_place place;
+            uint64_t epoch = eye->mark.judge.epoch;
+            if (!over && status == PAWL_OK) {
+                status = eye_see(eye, messages[i], &sight, &entry, &place, error);
+                s->claims += eye->mark.judge.epoch > epoch;
+                s->entries += sight == SIGHT_ENTRY;
+                if (status == PAWL_OK && messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                    s->bytes += messages[i]->len;
+                    if (end == UINT64_MAX)
+                        end = cursor_end(&eye->cursor);
+                }
+            }
+            over = over || sight == SIGHT_END || eye->mark.judge.at >= end;
+            rd_kafka_message_destroy(messages[i]);
+        }
+        if (taken > 0)
+            deadline = now_ns() + (uint64_t)log->url.timeout_ms * 1000000;
+        else if (now_ns() > deadline)
+            status = error_set(error, PAWL_EIO, "topic %s, partition %u: no broker answers",
+                               eye->cursor.view->topic, eye->cursor.view->stream.partition);
+        if (job->progress)
+            job->progress(job->arg, job->report->records + eye->mark.judge.at, 0);
+    }
+    s->records = eye->mark.judge.at;
+    s->ignored = eye->ignored;
+    s->epoch = eye->mark.judge.epoch;
+    return status;
+}
+
+static int add_stream(struct verifying *job, const struct kafka_verify_stream *s, pawl_error *error)
+{
+    struct kafka_verify_report *r = job->report;
+    if (r->stream_count == r->stream_room) {
+        size_t room = r->stream_room ? r->stream_room * 2 : 16;
+        void *streams =
+            mem_resize(NULL, r->streams, r->stream_room * sizeof *r->streams, room * sizeof *r->streams);
+        if (!streams)
+            return error_set(error, PAWL_ENOMEM, "no memory for the report");
+        r->streams = streams;
+        r->stream_room = room;
+    }
+    r->streams[r->stream_count++] = *s;
+    r->records += s->records;
+    r->entries += s->entries;
+    r->claims += s->claims;
+    r->ignored += s->ignored;
+    r->bytes += s->bytes;
+    return PAWL_OK;
+}
+
+static int verify_stream(struct verifying *job, pawl_stream stream, pawl_error *error)
+{
+    struct eye eye = {0};
+    struct view *v;
+    struct kafka_verify_stream s = {.id = stream};
+    pthread_mutex_lock(&job->log->lock);
+    int status = view_find(job->log, stream, &v);
+    if (status == PAWL_OK)
+        status = eye_open(v, 1, false, &eye, error);
+    pthread_mutex_unlock(&job->log->lock);
+    if (status != PAWL_OK)
+        return error_wrap(error, status, "verify");
+    status = read_all(job, &eye, &s, error);
+    eye_close(&eye);
+    if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
+        if (job->report->faults++ == 0)
+            job->report->first = *error;
+        status = PAWL_OK;
+    }
+    if (status == PAWL_OK && s.records > 0)
+        status = add_stream(job, &s, error);
+    return status;
+}
+
+static int verify_topic(void *arg, const char *topic, uint32_t partitions, pawl_error *error)
+{
+    struct verifying *job = arg;
+    int status = PAWL_OK;
+    for (uint32_t i = 0; i < partitions && status == PAWL_OK; i++) {
+        pawl_stream stream;
+        if (kafka_stream_of(job->log->url.cluster, topic, (uint16_t)i, &stream))
+            status = verify_stream(job, stream, error);
+    }
+    return status;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct kafka_verify_stream *x = a, *y = b;
+    if (x->id.kind != y->id.kind)
+        return x->id.kind < y->id.kind ? -1 : 1;
+    if (x->id.lane != y->id.lane)
+        return x->id.lane < y->id.lane ? -1 : 1;
+    if (x->id.generation != y->id.generation)
+        return x->id.generation < y->id.generation ? -1 : 1;
+    return (x->id.partition > y->id.partition) - (x->id.partition < y->id.partition);
+}
+
+int kafka_verify(pawl_log *port, void (*progress)(void *arg, uint64_t done, uint64_t of_records), void *arg,
+                 struct kafka_verify_report *ret_report, pawl_error *error)
+{
+    *ret_report = (struct kafka_verify_report){0};
+    struct verifying job = {
+        .log = (struct kafka_log *)port, .report = ret_report, .progress = progress, .arg = arg};
+    int status = topics_each(job.log->front, &job.log->url, verify_topic, &job, error);
+    if (ret_report->stream_count > 0)
+        qsort(ret_report->streams, ret_report->stream_count, sizeof *ret_report->streams, by_name);
+    return status;
+}
+
+void kafka_verify_release(struct kafka_verify_report *report)
+{
+    mem_free(NULL, report->streams, report->stream_room * sizeof *report->streams);
+    *report = (struct kafka_verify_report){0};
+}

@@ -1,0 +1,470 @@
+/* The log on Kafka with errors to order: librdkafka's mock brokers, and somebody else who writes to the same
+ * topic. */
+#include <sched.h>
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include "adapter/kafka/kafka.h"
+#include "adapter/kafka/record.h"
+#include "adapter/uv/env.h"
+#include "base/latch.h"
+#include "test/lib/test.h"
+
+#define TOPIC      "mock.raw"
+#define PRODUCE    0 /* Kafka's number for the request */
+#define TIMEOUT_MS 1000
+
+static const pawl_stream stream = {.kind = PAWL_STREAM_RAW, .partition = 1};
+
+struct mock {
+    rd_kafka_t *outsider;
+    rd_kafka_mock_cluster_t *brokers;
+    struct uv_env *env;
+    pawl_log *log;
+    uint64_t epoch, next;
+    pawl_error error;
+};
+
+static void ignore_log(const rd_kafka_t *client, int level, const char *facility, const char *text)
+{
+}
+
+static struct mock *mock_open(void)
+{
+    char url[512], why[256];
+    struct mock *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_conf_set_log_cb(conf, ignore_log);
+    m->outsider = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+    assert_non_null(m->outsider);
+    m->brokers = rd_kafka_mock_cluster_new(m->outsider, 1);
+    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, TOPIC, 2, 1), 0);
+    const char *list = rd_kafka_mock_cluster_bootstraps(m->brokers);
+    assert_true(rd_kafka_brokers_add(m->outsider, list) > 0);
+    snprintf(url, sizeof url, "kafka://%s/mock?timeout-ms=%d", list, TIMEOUT_MS);
+    const struct uv_env_options options = {.shards = 1, .pool_threads = 2};
+    assert_ok(uv_env_open(&options, &m->env, NULL));
+    const struct kafka_log_options log = {.url = url, .env = uv_env_port(m->env), .trust_topics = true};
+    if (kafka_log_open(&log, &m->log, &m->error) != PAWL_OK)
+        fail_msg("%s", m->error.text);
+    return m;
+}
+
+static void mock_close(struct mock *m)
+{
+    assert_ok(pawl_log_close(m->log));
+    assert_ok(uv_env_close(m->env));
+    rd_kafka_mock_cluster_destroy(m->brokers);
+    rd_kafka_destroy(m->outsider);
+    free(m);
+}
+
+static void claim_done(pawl_claim *claim)
+{
+    latch_set(claim->arg);
+}
+
+static int claim_on(struct mock *m, uint64_t group0)
+{
+    struct latch latch;
+    latch_init(&latch);
+    m->error = (pawl_error){0};
+    pawl_claim request = {
+        .stream = stream, .group0 = group0, .done = claim_done, .arg = &latch, .error = &m->error};
+    assert_ok(pawl_log_claim(m->log, &request));
+    latch_wait(&latch);
+    if (request.status == PAWL_OK) {
+        m->epoch = request.epoch;
+        m->next = request.next;
+    }
+    return request.status;
+}
+
+static int claim(struct mock *m)
+{
+    return claim_on(m, 0);
+}
+
+static int claim_patiently(struct mock *m)
+{
+    int status = claim(m);
+    for (int tries = 0; tries < 20 && (status == PAWL_EIO || status == PAWL_EUNKNOWN); tries++)
+        status = claim(m);
+    return status;
+}
+
+static void append_done(pawl_append *append)
+{
+    latch_set(append->arg);
+}
+
+static int append_at(struct mock *m, uint64_t offset)
+{
+    struct latch latch;
+    latch_init(&latch);
+    m->error = (pawl_error){0};
+    pawl_append_entry entry = {
+        .entry = {.stream = stream, .epoch = m->epoch, .offset = offset, .body = text_bytes("body")}};
+    pawl_append request = {
+        .entries = &entry, .count = 1, .done = append_done, .arg = &latch, .error = &m->error};
+    assert_ok(pawl_log_append(m->log, &request));
+    latch_wait(&latch);
+    assert_status(entry.status, request.status);
+    return request.status;
+}
+
+static bool count(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    return true;
+}
+
+static void never(pawl_read *read)
+{
+    abort();
+}
+
+static uint64_t entries_in(struct mock *m)
+{
+    pawl_read read = {.stream = stream,
+                      .from = 1,
+                      .limit = UINT64_MAX,
+                      .alone = true,
+                      .visit = count,
+                      .done = never,
+                      .error = &m->error};
+    assert_int_equal(pawl_log_read(m->log, &read), PAWL_READ_DONE);
+    assert_ok(read.status);
+    return read.next - 1;
+}
+
+static struct kafka_metrics metrics_of(struct mock *m)
+{
+    struct kafka_metrics metrics;
+    kafka_log_metrics(m->log, &metrics);
+    return metrics;
+}
+
+/* Somebody else's value, as it is. */
+static void put(struct mock *m, const void *value, size_t size)
+{
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(m->outsider, TOPIC, NULL);
+    assert_int_equal(
+        rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_COPY, (void *)(uintptr_t)value, size, NULL, 0, NULL), 0);
+    rd_kafka_topic_destroy(topic);
+    assert_int_equal(rd_kafka_flush(m->outsider, 10000), 0);
+}
+
+static void put_record(struct mock *m, struct kafka_record record)
+{
+    uint8_t bytes[KAFKA_RECORD_HEADER + 16];
+    assert_true(record.body.size <= 16);
+    kafka_record_encode(&record, kafka_record_seed(TOPIC, 1), bytes);
+    put(m, bytes, KAFKA_RECORD_HEADER + record.body.size);
+}
+
+static void put_claim(struct mock *m, uint64_t epoch)
+{
+    put_record(m, (struct kafka_record){
+                      .head = {.kind = CLAIM_KIND_CLAIM, .epoch = epoch, .node = 666, .nonce = epoch}});
+}
+
+TEST(appends_are_acknowledged_without_reading_anything_back)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    for (uint64_t n = 1; n <= 20; n++)
+        assert_ok(append_at(m, n));
+    struct kafka_metrics metrics = metrics_of(m);
+    assert_int_equal(metrics.acknowledged, 20);
+    assert_int_equal(metrics.gaps, 0);
+    assert_int_equal(metrics.claims_won, 1);
+    assert_int_equal(entries_in(m), 20);
+    mock_close(m);
+}
+
+TEST(records_of_others_that_do_not_count_are_read_and_ignored)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    put_claim(m, 1); /* too late */
+    put_record(
+        m, (struct kafka_record){.head = {.kind = CLAIM_KIND_EVENT, .epoch = 9, .offset = 2}, .fragments = 1});
+    assert_ok(append_at(m, 2));
+    struct kafka_metrics metrics = metrics_of(m);
+    assert_int_equal(metrics.gaps, 1);
+    assert_int_equal(metrics.ignored, 2);
+    assert_int_equal(entries_in(m), 2);
+    mock_close(m);
+}
+
+TEST(an_append_behind_a_rivals_claim_is_fenced_though_the_broker_took_it)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    put_claim(m, 2);
+    assert_status(append_at(m, 2), PAWL_EFENCED);
+    assert_status(append_at(m, 2), PAWL_EFENCED); /* and stays quiet */
+    assert_int_equal(entries_in(m), 1);
+    assert_ok(claim(m));
+    assert_int_equal(m->epoch, 3);
+    assert_int_equal(m->next, 2);
+    assert_ok(append_at(m, 2));
+    mock_close(m);
+}
+
+TEST(an_event_of_an_old_epoch_is_no_entry)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    put_claim(m, 2);
+    put_record(m, (struct kafka_record){.head = {.kind = CLAIM_KIND_EVENT, .epoch = 1, .offset = 1},
+                                        .fragments = 1,
+                                        .body = text_bytes("zombie")});
+    assert_int_equal(entries_in(m), 0);
+    assert_ok(claim(m));
+    assert_int_equal(m->next, 1);
+    mock_close(m);
+}
+
+TEST(a_refused_record_is_unknown_until_a_claim_shows_that_it_is_not_there)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    rd_kafka_mock_push_request_errors(m->brokers, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    assert_status(append_at(m, 2), PAWL_EUNKNOWN);
+    assert_contains(m->error.text, "too large");
+    assert_status(append_at(m, 2), PAWL_EFENCED); /* nothing is sent before the next claim */
+    assert_int_equal(metrics_of(m).unknown, 1);
+    assert_int_equal(metrics_of(m).resolved, 0);
+    assert_ok(claim(m));
+    assert_int_equal(m->next, 2);
+    assert_int_equal(metrics_of(m).resolved, 1);
+    assert_ok(append_at(m, 2));
+    mock_close(m);
+}
+
+TEST(a_record_whose_answer_was_lost_is_unknown_until_a_claim_finds_it)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    /* The broker writes it, and answers when nobody waits any more. */
+    assert_int_equal(rd_kafka_mock_broker_push_request_error_rtts(m->brokers, 1, PRODUCE, 1,
+                                                                  RD_KAFKA_RESP_ERR_NO_ERROR, TIMEOUT_MS * 4),
+                     0);
+    assert_status(append_at(m, 2), PAWL_EUNKNOWN);
+    assert_ok(claim_patiently(m));
+    assert_int_equal(m->next, entries_in(m) + 1);
+    assert_int_equal(m->next, 3);
+    assert_ok(append_at(m, 3));
+    mock_close(m);
+}
+
+TEST(brokers_that_are_gone_make_outcomes_unknown_and_come_back)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    rd_kafka_mock_broker_set_down(m->brokers, 1);
+    assert_status(append_at(m, 2), PAWL_EUNKNOWN);
+    assert_int_not_equal(claim(m), PAWL_OK);
+    rd_kafka_mock_broker_set_up(m->brokers, 1);
+    assert_ok(claim_patiently(m));
+    assert_ok(append_at(m, m->next));
+    assert_int_equal(entries_in(m), m->next);
+    mock_close(m);
+}
+
+TEST(too_few_replicas_in_sync_are_waited_for_and_then_it_is_unknown)
+{
+    rd_kafka_resp_err_t few[200];
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    for (size_t i = 0; i < 200; i++)
+        few[i] = RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS;
+    rd_kafka_mock_push_request_errors_array(m->brokers, PRODUCE, 2, few);
+    assert_ok(append_at(m, 1)); /* they came back */
+    rd_kafka_mock_push_request_errors_array(m->brokers, PRODUCE, 200, few);
+    assert_status(append_at(m, 2), PAWL_EUNKNOWN);
+    assert_contains(m->error.text, "topic " TOPIC ", partition 1");
+    rd_kafka_mock_clear_request_errors(m->brokers, PRODUCE);
+    assert_ok(claim_patiently(m));
+    assert_int_equal(m->next, 2);
+    mock_close(m);
+}
+
+TEST(a_claim_on_an_older_assignment_is_lost)
+{
+    struct mock *m = mock_open();
+    put_record(m, (struct kafka_record){
+                      .head = {.kind = CLAIM_KIND_CLAIM, .epoch = 1, .node = 666, .nonce = 1, .group0 = 7}});
+    assert_status(claim_on(m, 6), PAWL_EFENCED);
+    assert_int_equal(metrics_of(m).claims_lost, 1);
+    assert_ok(claim_on(m, 7));
+    assert_int_equal(metrics_of(m).claims_won, 1);
+    mock_close(m);
+}
+
+TEST(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    rd_kafka_mock_push_request_errors(m->brokers, PRODUCE, 1, RD_KAFKA_RESP_ERR_PRODUCER_FENCED);
+    assert_status(append_at(m, 2), PAWL_EUNKNOWN);
+    assert_ok(claim(m));
+    assert_int_equal(m->next, 2);
+    assert_ok(append_at(m, 2));
+    assert_int_equal(entries_in(m), 2);
+    mock_close(m);
+}
+
+TEST(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named)
+{
+    static const char *const words[] = {"topic mock.raw, partition 1, offset 2", "not written by Pawl"};
+    struct mock *m = mock_open();
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    put(m, "hello", 5);
+    assert_status(append_at(m, 2), PAWL_ECORRUPT);
+    for (size_t i = 0; i < 2; i++)
+        assert_contains(m->error.text, words[i]);
+    assert_status(claim(m), PAWL_ECORRUPT);
+    for (size_t i = 0; i < 2; i++)
+        assert_contains(m->error.text, words[i]);
+    pawl_read read = {.stream = stream,
+                      .from = 1,
+                      .limit = UINT64_MAX,
+                      .alone = true,
+                      .visit = count,
+                      .done = never,
+                      .error = &m->error};
+    assert_int_equal(pawl_log_read(m->log, &read), PAWL_READ_DONE);
+    assert_status(read.status, PAWL_ECORRUPT);
+    assert_int_equal(read.next, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_contains(m->error.text, words[i]);
+    mock_close(m);
+}
+
+TEST(a_record_that_does_not_check_for_its_place_stops_the_stream)
+{
+    static const struct {
+        uint16_t sealed_for;
+        size_t flipped; /* byte */
+    } cases[] = {{0, SIZE_MAX}, {1, 7}, {1, KAFKA_RECORD_HEADER}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t bytes[KAFKA_RECORD_HEADER + 4];
+        struct mock *m = mock_open();
+        struct kafka_record record = {.head = {.kind = CLAIM_KIND_EVENT, .epoch = 1, .offset = 2},
+                                      .fragments = 1,
+                                      .body = text_bytes("body")};
+        assert_ok(claim(m));
+        assert_ok(append_at(m, 1));
+        kafka_record_encode(&record, kafka_record_seed(TOPIC, cases[i].sealed_for), bytes);
+        if (cases[i].flipped < sizeof bytes)
+            bytes[cases[i].flipped] ^= 0x10;
+        put(m, bytes, sizeof bytes);
+        assert_status(append_at(m, 2), PAWL_ECORRUPT);
+        assert_contains(m->error.text, "topic mock.raw, partition 1, offset 2");
+        mock_close(m);
+    }
+}
+
+/* Somebody who follows, on the shard, and takes his time over the first entry. */
+struct slow {
+    pawl_task task;
+    pawl_log *log;
+    pawl_follow follow;
+    struct latch first, go_on, over;
+};
+
+static bool visit_slowly(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
+{
+    struct slow *s = follow->arg;
+    if (entry->offset == 1) {
+        latch_set(&s->first);
+        latch_wait(&s->go_on);
+    }
+    return true;
+}
+
+static void slow_ended(pawl_follow *follow)
+{
+    latch_set(&((struct slow *)follow->arg)->over);
+}
+
+static void follow_slowly(pawl_task *task)
+{
+    struct slow *s = (struct slow *)task;
+    s->follow = (pawl_follow){.stream = stream, .from = 1, .visit = visit_slowly, .done = slow_ended, .arg = s};
+    assert_ok(pawl_log_follow(s->log, &s->follow));
+}
+
+static void wait_for_lag(struct mock *m, uint64_t least, uint64_t most)
+{
+    for (;;) { /* the test's time is limited */
+        uint64_t lag = metrics_of(m).lag;
+        if (lag >= least && lag <= most)
+            return;
+        sched_yield();
+    }
+}
+
+TEST(who_follows_slowly_lags_behind_until_he_has_caught_up)
+{
+    struct mock *m = mock_open();
+    struct slow s = {.task.fn = follow_slowly, .log = m->log};
+    latch_init(&s.first);
+    latch_init(&s.go_on);
+    latch_init(&s.over);
+    assert_ok(claim(m));
+    assert_ok(append_at(m, 1));
+    assert_ok(pawl_env_post(uv_env_port(m->env), 0, &s.task));
+    latch_wait(&s.first);
+    for (uint64_t n = 2; n <= 50; n++)
+        assert_ok(append_at(m, n));
+    wait_for_lag(m, 49, 49);
+    latch_set(&s.go_on);
+    wait_for_lag(m, 0, 0);
+    assert_ok(pawl_log_unfollow(m->log, &s.follow));
+    latch_wait(&s.over);
+    mock_close(m);
+}
+
+TEST(a_record_that_breaks_the_chain_stops_the_stream)
+{
+    struct mock *m = mock_open();
+    put_claim(m, 1);
+    put_record(m, (struct kafka_record){.head = {.kind = CLAIM_KIND_EVENT, .epoch = 1, .offset = 1, .chain = 5},
+                                        .fragments = 1});
+    assert_status(claim(m), PAWL_ECORRUPT);
+    assert_contains(m->error.text, "offset 1: does not continue the chain");
+    mock_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(appends_are_acknowledged_without_reading_anything_back),
+        RUN(records_of_others_that_do_not_count_are_read_and_ignored),
+        RUN(an_append_behind_a_rivals_claim_is_fenced_though_the_broker_took_it),
+        RUN(an_event_of_an_old_epoch_is_no_entry),
+        RUN(a_refused_record_is_unknown_until_a_claim_shows_that_it_is_not_there),
+        RUN(a_record_whose_answer_was_lost_is_unknown_until_a_claim_finds_it),
+        RUN(brokers_that_are_gone_make_outcomes_unknown_and_come_back),
+        RUN(too_few_replicas_in_sync_are_waited_for_and_then_it_is_unknown),
+        RUN(a_claim_on_an_older_assignment_is_lost),
+        RUN(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim),
+        RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
+        RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),
+        RUN(who_follows_slowly_lags_behind_until_he_has_caught_up),
+        RUN(a_record_that_breaks_the_chain_stops_the_stream),
+    };
+    return TEST_MAIN(tests);
+}

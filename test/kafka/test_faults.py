@@ -1,0 +1,198 @@
+"""A log on Kafka that is not as it should be: told in words that name the place, with nothing lost or made up."""
+import os
+import subprocess
+import sys
+import tempfile
+
+from brokers import Brokers, main, run
+
+PAWL, CLIENT = os.environ['PAWL'], os.environ['KAFKA_CLIENT']
+FAILED, CORRUPT = 1, 3
+GOOD = {'flush.messages': 1, 'retention.ms': -1, 'retention.bytes': -1, 'max.message.bytes': 2097152}
+
+
+class Scene:
+    """A cluster of topics of its own, on brokers that all cases share."""
+
+    def __init__(self, brokers, name):
+        self.brokers, self.name = brokers, name
+        self.topic = name + '.raw'
+
+    def url(self, *options, address=None):
+        return f'kafka://{address or self.brokers.address}/{self.name}?' + '&'.join(('replication=1',) + options)
+
+    def client(self, verb, *words):
+        return run(CLIENT, self.brokers.address, verb, self.topic, *words)
+
+    def alter(self, name, value):
+        self.client('alter', *(f'{each}={is_now}' for each, is_now in {**GOOD, name: value}.items()))
+
+    def init(self):
+        run(PAWL, 'cluster', 'init', '--log', self.url(), '--partitions', '1')
+        return self
+
+    def append(self, *lines):
+        """The offsets that are printed."""
+        text = ''.join(line + '\n' for line in lines)
+        return run(PAWL, 'log', 'append', '--log', self.url(), '--stream', 'raw/0', input=text).split()
+
+    def read(self):
+        return run(PAWL, 'log', 'read', '--log', self.url(), '--stream', 'raw/0').splitlines()
+
+
+def refused(code, words, *command, **how):
+    """The command must end with this code, and say all these words on stderr, or stdout if it is a report."""
+    done = subprocess.run((PAWL,) + command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                          timeout=120, **how)
+    assert done.returncode == code, f'{command}: {done.returncode}, {done.stderr}'
+    for word in words:
+        assert word in done.stderr + done.stdout, f'{command}: no {word!r} in {done.stderr + done.stdout!r}'
+    return done
+
+
+class Writer:
+    """`pawl log append`, fed line by line."""
+
+    def __init__(self, log):
+        self.process = subprocess.Popen([PAWL, 'log', 'append', '--log', log, '--stream', 'raw/0'], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.process.kill()
+        self.process.communicate()
+
+    def says(self, line):
+        """Its answer to a line; empty if it refuses."""
+        self.process.stdin.write(line + '\n')
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def ends(self, code, *words):
+        complaint = self.process.stderr.read()
+        assert self.process.wait(60) == code, complaint
+        for word in words:
+            assert word in complaint, f'no {word!r} in {complaint!r}'
+
+
+def brokers_that_are_not_there_are_named(_, scene):
+    for address in ('127.0.0.1:1', 'nowhere.invalid:9092'):
+        for command in (('log', 'read', '--stream', 'raw/0'), ('verify',), ('cluster', 'init'), ('cluster', 'check')):
+            refused(FAILED, [address], *command, '--log', scene.url('timeout-ms=1000', address=address))
+    refused(FAILED, ['there is no topic', 'pawl cluster init'], 'cluster', 'check', '--log', scene.url())
+    refused(FAILED, ['there is no topic', scene.topic], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
+            input='line\n')
+
+
+def a_password_that_is_wrong_is_refused_and_a_right_one_is_not(folder, scene):
+    for password in ('right', 'wrong'):
+        path = os.path.join(folder, password)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('# who we are\nsecurity.protocol = SASL_PLAINTEXT\nsasl.mechanisms=PLAIN\n'
+                       f'sasl.username=pawl\nsasl.password={password}\nacks=0\n')
+    right = scene.url('config=' + os.path.join(folder, 'right'), address=scene.brokers.secure)
+    wrong = scene.url('config=' + os.path.join(folder, 'wrong'), 'timeout-ms=3000', address=scene.brokers.secure)
+    run(PAWL, 'cluster', 'init', '--log', right)
+    assert run(PAWL, 'log', 'append', '--log', right, '--stream', 'raw/0', input='a\nb\n') == '1\n2'
+    assert run(PAWL, 'log', 'read', '--log', right, '--stream', 'raw/0') == '1\ta\n2\tb'
+    for command in (('log', 'read', '--stream', 'raw/0'), ('cluster', 'check'), ('verify',)):
+        said = refused(FAILED, ['uthentication'], *command, '--json', '--log', wrong).stderr
+        assert 'PAWL_EACCES' in said, said
+
+
+def a_topic_with_too_few_replicas_or_weak_settings_is_refused_by_name(_, scene):
+    scene.init()
+    assert scene.append('first') == ['1']
+    three = scene.url().replace('replication=1', 'replication=3')
+    for command in (('cluster', 'check'), ('log', 'append', '--stream', 'raw/0')):
+        refused(FAILED, [scene.name, 'replicas', 'at least 3'], *command, '--log', three, input='line\n')
+    for name, value in (('retention.ms', '60000'), ('cleanup.policy', 'compact'), ('flush.messages', '1000')):
+        scene.alter(name, value)
+        for command in (('cluster', 'check'), ('log', 'append', '--stream', 'raw/0')):
+            refused(FAILED, [scene.topic, f'{name}={value}'], *command, '--log', scene.url(), input='line\n')
+    assert scene.read() == ['1\tfirst']
+
+
+def what_is_not_pawls_stops_the_stream_and_is_named(_, scene):
+    scene.init()
+    assert scene.append('one', 'two') == ['1', '2']
+    assert scene.client('produce', 'hello') == '3'  # behind a claim and two entries
+    place = [f'topic {scene.topic}, partition 0, offset 3', 'not written by Pawl']
+    refused(CORRUPT, place, 'log', 'append', '--log', scene.url(), '--stream', 'raw/0', input='three\n')
+    done = refused(CORRUPT, place, 'log', 'read', '--log', scene.url(), '--stream', 'raw/0')
+    assert done.stdout == '1\tone\n2\ttwo\n', 'what comes before it is read'
+    refused(CORRUPT, place, 'verify', '--log', scene.url())
+
+
+def a_record_with_a_flipped_bit_stops_the_stream_and_is_named(_, scene):
+    scene.init()
+    assert scene.append('one') == ['1']
+    assert scene.client('spoil', '1') == '2'
+    place = [f'topic {scene.topic}, partition 0, offset 2', 'checksum']
+    refused(CORRUPT, place, 'log', 'append', '--log', scene.url(), '--stream', 'raw/0', input='two\n')
+    refused(CORRUPT, place, 'log', 'read', '--log', scene.url(), '--stream', 'raw/0')
+    refused(CORRUPT, place, 'verify', '--json', '--log', scene.url())
+
+
+def a_topic_that_is_deleted_under_a_writer_is_missed(_, scene):
+    scene.init()
+    with Writer(scene.url('timeout-ms=3000')) as writer:
+        assert writer.says('one') == '1'
+        scene.client('delete')
+        assert writer.says('two') == ''
+        writer.ends(FAILED, 'line 2', f'topic {scene.topic}, partition 0')
+    refused(FAILED, ['there is no topic', scene.topic], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
+            input='line\n')
+
+
+def a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one(_, scene):
+    scene.init()
+    with Writer(scene.url('timeout-ms=3000')) as writer:
+        assert writer.says('one') == '1'
+        with subprocess.Popen([PAWL, 'log', 'read', '--log', scene.url(), '--stream', 'raw/0', '--follow'],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
+            assert reader.stdout.readline() == '1\tone\n'
+            scene.client('delete')
+            scene.init()
+            assert writer.says('two') == '', 'acknowledged, in a topic that knows nothing of the claim'
+            writer.ends(FAILED, 'line 2', f'topic {scene.topic}, partition 0, offset 0', 'deleted')
+            complaint = reader.stderr.read()
+        assert reader.returncode == CORRUPT and f'topic {scene.topic}, partition 0' in complaint, complaint
+    # The new topic may hold what the old writer sent to it; none of it counts.
+    assert scene.append('anew') == ['1']
+    assert scene.read() == ['1\tanew']
+
+
+def an_event_that_the_topic_has_no_room_for_is_not_said_to_be_written(_, scene):
+    scene.init()
+    with Writer(scene.url('timeout-ms=3000')) as writer:
+        assert writer.says('x' * 100000) == '1'
+        scene.alter('max.message.bytes', '1000')
+        assert writer.says('x' * 100000) == ''
+        writer.ends(FAILED, 'line 2', f'topic {scene.topic}, partition 0', 'too large')
+    refused(FAILED, ['max.message.bytes=1000', 'at least'], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
+            input='line\n')
+    assert len(scene.read()) == 1
+
+
+def cases(brokers, word=''):
+    def bind(case):
+        def body(folder):
+            case(folder, Scene(brokers, case.__name__.split('_is_')[0][:60].replace('_', '-')))
+        body.__name__ = case.__name__
+        return body
+
+    every = [brokers_that_are_not_there_are_named, a_password_that_is_wrong_is_refused_and_a_right_one_is_not,
+             a_topic_with_too_few_replicas_or_weak_settings_is_refused_by_name,
+             what_is_not_pawls_stops_the_stream_and_is_named, a_record_with_a_flipped_bit_stops_the_stream_and_is_named,
+             a_topic_that_is_deleted_under_a_writer_is_missed,
+             a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one,
+             an_event_that_the_topic_has_no_room_for_is_not_said_to_be_written]
+    return [bind(case) for case in every if word in case.__name__]
+
+
+if __name__ == '__main__':
+    with tempfile.TemporaryDirectory() as home, Brokers(1, home) as one:
+        main(cases(one, *sys.argv[1:]))
