@@ -53,18 +53,19 @@ static int run_restore(const struct options *options)
 {
     pawl_error error = {0};
     struct backup_report report;
-    struct backup_options how = {.dir = options_get(options, "from"),
-                                 .replace = options_get(options, "replace") != NULL};
-    const char *where;
+    struct backup_options how = {.replace = options_get(options, "replace") != NULL};
+    const char *where, *from = options_get(options, "from");
     double begun = seconds_now();
     if (options_dir(options, &where, &error) != PAWL_OK
         || options_number(options, "until", 1, 0, &how.until, &error) != PAWL_OK)
         return say_usage(&error);
-    if (!how.dir) {
+    if (!from) {
         error_set(&error, PAWL_EINVAL, "from which backup? Say --from BACKUP");
         return say_usage(&error);
     }
     int status = engine_directory(where, &how.to, &error);
+    if (status == PAWL_OK)
+        status = engine_directory(from, &how.dir, &error);
     if (status == PAWL_OK)
         status = engine_restore(&how, &report, &error);
     return status == PAWL_OK ? say_done(options, &how, &report, "restored", seconds_now() - begun)

@@ -10,6 +10,8 @@ void print_state(const struct replay_report *r, double seconds)
     printf("%" PRIu64 " events derived again in %.3f s: %" PRIu64 " rows\n", r->events, seconds, r->rows);
     if (r->live.compared)
         printf("the state of %u partitions compared\n", r->live.compared);
+    else if (r->checkpoint.compared)
+        printf("note: there is no live state that can be used; opening for writing takes the checkpoint's\n");
     else
         printf("no state was compared: it has come further than what was derived\n");
     if (r->live.behind)

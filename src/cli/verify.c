@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/state.h"
@@ -118,7 +119,7 @@ static int verify_state(struct verifying *v, bool audit, pawl_error *error)
 {
     struct progress progress;
     struct replay_options options = {
-        .dir = v->dir, .audit = audit, .progress = progress_count, .arg = &progress};
+        .dir = v->dir, .backup = true, .audit = audit, .progress = progress_count, .arg = &progress};
     progress_begin(&progress, "deriving");
     int status = engine_replay(&options, &v->state, error);
     v->state_seconds = seconds_now() - progress.begun;
@@ -128,7 +129,7 @@ static int verify_state(struct verifying *v, bool audit, pawl_error *error)
 
 static bool say_found(const struct options *options, const struct verifying *v)
 {
-    bool audit = v->dir && options_get(options, "audit");
+    bool audit = v->dir && (options_get(options, "audit") || v->state.checkpoint.compared);
     bool sound = v->log.faults == 0 && v->state.live.differences == 0 && v->state.checkpoint.differences == 0;
     if (options_get(options, "json")) {
         json_t *object = report_json(&v->log, v->log_seconds);
@@ -156,11 +157,14 @@ static int run(const struct options *options)
 {
     struct verifying v = {0};
     pawl_error error = {0};
-    if (options_log(options, &v.where, &error) != PAWL_OK)
+    int status = options_log(options, &v.where, &error);
+    if (status == PAWL_OK && options_get(options, "log") && options_get(options, "audit"))
+        status = error_set(&error, PAWL_EINVAL, "a log alone has no state to audit: say --dir DIR");
+    if (status != PAWL_OK)
         return say_usage(&error);
     if (cluster_is(v.where))
         return verify_cluster(options, v.where);
-    int status = verify_log(&v, &error);
+    status = verify_log(&v, &error);
     if (status != PAWL_OK)
         return say_failure(options, &error);
     if (options_get(options, "log"))

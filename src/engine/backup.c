@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ struct backing {
     const struct backup_options *options;
     struct backup_report report;
     struct node_file file;
+    const char *place;         /* of the stores: a backup's are checkpoints, restored ones are live */
     char fresh[NODE_PATH_MAX]; /* TO.new */
     pawl_error *error;
 };
@@ -31,9 +33,13 @@ static int check_absent(const char *path, pawl_error *error)
     return errno == ENOENT ? PAWL_OK : error_errno(error, errno, "cannot look for %s", path);
 }
 
+/* Beside the directory, however its name was ended. */
 static int suffixed(const char *path, const char *suffix, char *ret_path, pawl_error *error)
 {
-    int size = snprintf(ret_path, NODE_PATH_MAX, "%s%s", path, suffix);
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    int size = snprintf(ret_path, NODE_PATH_MAX, "%.*s%s", (int)length, path, suffix);
     return size > 0 && size < NODE_PATH_MAX ? PAWL_OK
                                             : error_set(error, PAWL_ETOOBIG, "%s: the path is too long", path);
 }
@@ -53,8 +59,8 @@ static int begin(struct backing *b)
     tree_remove(b->fresh);
     status = node_file_make(b->fresh, &b->file, b->error);
     if (status == PAWL_OK)
-        status = node_path(b->fresh, path, b->error, "checkpoint");
-    if (status == PAWL_OK && mkdir(path, 0777))
+        status = node_path(b->fresh, path, b->error, "%s", b->place);
+    if (status == PAWL_OK && mkdir(path, 0777) && errno != EEXIST)
         status = error_errno(b->error, errno, "cannot make %s", path);
     return status;
 }
@@ -98,7 +104,7 @@ static int copy_stores(struct backing *b)
     for (uint32_t i = 0; status == PAWL_OK && i < b->file.shards; i++) {
         char path[NODE_PATH_MAX];
         pawl_store *store;
-        status = node_path(b->fresh, path, b->error, "checkpoint/%u", i);
+        status = node_path(b->fresh, path, b->error, "%s/%u", b->place, i);
         if (status == PAWL_OK)
             status = open_source(b, i, &store);
         if (status != PAWL_OK)
@@ -183,7 +189,7 @@ static int end(struct backing *b, bool replace)
 
 int engine_backup(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)
 {
-    struct backing b = {.options = options, .error = error};
+    struct backing b = {.options = options, .place = "checkpoint", .error = error};
     int status = check_absent(options->to, error);
     if (status == PAWL_OK)
         status = begin(&b);
@@ -206,17 +212,33 @@ static int check(struct backing *b)
     int status = verify_log(b, b->options->dir);
     if (status == PAWL_OK && !b->options->until)
         status = engine_replay(&replay, &report, b->error);
-    if (status == PAWL_OK && !b->options->until && report.live.differences)
-        status = error_set(b->error, PAWL_ECORRUPT, "%s", report.live.first.text);
+    if (status == PAWL_OK && !b->options->until && report.live.differences + report.checkpoint.differences > 0)
+        status = error_set(b->error, PAWL_ECORRUPT, "%s",
+                           report.live.differences ? report.live.first.text : report.checkpoint.first.text);
     return status == PAWL_OK ? status : error_wrap(b->error, status, "%s is not restored", b->options->dir);
+}
+
+/* A directory that is there may be replaced, if nobody writes to it; until the end nobody will. */
+static int reserve(const struct backup_options *o, bool *ret_there, int *ret_lock, pawl_error *error)
+{
+    struct node_file file;
+    pawl_error none;
+    int status = check_absent(o->to, error);
+    *ret_there = status == PAWL_EEXISTS;
+    if (status != PAWL_EEXISTS || !o->replace)
+        return status;
+    if (node_file_read(o->to, &file, &none) != PAWL_OK)
+        return PAWL_OK; /* whatever it was, it is kept */
+    status = node_lock(o->to, ret_lock, error);
+    return status == PAWL_OK ? status : error_wrap(error, status, "cannot replace %s", o->to);
 }
 
 int engine_restore(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)
 {
-    struct backing b = {.options = options, .error = error};
-    pawl_error none;
-    bool there = check_absent(options->to, &none) != PAWL_OK;
-    int status = there && !options->replace ? check_absent(options->to, error) : PAWL_OK;
+    struct backing b = {.options = options, .place = "state", .error = error};
+    bool there;
+    int lock = -1;
+    int status = reserve(options, &there, &lock, error);
     if (status == PAWL_OK)
         status = check(&b);
     if (status == PAWL_OK)
@@ -229,5 +251,7 @@ int engine_restore(const struct backup_options *options, struct backup_report *r
         *ret_report = b.report;
     else if (b.fresh[0])
         tree_remove(b.fresh);
+    if (lock >= 0)
+        close(lock);
     return status;
 }

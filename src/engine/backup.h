@@ -5,7 +5,8 @@
  *
  * A backup is a directory as a loss of power leaves it: a log, and checkpoint stores that lack some of its end.
  * The stores are copied first, so that the log has all that they have. Opening one takes over and replays the
- * rest. Both run in a process of their own, beside the one that writes or without it.
+ * rest. What is restored has them as its live stores, which can be read at once. Both run in a process of their
+ * own, beside the one that writes or without it.
  */
 #ifndef ENGINE_BACKUP_H
 #define ENGINE_BACKUP_H
@@ -32,8 +33,8 @@ struct backup_report {
  * reading and writing. NEW is there whole, or not at all. */
 int engine_backup(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error);
 
-/* Errors: as above; PAWL_ECORRUPT: the backup's log is not sound, or its stores are not what its log says. DIR
- * is then as it was. */
+/* Errors: as above; PAWL_ELOCKED: DIR is to be replaced, and somebody writes to it; PAWL_ECORRUPT: the backup's
+ * log is not sound, or its stores are not what its log says. DIR is then as it was. */
 int engine_restore(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error);
 
 #endif

@@ -152,10 +152,10 @@ static uint64_t events_max(const struct checkpointer *c)
     return most < half ? most : half;
 }
 
-static int open_store(struct checkpointer *c)
+static int open_store(struct checkpointer *c, bool make)
 {
     int status = stores_open_checkpoint(&c->stores, &c->store, &c->words);
-    if (status == PAWL_ENOTFOUND) {
+    if (status == PAWL_ENOTFOUND && make) {
         status = stores_make_checkpoint(&c->stores, c->shard->store, &c->words);
         if (status == PAWL_OK)
             status = stores_open_checkpoint(&c->stores, &c->store, &c->words);
@@ -322,12 +322,22 @@ static void fail(struct checkpointer *c, int status)
     sleep_until(c, NEVER, c->delay, false);
 }
 
+/* What is there, as far as it is read in one go: processes that end as soon as they have begun would otherwise
+ * leave it all to a last one. If it cannot, the next life does it. */
+static void finish(struct checkpointer *c)
+{
+    bool more;
+    if ((c->checkpoint || open_store(c, false) == PAWL_OK) && read_all(c, &more) == PAWL_OK)
+        (void)commit(c);
+    close_store(c);
+}
+
 static void *run(void *arg)
 {
     struct checkpointer *c = arg;
     while (!is_stopped(c)) {
         c->words = (pawl_error){0};
-        int status = c->checkpoint ? follow(c) : open_store(c);
+        int status = c->checkpoint ? follow(c) : open_store(c, true);
         if (status != PAWL_OK)
             fail(c, status);
         else if (c->delay) {
@@ -335,9 +345,7 @@ static void *run(void *arg)
             tell(c, PAWL_OK);
         }
     }
-    if (c->checkpoint)
-        (void)commit(c); /* if it cannot, the next life does it again */
-    close_store(c);
+    finish(c);
     return NULL;
 }
 

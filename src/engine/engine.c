@@ -91,14 +91,16 @@ static int open_reading(struct shard *shard, pawl_error *error)
         status = lmdb_store_open(&options, NULL, &shard->store, error);
     if (status != PAWL_ENOTFOUND && status != PAWL_ECORRUPT)
         return status;
-    if (!e->trial.backup)
-        return error_wrap(error, status, "its state must be derived again, which opening it for writing does");
-    options.mode = PAWL_STORE_DURABLE;
-    status = node_path(e->dir, path, error, "checkpoint/%u", shard->index);
-    if (status == PAWL_OK)
-        status = lmdb_store_open(&options, NULL, &shard->store, error);
-    shard->taken_over = status == PAWL_OK;
-    return status;
+    if (e->trial.backup) {
+        options.mode = PAWL_STORE_DURABLE;
+        status = node_path(e->dir, path, error, "checkpoint/%u", shard->index);
+        if (status == PAWL_OK)
+            status = lmdb_store_open(&options, NULL, &shard->store, error);
+        shard->taken_over = status == PAWL_OK;
+    }
+    return status == PAWL_OK ? status
+                             : error_wrap(error, status,
+                                          "its state must be derived again, which opening it for writing does");
 }
 
 static int open_writing(struct shard *shard, pawl_error *error)

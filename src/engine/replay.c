@@ -15,6 +15,7 @@
 #include "engine/node.h"
 #include "engine/tree.h"
 
+#define SIDES          2
 #define EVENTS_AT_ONCE 4096 /* in one transaction */
 #define ARENA_CHUNK    ((size_t)256 * 1024)
 
@@ -25,8 +26,8 @@ struct replaying {
     pawl_store **stores; /* of the derived state, one a shard */
     char to[NODE_PATH_MAX];
 
-    struct compare_side sides[2]; /* DIR's: the live store, and the checkpoint if it is asked for */
-    size_t side_count;
+    struct compare_side
+        sides[SIDES];         /* DIR's: the live store, and the checkpoint; one without a store is none */
     pawl_store **checkpoints; /* one a shard; NULL: it is not asked for */
 
     /* The partition at hand. */
@@ -76,7 +77,7 @@ static bool derive_entry(pawl_read *read, const pawl_entry *entry, pawl_place pl
 {
     struct replaying *r = read->arg;
     uint64_t view_offset = 0; /* what no view has is not noted either: the two are compared as they are */
-    for (size_t i = 0; i < r->side_count; i++)
+    for (size_t i = 0; i < SIDES; i++)
         view_offset = r->sides[i].view_offset > view_offset ? r->sides[i].view_offset : view_offset;
     r->status = replay_event(&r->replay, entry->offset, place, entry->body, r->error);
     if (r->status == PAWL_OK && entry->offset <= view_offset)
@@ -88,8 +89,9 @@ static bool derive_entry(pawl_read *read, const pawl_entry *entry, pawl_place pl
     r->report->events++;
     if (++r->uncommitted == EVENTS_AT_ONCE)
         r->status = commit(r);
-    for (size_t i = 0; r->status == PAWL_OK && i < r->side_count; i++)
-        r->status = compare_at(&r->sides[i], &r->position, pawl_store_writer(r->replay.store));
+    for (size_t i = 0; r->status == PAWL_OK && i < SIDES; i++)
+        if (r->sides[i].store)
+            r->status = compare_at(&r->sides[i], &r->position, pawl_store_writer(r->replay.store));
     return r->status == PAWL_OK;
 }
 
@@ -103,7 +105,9 @@ static int derive_partition(struct replaying *r)
         status = commit(r);
     if (status != PAWL_OK)
         return status;
-    for (size_t i = 0; i < r->side_count; i++) {
+    for (size_t i = 0; i < SIDES; i++) {
+        if (!r->sides[i].store)
+            continue;
         r->sides[i].report->behind += next - 1 > r->sides[i].stored.offset;
         if (!r->options->until)
             compare_log_ended(&r->sides[i], next - 1);
@@ -117,17 +121,22 @@ static int compare_partition(struct replaying *r, uint32_t shard)
 {
     size_t begun = 0;
     int status = PAWL_OK;
-    r->sides[0].store = r->source->shards[shard].store;
-    r->sides[1].store = r->checkpoints ? r->checkpoints[shard] : NULL;
-    r->side_count = r->sides[1].store ? 2 : 1;
-    while (begun < r->side_count && status == PAWL_OK) {
-        status = compare_begin(&r->sides[begun], r->partition, r->error);
-        begun += status == PAWL_OK;
+    const struct shard *source = &r->source->shards[shard];
+    pawl_store *checkpoint = r->checkpoints ? r->checkpoints[shard] : NULL;
+    r->sides[0].store = source->taken_over ? NULL : source->store;
+    r->sides[1].store = source->taken_over ? source->store : checkpoint;
+    for (; begun < SIDES && status == PAWL_OK; begun++) {
+        r->sides[begun].view_offset = 0;
+        if (r->sides[begun].store)
+            status = compare_begin(&r->sides[begun], r->partition, r->error);
     }
     if (status == PAWL_OK)
         status = derive_partition(r);
+    else
+        begun--;
     while (begun-- > 0)
-        compare_end(&r->sides[begun]);
+        if (r->sides[begun].store)
+            compare_end(&r->sides[begun]);
     return status;
 }
 
@@ -216,7 +225,7 @@ static int open_checkpoints(struct replaying *r, pawl_error *error)
         struct lmdb_options options = {
             .dir = path, .mode = PAWL_STORE_DURABLE, .read_only = true, .alloc = r->options->allocator};
         if (r->source->shards[i].taken_over)
-            continue; /* it is compared in the live store's place */
+            continue; /* it is open already */
         int status = node_path(r->options->dir, path, error, "checkpoint/%u", i);
         if (status == PAWL_OK)
             status = lmdb_store_open(&options, NULL, &r->checkpoints[i], &words);
