@@ -5,15 +5,18 @@
  * one after the other, 1, 2, 3, ..., with no gap. A number is never lost: if its worker fails, hangs or is
  * gone, the same number is given to another; or it is committed as an explicit void that says why.
  *
- *     bind ──► BOUND ── acquire ──► LEASED ── ready ──► READY ── take ──► TAKEN ── commit ──► COMMITTED
- *               ▲ ▲                  │ │ │                ▲                  │
- *               │ └─ expired, ───────┘ │ └─ permanent ────┤ void             │
- *               │    released,         ▼                  │                  │
- *               │    reclaimed     BACKING_OFF ── too often, policy void ────┤
- *               │                    │  │                 │                  │
- *               ├────── later ───────┘  └─ policy stall ─► STALLED ── void ──┘ (to READY)
- *               ├────── retry ──────────────────────────────┘                │
- *               └────── repeat ──────────────────────────────────────────────┘
+ *     bind ──► BOUND ── acquire ──► LEASED ── ready ─────► READY ── take ──► TAKEN ── commit ──► COMMITTED
+ *                ▲                    │ │                    ▲                 │
+ *                ├── expired, ────────┘ ├── fails for good ──┤                 │
+ *                │   released,          │                    │                 │
+ *                │   reclaimed          ├── fails too often, │                 │
+ *                │                      │   policy void ─────┤                 │
+ *                ├── in a while ── BACKING_OFF ───── void ───┤                 │
+ *                ├── retry ─────── STALLED ───────── void ───┘                 │
+ *                └── repeat ───────────────────────────────────────────────────┘
+ *
+ * fails: BACKING_OFF; too often, and the policy is stall: STALLED. void: an operator's decision, also for BOUND
+ * and LEASED.
  *
  * Fencing. Every attempt has an operation ID of its own, 128 random bits. Whatever a worker says of a number is
  * believed only with the ID of the present attempt: a worker that was given up, and comes back after an hour's
@@ -74,7 +77,7 @@ typedef struct pawl_lease {
     pawl_lease_state state;
     pawl_operation_id operation; /* of the present or last attempt; zero before the first */
     uint32_t projection;         /* as bound */
-    void *work;                  /* the same */
+    void *work;                  /* the same; NULL once committed */
     uint32_t attempt;            /* 1 is the first; 0: none yet */
     bool is_void;
     pawl_instant leased_at;
