@@ -6,7 +6,7 @@
  *     BACKING_OFF   BOUND, READY
  *     STALLED       BOUND, READY
  *     READY         TAKEN
- *     TAKEN         COMMITTED, BOUND */
+ *     TAKEN         COMMITTED; BOUND, STALLED, READY (its turn comes again) */
 #include <assert.h>
 
 #include "base/hash.h"
@@ -20,7 +20,7 @@ static const uint8_t follows[] = {
     [PAWL_LEASE_BACKING_OFF] = BIT(BOUND) | BIT(READY),
     [PAWL_LEASE_STALLED] = BIT(BOUND) | BIT(READY),
     [PAWL_LEASE_READY] = BIT(TAKEN),
-    [PAWL_LEASE_TAKEN] = BIT(COMMITTED) | BIT(BOUND),
+    [PAWL_LEASE_TAKEN] = BIT(COMMITTED) | BIT(BOUND) | BIT(STALLED) | BIT(READY),
 };
 
 static void leave(pawl_leases *leases, struct slot *slot)

@@ -15,7 +15,9 @@
 #include "core/schema/row.h"
 #include "core/state/derive.h"
 
+#ifndef ACTING_SLICE
 #define ACTING_SLICE 1024 /* rows that are looked at between two pauses */
+#endif
 
 /* One thing to be done. Its expressions see the event, and the row at hand (but for a key's: only the event).
  */
