@@ -10,7 +10,7 @@
  *     16  place      u64, u64   of that operation in its log
  *     32  checksum   u64   of its body
  *     40  scanned    u64   PLog offset of the last event all of whose operations are applied
- *     48  within     u64   how many operations of the events behind it are applied
+ *     48  within     u64   how many operations of the event behind it are applied
  *     56  tables     28 each, ascending: core/state/digests.h
  *
  * and its key: TABLE_LANE u32 | partition u64 | lane u16 | generation u32. Numbers are bound in the order of
