@@ -83,7 +83,7 @@ struct pawl_engine {
     struct shard *shards;
     struct partition *partitions;
 
-    pthread_mutex_t schema_lock; /* one schema is applied at a time */
+    pthread_mutex_t schema_lock; /* one command of group0 is proposed at a time */
     pthread_mutex_t group0_lock; /* of group0 itself, which shards look into too */
     struct group0 *group0;
     uint64_t group0_epoch;
@@ -143,6 +143,12 @@ void request_restart(pawl_request *request, uint64_t wsid);
 
 /* schema.c: claim group0 and read it. */
 int engine_group0_open(pawl_engine *engine, pawl_error *error);
+
+/* Write a command of group0, if it says something new, and apply it: when this returns it is durable, and every
+ * shard knows the schema that it makes. Of an engine that may write; not on a shard's thread, because each is
+ * waited for. Errors: those of group0_check, and the log's. */
+int engine_group0_propose(pawl_engine *engine, pawl_bytes command, enum group0_outcome *ret_outcome,
+                          pawl_error *error);
 
 /* Any of the engine's calls, from a thread that may make it. */
 int engine_enter(const pawl_engine *engine, pawl_error *error);
