@@ -20,19 +20,6 @@ __attribute__((format(printf, 2, 3))) static void differ(struct compare_side *s,
         error_set(&s->report->first, PAWL_ECORRUPT, "partition %u: %s", s->partition, words);
 }
 
-/* The range of a table's rows that belong to the partition: a slice of its tokens. */
-static pawl_range table_range(const struct compare_side *s, uint32_t table, uint8_t from[12], uint8_t to[12])
-{
-    unsigned bits = (unsigned)__builtin_ctz(s->partitions);
-    uint64_t width = bits == 0 ? 0 : UINT64_C(1) << (64 - bits); /* 0: all of them */
-    bool last = (uint32_t)s->partition + 1 == s->partitions;
-    put_u32_sorted(from, table);
-    put_u64_sorted(from + 4, s->partition * width);
-    put_u32_sorted(to, last ? table + 1 : table);
-    put_u64_sorted(to + 4, last ? 0 : (s->partition + UINT64_C(1)) * width);
-    return (pawl_range){.space = STATE_SPACE, .from = {from, 12}, .to = {to, 12}};
-}
-
 struct comparing {
     struct compare_side *side;
     pawl_reader *other;
@@ -116,26 +103,17 @@ static int compare_range(struct compare_side *s, pawl_reader *derived, pawl_rang
     return status != PAWL_OK ? status : back.status;
 }
 
-static const pawl_digest *digest_of(const struct position *position, uint32_t table)
-{
-    static const pawl_digest none;
-    for (size_t i = 0; i < position->table_count; i++)
-        if (position->tables[i].table == table)
-            return &position->tables[i].digest;
-    return &none;
-}
-
 static int compare_table(struct compare_side *s, const struct position *position, pawl_reader *reader,
                          uint32_t table)
 {
-    uint8_t from[12], to[12];
-    pawl_range range = table_range(s, table, from, to);
+    uint8_t from[KEY_TOKEN], to[KEY_TOKEN];
+    pawl_range range = position_range(&s->stored, s->partitions, table, from, to);
     pawl_digest there;
     uint64_t before = s->report->differences;
     int status = pawl_store_digest(s->snapshot, range, &there);
     if (status != PAWL_OK)
         return status;
-    const pawl_digest *derived = digest_of(position, table), *kept = digest_of(&s->stored, table);
+    const pawl_digest *derived = position_digest(position, table), *kept = position_digest(&s->stored, table);
     if (!pawl_digest_equal(&there, derived))
         status = compare_range(s, reader, range);
     if (status == PAWL_OK && before == s->report->differences && !pawl_digest_equal(kept, derived))
@@ -154,7 +132,7 @@ static int compare_state(struct compare_side *s, const struct position *derived,
     for (size_t i = 0; status == PAWL_OK && i < derived->table_count; i++)
         status = compare_table(s, derived, reader, derived->tables[i].table);
     for (size_t i = 0; status == PAWL_OK && i < s->stored.table_count; i++)
-        if (digest_of(derived, s->stored.tables[i].table)->rows == 0)
+        if (position_digest(derived, s->stored.tables[i].table)->rows == 0)
             status = compare_table(s, derived, reader, s->stored.tables[i].table);
     return status;
 }

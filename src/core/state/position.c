@@ -10,18 +10,17 @@
 
 #define FIXED ((size_t)40)
 #define TABLE ((size_t)28)
-#define KEY   ((size_t)12)
 
 static size_t bytes_size(size_t tables)
 {
     return FIXED + tables * TABLE;
 }
 
-static pawl_bytes position_key(const struct position *p, uint8_t key[KEY])
+static pawl_bytes position_key(const struct position *p, uint8_t key[KEY_TOKEN])
 {
     put_u32_sorted(key, TABLE_PARTITION);
     put_u64_sorted(key + 4, p->partition);
-    return (pawl_bytes){key, KEY};
+    return (pawl_bytes){key, KEY_TOKEN};
 }
 
 void position_init(struct position *p, const pawl_allocator *alloc, uint16_t partition)
@@ -121,13 +120,33 @@ void position_subtract(struct position *p, const struct changes *changes)
     }
 }
 
+const pawl_digest *position_digest(const struct position *p, uint32_t table)
+{
+    static const pawl_digest nothing;
+    size_t at = find_table(p, table);
+    return has_table(p, at, table) ? &p->tables[at].digest : &nothing;
+}
+
+pawl_range position_range(const struct position *p, uint32_t partitions, uint32_t table,
+                          uint8_t from[KEY_TOKEN], uint8_t to[KEY_TOKEN])
+{
+    unsigned bits = (unsigned)__builtin_ctz(partitions);
+    uint64_t width = bits == 0 ? 0 : UINT64_C(1) << (64 - bits); /* 0: all of them */
+    bool last = (uint32_t)p->partition + 1 == partitions;
+    put_u32_sorted(from, table);
+    put_u64_sorted(from + 4, p->partition * width);
+    put_u32_sorted(to, last ? table + 1 : table);
+    put_u64_sorted(to + 4, last ? 0 : (p->partition + UINT64_C(1)) * width);
+    return (pawl_range){.space = STATE_SPACE, .from = {from, KEY_TOKEN}, .to = {to, KEY_TOKEN}};
+}
+
 int position_write(struct position *p, pawl_store *store)
 {
     int status = reserve(p, p->table_count);
     if (status != PAWL_OK)
         return status;
     const pawl_digest nothing = {0};
-    uint8_t key[KEY], *at = p->bytes;
+    uint8_t key[KEY_TOKEN], *at = p->bytes;
     put_u8(at, POSITION_VERSION);
     put_u8(at + 1, 0);
     put_u16(at + 2, p->partition);
@@ -196,7 +215,7 @@ static int decode(struct position *p, pawl_bytes bytes, pawl_error *error)
 
 int position_read(struct position *p, pawl_reader *reader, pawl_error *error)
 {
-    uint8_t key[KEY];
+    uint8_t key[KEY_TOKEN];
     pawl_bytes bytes;
     int status = pawl_store_get(reader, STATE_SPACE, position_key(p, key), &bytes);
     if (status == PAWL_OK)

@@ -13,6 +13,7 @@
 #ifndef CORE_STATE_POSITION_H
 #define CORE_STATE_POSITION_H
 
+#include "core/state/key.h"
 #include "core/state/overlay.h"
 #include "port/log.h"
 
@@ -46,6 +47,13 @@ int position_read(struct position *position, pawl_reader *reader, pawl_error *er
  * cannot fail. PAWL_ENOMEM: nothing was added. */
 int position_add(struct position *position, const struct changes *changes);
 void position_subtract(struct position *position, const struct changes *changes);
+
+/* What it sums a table up to; of one that it does not know, nothing. */
+const pawl_digest *position_digest(const struct position *position, uint32_t table);
+
+/* The rows of a table that are the partition's, of so many: a slice of its tokens. Borrows from and to. */
+pawl_range position_range(const struct position *position, uint32_t partitions, uint32_t table,
+                          uint8_t from[KEY_TOKEN], uint8_t to[KEY_TOKEN]);
 
 /* Put the row into the store's transaction. */
 int position_write(struct position *position, pawl_store *store);
