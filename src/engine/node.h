@@ -38,7 +38,7 @@ struct applied_wait {
     struct latch latch;
 };
 
-#define ALERTS_MAX 16
+#define ALERTS_MAX 32
 
 struct shard {
     pawl_engine *engine;
@@ -91,8 +91,9 @@ struct pawl_engine {
     const struct schema *_Atomic schema; /* the present one; it stays until close */
 
     pthread_mutex_t audit_lock;
-    pawl_alert alerts[ALERTS_MAX]; /* under it, like the next */
+    pawl_alert alerts[ALERTS_MAX]; /* under it, like the next ones */
     size_t alert_count;
+    uint64_t alerted; /* how often there was something to tell, told or not */
 
     atomic_bool closing;
 
@@ -171,7 +172,11 @@ int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uin
                      bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
                      pawl_error *error);
 
-/* audit.c: one of the two sides of a partition has come to an offset that is compared. Any thread. */
+/* audit.c: something is not as it should be, and is told once for each kind, partition and table. Any thread.
+ */
+void engine_alert(pawl_engine *engine, const pawl_alert *alert);
+
+/* One of the two sides of a partition has come to an offset that is compared. Any thread. */
 void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position, uint64_t offset);
 uint64_t engine_audit_every(const pawl_engine *engine);
 
