@@ -287,8 +287,8 @@ static bool look_at(pawl_read *read, const pawl_entry *entry, pawl_place place)
     struct run *run = read->arg;
     struct operation op;
     (void)place;
-    run->found = operation_decode(entry->body, &op, NULL) == PAWL_OK && op.id.high == run->id.high
-                 && op.id.low == run->id.low;
+    run->found = operation_decode(entry->body, &op, NULL) == PAWL_OK && op.kind == OPERATION_WRITES
+                 && op.id.high == run->id.high && op.id.low == run->id.low;
     return false;
 }
 

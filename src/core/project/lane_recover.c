@@ -194,7 +194,7 @@ static void tell_found(struct lane *lane)
     struct operation op;
     for (const struct lane_entry *e = lane->entries; e && lane->waiting.first; e = e->next)
         if (operation_decode(e->body, &op, NULL) == PAWL_OK)
-            lane_tell_waiting(lane, op.number, &op.id);
+            lane_tell_waiting(lane, op.number, op.kind == OPERATION_WRITES ? &op.id : NULL);
 }
 
 static void caught_up(struct lane *lane)
