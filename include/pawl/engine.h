@@ -54,6 +54,9 @@ typedef struct pawl_options {
     uint32_t mailbox;      /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
     pawl_duration wait;     /* 10 s: how long a command waits for a partition that is recovering */
+    uint64_t
+        checkpoint_lag_max; /* 1,000,000 events of a shard that the loss of power may cost a replay of. Where
+                               the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
     const pawl_allocator *allocator;
 } pawl_options;
 
@@ -89,6 +92,12 @@ PAWL_API int pawl_schema_apply(pawl_engine *engine, const char *json, uint64_t *
 
 /* All packages, as JSON that could be applied again. */
 PAWL_API int pawl_schema_show(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
+
+/* The lanes of its projectors, one JSON object on a line:
+ * {"lane":"shop.totals","id":1,"generation":2,"serving":1,
+ * "projectors":["shop.totals"],"entities":["shop.CustomerTotal"]}. generation is the newest, serving the one
+ * that is read; 0: none of this lane yet. */
+PAWL_API int pawl_schema_lanes(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
 
 /* --- commands --- */
 

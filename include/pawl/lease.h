@@ -188,8 +188,13 @@ typedef struct pawl_turn {
 PAWL_API size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns);
 
 /* The last one that was taken must be worked on again, because what it rests on has changed: no failure, the
- * same attempt, the first to be given out. PAWL_EMISUSE: it is not the last one taken. */
+ * same attempt, the first to be given out. A void's turn just comes again. PAWL_EMISUSE: it is not the last one
+ * taken. */
 PAWL_API int pawl_leases_repeat(pawl_leases *leases, uint64_t number);
+
+/* The last one that was taken cannot be committed, and would fail again in the same way: as if its attempts
+ * were used up, the policy decides. PAWL_EMISUSE: it is not the last one taken. */
+PAWL_API int pawl_leases_refuse(pawl_leases *leases, uint64_t number, const char *words);
 
 /* All up to this number, which were taken, are committed. Saying so of the last one again does nothing.
  * PAWL_EMISUSE: it is above the last one taken, or below the last one committed. */

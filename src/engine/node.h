@@ -9,6 +9,7 @@
 #define ENGINE_NODE_H
 
 #include <pawl/engine.h>
+#include <pawl/figures.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,6 +24,8 @@
 #include "core/command/request.h"
 #include "core/group0/group0.h"
 #include "core/sequence/view.h"
+#include "core/state/audit.h"
+#include "engine/checkpointer.h"
 #include "engine/node_file.h"
 #include "engine/sequences.h"
 
@@ -35,6 +38,8 @@ struct applied_wait {
     struct latch latch;
 };
 
+#define ALERTS_MAX 32
+
 struct shard {
     pawl_engine *engine;
     uint32_t index;
@@ -44,6 +49,15 @@ struct shard {
     pawl_task drain;
     size_t outstanding; /* commands that are not answered yet */
     struct applied_wait *waits;
+
+    struct checkpointer *checkpointer; /* NULL: there is none */
+    _Atomic uint64_t seen;             /* events that are known to be in the log, of all its partitions */
+    bool holding;                      /* the mailbox waits for the checkpoint */
+    bool refusing;                     /* it has waited too long */
+    bool closed;
+    pawl_timer hold;
+    _Atomic uint64_t held; /* how often that began */
+    bool taken_over;       /* the store was the checkpoint until now; or, read-only, is */
 };
 
 struct partition {
@@ -52,12 +66,16 @@ struct partition {
     bool touched;            /* during a drain: there is something to run */
     bool reported;           /* during opening: its fate is known */
     _Atomic uint64_t offset; /* applied; for any thread */
+    uint64_t seen;           /* the last that is known to be in the log */
+    struct audit audit;      /* under audit_lock */
     pawl_engine *engine;
 };
 
 struct pawl_engine {
     char dir[NODE_PATH_MAX];
+    int lock_fd; /* -1: read-only */
     pawl_options options;
+    struct engine_trial trial;
     struct node_file file;
     struct uv_env *uv;
     pawl_env *env;
@@ -65,12 +83,17 @@ struct pawl_engine {
     struct shard *shards;
     struct partition *partitions;
 
-    pthread_mutex_t schema_lock; /* one schema is applied at a time */
+    pthread_mutex_t schema_lock; /* one command of group0 is proposed at a time */
     pthread_mutex_t group0_lock; /* of group0 itself, which shards look into too */
     struct group0 *group0;
     uint64_t group0_epoch;
     uint64_t group0_next;
     const struct schema *_Atomic schema; /* the present one; it stays until close */
+
+    pthread_mutex_t audit_lock;
+    pawl_alert alerts[ALERTS_MAX]; /* under it, like the next ones */
+    size_t alert_count;
+    uint64_t alerted; /* how often there was something to tell, told or not */
 
     atomic_bool closing;
 
@@ -122,12 +145,23 @@ void request_restart(pawl_request *request, uint64_t wsid);
 /* schema.c: claim group0 and read it. */
 int engine_group0_open(pawl_engine *engine, pawl_error *error);
 
+/* Write a command of group0, if it says something new, and apply it: when this returns it is durable, and every
+ * shard knows the schema that it makes. Of an engine that may write; not on a shard's thread, because each is
+ * waited for. Errors: those of group0_check, and the log's. */
+int engine_group0_propose(pawl_engine *engine, pawl_bytes command, enum group0_outcome *ret_outcome,
+                          pawl_error *error);
+
 /* Any of the engine's calls, from a thread that may make it. */
 int engine_enter(const pawl_engine *engine, pawl_error *error);
 int engine_enter_writing(const pawl_engine *engine, pawl_error *error);
 
 /* The schema that the command at this very position made; NULL if none did. Any thread. */
 const struct schema *engine_schema_at(pawl_engine *engine, uint64_t position);
+
+/* The schema under which a generation of a lane projects an event that was made under another; NULL: it does
+ * not. Any thread. */
+const struct schema *engine_schema_for(pawl_engine *engine, uint16_t lane, uint32_t generation,
+                                       uint64_t event_schema);
 
 /* workspaces.c: whether a workspace exists (PAWL_ENOTFOUND); its last offset, 0 if it has no event. */
 int engine_workspace(pawl_engine *engine, uint64_t wsid, pawl_error *error);
@@ -137,6 +171,14 @@ int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last)
 int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uint64_t limit,
                      bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
                      pawl_error *error);
+
+/* audit.c: something is not as it should be, and is told once for each kind, partition and table. Any thread.
+ */
+void engine_alert(pawl_engine *engine, const pawl_alert *alert);
+
+/* One of the two sides of a partition has come to an offset that is compared. Any thread. */
+void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position, uint64_t offset);
+uint64_t engine_audit_every(const pawl_engine *engine);
 
 /* wait.c: wait until the state is at least there. */
 int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,

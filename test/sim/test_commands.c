@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "test/lib/partition.h"
 #include "test/lib/test.h"
+#include "test/sim/checkpoint_twin.h"
 #include "test/sim/commands_model.h"
 
 enum { OUTSTANDING_MAX = 150, COMMANDS_MAX = 4000 };
@@ -615,8 +616,8 @@ static void order_store_fault(struct sim *s)
 
 static void order_memory_fault(struct sim *s)
 {
-    s->p.memory_fails_in = 1 + below(s, 30);
-    s->p.memory_fails = 1 + below(s, 4);
+    s->p.memory.fails_in = 1 + below(s, 30);
+    s->p.memory.fails = 1 + below(s, 4);
     s->faulty = true;
 }
 
@@ -665,7 +666,7 @@ static void check_state(void *arg)
 static void check_quiet(struct sim *s)
 {
     mem_store_disk_fail(s->p.store_disk, (struct mem_store_fault){0});
-    s->p.memory_fails_in = 0;
+    s->p.memory.fails_in = 0;
     assert_true(mem_world_run_until(s->p.world, is_quiet, s, PARTITION_STEPS_MAX));
     assert_int_equal(partition_wait(&s->p), PROCESSOR_RUNNING);
     mem_world_advance(s->p.world, 3 * PAWL_SECOND); /* what was answered when durable is applied too */
@@ -691,11 +692,13 @@ static void begin_life(struct sim *s)
         assert_int_equal(partition_wait(&s->p), PROCESSOR_RUNNING);
 }
 
-/* Derived from the log alone, the state has the same bytes. */
+/* Derived from the log alone, by a checkpoint beside it and by the processor anew, the state has the same
+ * bytes. */
 static void check_replay(struct sim *s)
 {
     check_quiet(s);
     pawl_bytes before = partition_dump(&s->p);
+    twin_check(&s->p, &s->random, before);
     s->closing = true;
     partition_halt(&s->p);
     partition_forget_state(&s->p);

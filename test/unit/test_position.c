@@ -19,28 +19,20 @@ static struct changes change(struct state_bed *bed, uint32_t table, uint64_t num
     return changes;
 }
 
-static pawl_digest digest_of(const struct position *p, uint32_t table)
-{
-    for (size_t i = 0; i < p->table_count; i++)
-        if (p->tables[i].table == table)
-            return p->tables[i].digest;
-    return (pawl_digest){0};
-}
-
 /* The position's sums are those of the rows that are there. */
 static void assert_sums(const struct position *p, pawl_store *store)
 {
     for (uint32_t table = 256; table < 256 + TABLES; table++) {
         uint8_t from[KEY_TABLE], to[KEY_TABLE];
-        pawl_digest expected, got = digest_of(p, table);
+        pawl_digest expected, got = digests_of(&p->digests, table);
         put_u32_sorted(from, table);
         put_u32_sorted(to, table + 1);
         pawl_range range = {STATE_SPACE, {from, KEY_TABLE}, {to, KEY_TABLE}};
         assert_ok(pawl_store_digest(pawl_store_writer(store), range, &expected));
         assert_true(pawl_digest_equal(&got, &expected));
     }
-    for (size_t i = 1; i < p->table_count; i++)
-        assert_true(p->tables[i - 1].table < p->tables[i].table);
+    for (size_t i = 1; i < p->digests.count; i++)
+        assert_true(p->digests.tables[i - 1].table < p->digests.tables[i].table);
 }
 
 static void assert_same(const struct position *a, const struct position *b)
@@ -48,7 +40,7 @@ static void assert_same(const struct position *a, const struct position *b)
     assert_true(a->offset == b->offset && a->checksum == b->checksum);
     assert_true(a->place.position == b->place.position && a->place.hint == b->place.hint);
     for (uint32_t table = 256; table < 256 + TABLES; table++) {
-        pawl_digest x = digest_of(a, table), y = digest_of(b, table);
+        pawl_digest x = digests_of(&a->digests, table), y = digests_of(&b->digests, table);
         assert_true(pawl_digest_equal(&x, &y));
     }
 }
@@ -71,7 +63,7 @@ TEST(a_partition_that_was_never_written_is_at_the_beginning)
     p.offset = 9;
     p.checksum = 9;
     assert_ok(position_read(&p, pawl_store_writer(bed.store), NULL));
-    assert_true(p.offset == 0 && p.checksum == 0 && p.place.position == 0 && p.table_count == 0);
+    assert_true(p.offset == 0 && p.checksum == 0 && p.place.position == 0 && p.digests.count == 0);
     position_release(&p);
     state_bed_close(&bed);
 }
@@ -86,7 +78,7 @@ TEST(a_position_reads_back_as_it_was_written_beside_those_of_other_partitions)
         position_init(p, &bed.alloc.allocator, (uint16_t)(i * 30000));
         for (uint32_t table = 0; table <= i * 15u; table++) {
             struct changes c = change(&bed, 256 + TABLES - 1 - table, i, text_bytes("row"));
-            assert_ok(position_add(p, &c));
+            assert_ok(digests_add(&p->digests, &c));
         }
         p->offset = 100 + i;
         p->place = (pawl_place){UINT64_MAX - i, i};
@@ -112,7 +104,7 @@ TEST(its_bytes_are_as_documented)
     state_bed_open(&bed);
     position_init(&p, &bed.alloc.allocator, 0x203);
     struct changes c = change(&bed, 0x104, 1, text_bytes("row"));
-    assert_ok(position_add(&p, &c));
+    assert_ok(digests_add(&p.digests, &c));
     p.offset = 5;
     p.place = (pawl_place){6, 7};
     p.checksum = 8;
@@ -168,7 +160,7 @@ static void random_batch(struct run *run)
                                      .times = 1,
                                      .status = PAWL_EFULL});
     for (; status == PAWL_OK && added < count; added++) {
-        assert_ok(position_add(&run->position, &events[added]));
+        assert_ok(digests_add(&run->position.digests, &events[added]));
         run->position.offset++;
         status = state_bed_write(run->bed.store, &events[added]);
     }
@@ -181,7 +173,7 @@ static void random_batch(struct run *run)
     if (status != PAWL_OK) {
         run->position.offset = before;
         while (added-- > 0)
-            position_subtract(&run->position, &events[added]);
+            digests_subtract(&run->position.digests, &events[added]);
     }
     for (size_t i = 0; i < count; i++)
         overlay_remove(&run->bed.overlay, &events[i]);
@@ -211,13 +203,13 @@ TEST(taking_back_what_was_added_leaves_no_trace_in_the_row)
     state_bed_open(&bed);
     position_init(&p, &bed.alloc.allocator, 0);
     struct changes kept = change(&bed, 300, 1, text_bytes("kept"));
-    assert_ok(position_add(&p, &kept));
+    assert_ok(digests_add(&p.digests, &kept));
     assert_ok(position_write(&p, bed.store));
     assert_ok(pawl_store_get(bed.state.reader, STATE_SPACE, (pawl_bytes){key, 12}, &before));
     memcpy(copy, before.data, before.size);
     struct changes gone = change(&bed, 299, 1, text_bytes("gone"));
-    assert_ok(position_add(&p, &gone));
-    position_subtract(&p, &gone);
+    assert_ok(digests_add(&p.digests, &gone));
+    digests_subtract(&p.digests, &gone);
     assert_ok(position_write(&p, bed.store));
     assert_ok(pawl_store_get(bed.state.reader, STATE_SPACE, (pawl_bytes){key, 12}, &after));
     assert_int_equal(after.size, before.size);
@@ -236,7 +228,7 @@ TEST(a_sum_without_rows_that_is_not_zero_is_kept)
     struct row_change wrong = {.digest = {.low = 5}};
     uint8_t key[KEY_NUMBERED];
     wrong.key = table_key(256, 1, key);
-    assert_ok(position_add(&p, &(struct changes){.first = &wrong, .last = &wrong, .count = 1}));
+    assert_ok(digests_add(&p.digests, &(struct changes){.first = &wrong, .last = &wrong, .count = 1}));
     assert_ok(position_write(&p, bed.store));
     assert_reads_back(&p, &bed);
     position_release(&p);
@@ -253,12 +245,12 @@ TEST(sums_carry_and_borrow_across_64_bits)
     state_bed_open(&bed);
     position_init(&p, &bed.alloc.allocator, 0);
     for (int i = 0; i < 3; i++)
-        assert_ok(position_add(&p, &changes));
-    pawl_digest sum = digest_of(&p, 256);
+        assert_ok(digests_add(&p.digests, &changes));
+    pawl_digest sum = digests_of(&p.digests, 256);
     assert_true(sum.low == UINT64_MAX - 2 && sum.high == 2 && sum.rows == 3);
     for (int i = 0; i < 3; i++)
-        position_subtract(&p, &changes);
-    sum = digest_of(&p, 256);
+        digests_subtract(&p.digests, &changes);
+    sum = digests_of(&p.digests, 256);
     assert_true(sum.low == 0 && sum.high == 0 && sum.rows == 0);
     position_release(&p);
     state_bed_close(&bed);
@@ -289,9 +281,9 @@ TEST(a_row_that_is_no_position_is_refused_and_leaves_it_as_it_was)
         position_init(&before, &bed.alloc.allocator, 0);
         for (uint32_t table = 256; table < 258; table++) {
             struct changes c = change(&bed, table, 1, text_bytes("row"));
-            assert_ok(position_add(&p, &c));
+            assert_ok(digests_add(&p.digests, &c));
             if (table == 256)
-                assert_ok(position_add(&before, &c));
+                assert_ok(digests_add(&before.digests, &c));
         }
         assert_ok(position_write(&p, bed.store));
         assert_ok(pawl_store_get(bed.state.reader, STATE_SPACE, (pawl_bytes){key, 12}, &row));
@@ -300,12 +292,12 @@ TEST(a_row_that_is_no_position_is_refused_and_leaves_it_as_it_was)
         copy[cases[i].at] = cases[i].value;
         assert_ok(pawl_store_put(bed.store, STATE_SPACE, (pawl_bytes){key, 12}, (pawl_bytes){copy, 96}));
         struct changes c = change(&bed, 256, 1, text_bytes("another"));
-        assert_ok(position_add(&before, &c));
-        pawl_digest sum = digest_of(&before, 256);
+        assert_ok(digests_add(&before.digests, &c));
+        pawl_digest sum = digests_of(&before.digests, 256);
         assert_status(position_read(&before, bed.state.reader, &error), cases[i].status);
         assert_contains(error.text, cases[i].words);
-        pawl_digest after = digest_of(&before, 256);
-        assert_true(before.table_count == 1 && pawl_digest_equal(&after, &sum));
+        pawl_digest after = digests_of(&before.digests, 256);
+        assert_true(before.digests.count == 1 && pawl_digest_equal(&after, &sum));
         position_release(&p);
         position_release(&before);
         state_bed_close(&bed);
@@ -321,7 +313,7 @@ TEST(a_row_that_ends_too_early_is_refused_at_every_length)
     state_bed_open(&bed);
     position_init(&p, &bed.alloc.allocator, 0);
     struct changes c = change(&bed, 256, 1, text_bytes("row"));
-    assert_ok(position_add(&p, &c));
+    assert_ok(digests_add(&p.digests, &c));
     assert_ok(position_write(&p, bed.store));
     assert_ok(pawl_store_get(bed.state.reader, STATE_SPACE, (pawl_bytes){key, 12}, &row));
     assert_int_equal(row.size, sizeof copy);
@@ -350,18 +342,18 @@ TEST(every_allocation_may_fail_and_then_nothing_was_added)
             assert_ok(state_bed_change(&bed, &bed.memory, &changes, table_key(table, 1, key), text_bytes("r")));
         assert_ok(state_bed_write(bed.store, &changes));
         test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
-        int status = position_add(&p, &changes);
+        int status = digests_add(&p.digests, &changes);
         if (status != PAWL_OK) {
             assert_status(status, PAWL_ENOMEM);
-            for (size_t i = 0; i < p.table_count; i++)
-                assert_true(pawl_digest_equal(&p.tables[i].digest, &(pawl_digest){0}));
-            assert_ok(position_add(&p, &changes));
+            for (size_t i = 0; i < p.digests.count; i++)
+                assert_true(pawl_digest_equal(&p.digests.tables[i].digest, &(pawl_digest){0}));
+            assert_ok(digests_add(&p.digests, &changes));
         }
         assert_sums(&p, bed.store);
         if (position_write(&p, bed.store) != PAWL_OK)
             assert_ok(position_write(&p, bed.store));
         if (position_read(&read, pawl_store_writer(bed.store), NULL) != PAWL_OK) {
-            assert_int_equal(read.table_count, 0);
+            assert_int_equal(read.digests.count, 0);
             assert_ok(position_read(&read, pawl_store_writer(bed.store), NULL));
         }
         assert_same(&p, &read);

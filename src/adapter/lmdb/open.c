@@ -127,10 +127,13 @@ static int judge(struct lmdb_store *s, struct mark *ret_mark, enum mark_verdict 
     if (!there && errno != ENOENT)
         return error_errno(error, errno, "cannot stat %s", DATA_FILE);
     if (there) {
-        int status = mark_identify(s->dir_fd, DATA_FILE, boot_of(s), &now, error);
+        int status = mark.state == MARK_OPEN ? mark_identify_file(s->dir_fd, DATA_FILE, &now, error)
+                                             : mark_identify(s->dir_fd, DATA_FILE, boot_of(s), &now, error);
         if (status != PAWL_OK)
             return status;
     }
+    if (mark.state == MARK_OPEN && boot_of(s))
+        now = mark.identity; /* a copy stands for what a loss of power has left */
     /* A file without LMDB's two meta pages would be taken for a new one; only a marked one can be cut short. */
     bool whole = there && (read == PAWL_ENOTFOUND || data.st_size >= DATA_BYTES_LEAST);
     *ret_verdict = mark_judge(read, &mark, whole, &now, s->mode, ret_why);
@@ -260,8 +263,8 @@ static int use(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *ope
     return status == PAWL_OK ? open_spaces(s, error) : status;
 }
 
-/* What a process left that died with the mark DIRTY. *ret_torn: it died in the midst of a commit's last step,
- * and nothing is open. */
+/* What a process left that died with the mark DIRTY or OPEN. *ret_torn: it died in the midst of a commit's last
+ * step, and nothing is open. */
 static int use_left(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, bool *ret_torn,
                     pawl_error *error)
 {
@@ -317,7 +320,7 @@ static int open_judged(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_ope
         why = "its last commit was cut short";
         if (status == PAWL_OK && opened.discarded)
             status = make(s, map_bytes, &opened, error);
-        else if (status == PAWL_OK && verdict == MARK_SYNC)
+        else if (status == PAWL_OK && (verdict == MARK_SYNC || mark.state == MARK_OPEN))
             status = sync_and_mark_clean(s, error);
     }
     snprintf(opened.why, sizeof opened.why, "%s", opened.discarded ? why : "");
@@ -403,6 +406,35 @@ int lmdb_store_open(const struct lmdb_options *options, struct lmdb_opened *ret_
     }
     *ret_store = &s->store;
     return PAWL_OK;
+}
+
+int lmdb_store_relax(pawl_store *store)
+{
+    struct lmdb_store *s = (struct lmdb_store *)store;
+    if (s->write)
+        return error_set(&store->error, PAWL_EMISUSE, "the store %s is being written to", s->dir);
+    int rc = mdb_env_set_flags(s->env, MDB_NOSYNC, 1);
+    if (rc != MDB_SUCCESS)
+        return lmdb_fail(s, &store->error, rc, "cannot stop syncing");
+    s->mode = PAWL_STORE_FAST;
+    s->dirty = false; /* M1: the mark becomes DIRTY before the next write */
+    return PAWL_OK;
+}
+
+int lmdb_store_tighten(pawl_store *store)
+{
+    struct lmdb_store *s = (struct lmdb_store *)store;
+    if (s->write)
+        return error_set(&store->error, PAWL_EMISUSE, "the store %s is being written to", s->dir);
+    int rc = mdb_env_set_flags(s->env, MDB_NOSYNC, 0);
+    if (rc != MDB_SUCCESS)
+        return lmdb_fail(s, &store->error, rc, "cannot begin to sync");
+    int status = s->dirty ? sync_and_mark_clean(s, &store->error) : PAWL_OK;
+    if (status == PAWL_OK)
+        s->mode = PAWL_STORE_DURABLE;
+    else
+        (void)mdb_env_set_flags(s->env, MDB_NOSYNC, 1);
+    return status;
 }
 
 int lmdb_store_close(pawl_store *store)

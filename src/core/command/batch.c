@@ -72,6 +72,12 @@ void processor_tell_applied(struct processor *p)
         p->options.applied(p->options.ctx, p->options.partition, p->position.offset);
 }
 
+void processor_mark(struct processor *p, uint64_t offset)
+{
+    if (p->options.mark && offset % p->options.mark_every == 0)
+        p->options.mark(p->options.ctx, &p->position, offset);
+}
+
 static int item_write(struct apply_item *item, pawl_store *store)
 {
     struct batch *batch = heap_entry(item, struct batch, item);
@@ -80,7 +86,7 @@ static int item_write(struct apply_item *item, pawl_store *store)
     size_t i = 0;
     int status = PAWL_OK;
     for (; i < batch->count; i++) {
-        status = position_add(position, &batch->events[i].changes);
+        status = digests_add(&position->digests, &batch->events[i].changes);
         if (status != PAWL_OK)
             break;
         for (const struct row_change *c = batch->events[i].changes.first; c && status == PAWL_OK; c = c->next)
@@ -90,6 +96,7 @@ static int item_write(struct apply_item *item, pawl_store *store)
             i++;
             break;
         }
+        processor_mark(p, batch->events[i].offset);
     }
     uint64_t offset = position->offset, checksum = position->checksum;
     pawl_place place = position->place;
@@ -106,7 +113,7 @@ static int item_write(struct apply_item *item, pawl_store *store)
     position->place = place;
     position->checksum = checksum;
     while (i-- > 0)
-        position_subtract(position, &batch->events[i].changes);
+        digests_subtract(&position->digests, &batch->events[i].changes);
     return status;
 }
 
@@ -116,7 +123,7 @@ static void item_undo(struct apply_item *item)
 {
     struct batch *batch = heap_entry(item, struct batch, item);
     for (size_t i = 0; i < batch->count; i++)
-        position_subtract(&batch->processor->position, &batch->events[i].changes);
+        digests_subtract(&batch->processor->position.digests, &batch->events[i].changes);
 }
 
 static void item_done(struct apply_item *item)

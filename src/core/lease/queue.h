@@ -10,7 +10,7 @@
  *     BACKING_OFF   BOUND, READY
  *     STALLED       BOUND, READY
  *     READY         TAKEN
- *     TAKEN         COMMITTED, BOUND */
+ *     TAKEN         COMMITTED; BOUND, STALLED, READY (its turn comes again) */
 #ifndef CORE_LEASE_QUEUE_H
 #define CORE_LEASE_QUEUE_H
 
@@ -95,7 +95,7 @@ static inline bool may_follow(unsigned from, pawl_lease_state to)
         [PAWL_LEASE_BACKING_OFF] = BIT(BOUND) | BIT(READY),
         [PAWL_LEASE_STALLED] = BIT(BOUND) | BIT(READY),
         [PAWL_LEASE_READY] = BIT(TAKEN),
-        [PAWL_LEASE_TAKEN] = BIT(COMMITTED) | BIT(BOUND),
+        [PAWL_LEASE_TAKEN] = BIT(COMMITTED) | BIT(BOUND) | BIT(STALLED) | BIT(READY),
     };
 #undef BIT
     return follows[from] >> to & 1;

@@ -34,19 +34,47 @@ size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns)
     return count;
 }
 
+/* The last one taken, if it is this one and not committed. */
+static struct slot *last_taken(pawl_leases *leases, uint64_t number)
+{
+    return number == leases->taken && number != leases->committed ? slot_find(leases, number) : NULL;
+}
+
 int pawl_leases_repeat(pawl_leases *leases, uint64_t number)
 {
-    if (number != leases->taken || number == leases->committed)
+    struct slot *slot = last_taken(leases, number);
+    if (!slot)
         return PAWL_EMISUSE;
-    struct slot *slot = slot_find(leases, number);
-    if (slot->is_void)
-        return PAWL_EMISUSE;
-    leases->counts.repeated++;
     leases->taken--;
+    if (slot->is_void) { /* there is nothing to work on, but its turn comes again */
+        slot_move(leases, slot, PAWL_LEASE_READY);
+        return PAWL_OK;
+    }
+    leases->counts.repeated++;
     slot->is_current = false;
     slot->result = NULL;
     slot->attempt--;
     slot_move(leases, slot, PAWL_LEASE_BOUND);
+    return PAWL_OK;
+}
+
+int pawl_leases_refuse(pawl_leases *leases, uint64_t number, const char *words)
+{
+    struct slot *slot = last_taken(leases, number);
+    if (!slot || slot->is_void)
+        return PAWL_EMISUSE;
+    const struct projection *projection = &leases->projections[slot->projection];
+    leases->taken--;
+    leases->counts.failed++;
+    slot->result = NULL;
+    slot->failures = projection->attempts_max;
+    if (projection->policy == PAWL_LEASE_VOID) {
+        slot_void(leases, slot, words, pawl_env_now(leases->options.env));
+        return PAWL_OK;
+    }
+    slot->is_current = false;
+    words_set(&leases->words, &slot->words, words);
+    slot_move(leases, slot, PAWL_LEASE_STALLED);
     return PAWL_OK;
 }
 

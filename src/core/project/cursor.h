@@ -1,4 +1,5 @@
-/* core/project/cursor.h: how far a generation of a lane has come in its partition, and what its tables sum up to.
+/* core/project/cursor.h: how far a generation of a lane has come in its partition, and what its tables sum up
+ * to.
  *
  * A row of the state (TABLE_LANE), written in the same transaction as what it speaks of:
  *
@@ -10,11 +11,11 @@
  *     32  checksum   u64   of its body
  *     40  scanned    u64   PLog offset of the last event all of whose operations are applied
  *     48  within     u64   how many operations of the event behind it are applied
- *     56  tables     28 each, ascending: table u32, digest low u64, high u64, rows u64
+ *     56  tables     28 each, ascending: core/state/digests.h
  *
  * and its key: TABLE_LANE u32 | partition u64 | lane u16 | generation u32. Numbers are bound in the order of
- * events, and of the projectors in one: so number applied + 1 is match number (within + 1) of event scanned + 1,
- * or of the first behind it that has any. */
+ * events, and of the projectors in one: so number applied + 1 is match number (within + 1) of event scanned +
+ * 1, or of the first behind it that has any. */
 #ifndef CORE_PROJECT_CURSOR_H
 #define CORE_PROJECT_CURSOR_H
 
@@ -24,6 +25,7 @@
 
 #define CURSOR_VERSION 1
 #define CURSOR_KEY     ((size_t)18)
+#define CURSOR_PREFIX  ((size_t)12)
 
 struct cursor {
     uint16_t partition;
@@ -34,7 +36,7 @@ struct cursor {
     uint64_t checksum;
     uint64_t scanned;
     uint64_t within;
-    struct digests digests;
+    struct digests digests; /* add to them what is applied */
 };
 
 void cursor_init(struct cursor *cursor, const pawl_allocator *alloc, uint16_t partition, uint16_t lane,
@@ -44,14 +46,17 @@ void cursor_release(struct cursor *cursor);
 /* From the store; one that was never written is at 0. PAWL_ECORRUPT, PAWL_EVERSION; PAWL_ENOMEM. */
 int cursor_read(struct cursor *cursor, pawl_reader *reader, pawl_error *error);
 
-/* Only the number applied, of a snapshot: without memory. */
+/* Only how far it has come, of a snapshot: without memory. Errors as read, without words. */
 int cursor_peek(pawl_reader *reader, uint16_t partition, uint16_t lane, uint32_t generation,
                 uint64_t *ret_applied, uint64_t *ret_scanned);
 
 /* Put the row into the store's transaction. PAWL_ENOMEM. */
 int cursor_write(struct cursor *cursor, pawl_store *store);
 
-/* The row's key, and the range of all generations of all lanes of a partition. */
+/* The row's key. Those of all lanes of a partition begin with the same CURSOR_PREFIX bytes. */
 pawl_bytes cursor_key(uint16_t partition, uint16_t lane, uint32_t generation, uint8_t key[CURSOR_KEY]);
+
+/* The other way; false: it is not such a key. */
+bool cursor_key_read(pawl_bytes key, uint16_t *ret_partition, uint16_t *ret_lane, uint32_t *ret_generation);
 
 #endif

@@ -1,40 +1,39 @@
 /* core/project/explode.h: from what a projector wants to what it writes.
  *
  *     intents ── explode(state) ──► writes: rows and values     to be logged
- *                               ──► reads: what it looked at    to be validated at its turn (recent.h)
+ *                               ──► reads: what it looked at    to be validated at its turn (reads.h)
  *
- * An intent is an upsert, or an update or delete of the rows that a clause matches, or of one row by its key. Its
- * expressions see the event, and the row at hand. A declarative projector's actions are intents; a handler makes
- * its own. Intents are exploded one after the other, each on the state that those before it have left: they are
- * pushed to the state's overlay, which is the caller's own.
+ * An intent (core/state/acting.h) is an upsert, or an update or delete of the rows that a clause matches, or of
+ * one row by its key. A declarative projector's actions are intents; a handler makes its own. Intents are
+ * exploded one after the other, each on the state that those before it have left: they are pushed to the
+ * state's overlay, which is the caller's own.
  *
- * Exploding is pure: the same intents on the same rows give the same writes. */
+ * Exploding is pure: the same intents on the same rows give the same writes. A run before its turn sees rows
+ * that operations before it may still change, so
+ *
+ *   E1  its writes count if its reads stand at its turn; its changes never do, because a row's other fields may
+ *       have changed meanwhile: operation_derive makes them anew from the writes;
+ *   E2  its failure does not count: whoever gets PAWL_EINVAL or PAWL_ETOOBIG before its turn runs it again at
+ * its turn, and so does whoever gets PAWL_ETOOBIG from deriving what it wrote.
+ *
+ * Slices. A snapshot must not live long, and a clause may look at a million rows. So a run off the shard gives
+ * a pause, which is called every ACTING_SLICE rows, and may put a fresh snapshot in the place of the old one.
+ * Such a run has no single operation r at which it happened: reads->at is the oldest, that of the snapshot it
+ * began with, and what it looked at must not have changed since then. That is sound: if nothing of it changed
+ * between the oldest snapshot and its turn, all snapshots agree on it.
+ *
+ * Memory. What a clause matched is kept, as keys, and what it writes; not what it looked at. Both are bounded
+ * by OPERATION_BYTES_MAX, beyond which it fails with PAWL_ETOOBIG. */
 #ifndef CORE_PROJECT_EXPLODE_H
 #define CORE_PROJECT_EXPLODE_H
 
 #include "core/project/operation.h"
 #include "core/project/reads.h"
-#include "core/state/derive.h"
-
-struct intent_set {
-    uint16_t field;
-    const struct expr *expr; /* NULL: value */
-    struct value value;
-};
-
-struct intent {
-    enum action_kind kind;
-    const struct schema_type *entity;
-    const struct expr *const *key_exprs; /* for each of the key's fields; or NULL */
-    const struct value *key;             /* the same as values; both NULL: where says which rows */
-    const struct intent_set *sets;
-    size_t set_count;
-    const struct expr *where; /* NULL: all of the workspace's rows */
-};
+#include "core/state/acting.h"
 
 /* A declarative projector's actions as intents, in the arena. PAWL_ENOMEM. */
-int intents_of(const struct schema_projector *projector, struct arena *memory, const struct intent **ret_intents,
-               size_t *ret_count);
+int intents_of(const struct schema_projector *projector, struct arena *memory,
+               const struct intent **ret_intents, size_t *ret_count);
 
 /* Whether exploding costs no more than a few rows: all by key. Such a projector is run at its turn, where it
  * needs no validation. */
@@ -45,18 +44,26 @@ struct explosion {
     uint32_t generation;                 /* of the lane: which tables */
     const struct intent *intents;
     size_t intent_count;
-    struct operation_maker *writes;
-    struct reads *reads; /* NULL: it is its turn, nothing can change any more */
+    struct operation_maker *writes; /* reset by explode */
+    struct reads *reads;            /* NULL: it is its turn, nothing can change any more. Added to, not reset */
+
+    /* Exchange *reader for a fresh snapshot, and release the old one; or leave it. Any status but PAWL_OK ends
+     * the run with it, and *reader is then not used again. NULL: never. */
+    int (*pause)(void *ctx, pawl_reader **reader);
+    void *pause_ctx;
 };
 
 /* The changes are pushed to the state's overlay and lie in memory, as derive does. When it fails nothing is
- * pushed. Errors: PAWL_EINVAL, PAWL_ETOOBIG (the handler's or the projector's fault; error names the intent);
- * PAWL_ENOMEM; PAWL_ECORRUPT; those of the store. */
+ * pushed. After a pause has exchanged the reader, the state's own is no longer valid.
+ * Errors: PAWL_EINVAL, PAWL_ETOOBIG (the handler's or the projector's fault; error names the intent);
+ * PAWL_ENOMEM; PAWL_ECORRUPT; those of the store and of pause. */
 int explode(const struct explosion *explosion, const struct state *state, struct arena *memory,
             struct changes *ret_changes, pawl_error *error);
 
-/* What a logged operation does to the state: the same changes that exploding it gave. Pushed to the overlay.
- * PAWL_ECORRUPT (it does not fit its schema); PAWL_ENOMEM; those of the store. */
+/* What a logged operation does to the state: the same changes that exploding it gave, one for each row that it
+ * names, in its order. Pushed to the overlay; when it fails nothing is.
+ * Errors: PAWL_ECORRUPT (it does not fit its schema, or the state); PAWL_ETOOBIG (a row would be too large: it
+ * cannot have been logged); PAWL_ENOMEM; those of the store. */
 int operation_derive(const struct operation *operation, const struct schema *schema, uint32_t generation,
                      const struct state *state, struct arena *memory, struct changes *ret_changes,
                      pawl_error *error);

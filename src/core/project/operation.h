@@ -1,8 +1,8 @@
 /* core/project/operation.h: what one run of one projector wrote, as the entry of an operation log.
  *
  * Number n is offset n of its stream, so the log itself keeps operations dense and in order. Whatever could
- * differ between two runs was decided before it was written: a clause is a list of rows here, a computed set one
- * value for each of them. So applying it needs no expression and no event, only the schema that it names.
+ * differ between two runs was decided before it was written: a clause is a list of rows here, a computed set
+ * one value for each of them. So applying it needs no expression and no event, only the schema that it names.
  *
  *      0  version    u8    1
  *      1  kind       u8    1: writes, 4: void
@@ -20,7 +20,8 @@
  *           kind u8 (1 upsert, 2 update, 3 delete), zero u8, entity u16, rows u32, then the rows:
  *             key u16, cleared u16, row u32: sizes; of cleared: how many
  *             the key's own fields as in the state's key, behind the workspace; the fields that are set, as a
- *             row in which what is not set is null; the places, u16 each, of the fields that become null
+ *             row in which what is not set is null; the places, u16 each, ascending, of the fields that become
+ *             null. Of a delete, the key only. Fields of the key are not among those that are set
  *
  * docs/FORMAT.md shows the same for users. */
 #ifndef CORE_PROJECT_OPERATION_H
@@ -28,7 +29,7 @@
 
 #include "base/arena.h"
 #include "base/id.h"
-#include "core/schema/schema.h"
+#include "core/schema/row.h"
 
 #define OPERATION_VERSION   1
 #define OPERATION_HEAD      ((size_t)72)
@@ -47,7 +48,7 @@ struct operation {
     uint64_t wsid;
     uint64_t schema;
     pawl_wall time;
-    uint32_t count;   /* of writes */
+    uint32_t count;    /* of writes */
     pawl_bytes writes; /* as above; borrowed */
     pawl_bytes reason; /* of a void */
 };
@@ -67,7 +68,8 @@ struct operation_row {
     size_t cleared_count;
 };
 
-/* Its bytes, in the arena: a head, and the writes as a maker (below) made them. PAWL_ETOOBIG; PAWL_ENOMEM. */
+/* Its bytes, in the arena: a head, and the writes as a maker (below) made them, or the reason, of which
+ * OPERATION_REASON bytes are kept. PAWL_ETOOBIG; PAWL_ENOMEM. */
 int operation_encode(const struct operation *operation, struct arena *arena, pawl_bytes *ret_bytes);
 
 /* The form is checked, all of it, so that next cannot fail; not whether it fits a schema. PAWL_EVERSION;
@@ -85,8 +87,11 @@ struct operation_maker {
     const pawl_allocator *alloc;
     uint8_t *data;
     size_t size, room;
-    uint32_t count;
-    size_t write; /* where the open write begins */
+    uint32_t count;       /* of writes with rows */
+    uint32_t rows;        /* of the open write */
+    size_t write;         /* where it begins */
+    struct value *values; /* for one row */
+    size_t values_room;
     int status;
 };
 
@@ -97,11 +102,12 @@ void operation_maker_reset(struct operation_maker *maker);
 /* Begin a write; rows that follow belong to it. A write without rows is left out. */
 void operation_maker_write(struct operation_maker *maker, enum action_kind kind, uint16_t entity);
 
-/* A row: the places of what is set, and the values (null: it is cleared). */
-void operation_maker_row(struct operation_maker *maker, pawl_bytes key, const uint16_t *places,
-                         const struct value *values, size_t count, size_t field_count);
+/* A row. values: by place, field_count of them; set: bit by bit, which of them it sets (to null: it is
+ * cleared). Of a delete both are NULL. */
+void operation_maker_row(struct operation_maker *maker, pawl_bytes key, const struct value *values,
+                         const uint64_t *set, size_t field_count);
 
-/* PAWL_ETOOBIG, PAWL_ENOMEM. Borrowed until it is changed. */
-int operation_maker_writes(struct operation_maker *maker, pawl_bytes *ret_writes, uint32_t *ret_count);
+/* What has been made, or what it failed with: PAWL_ETOOBIG, PAWL_ENOMEM. Borrowed until it is changed. */
+int operation_maker_writes(const struct operation_maker *maker, pawl_bytes *ret_writes, uint32_t *ret_count);
 
 #endif

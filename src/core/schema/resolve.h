@@ -18,6 +18,7 @@ struct known_lane {
 
 struct schema_source {
     uint64_t position;
+    uint64_t before;                   /* the position of the schema before it */
     const struct definition *packages; /* checked and settled, in the order in which they first came */
     size_t package_count;
     pawl_bytes subject;              /* the package at hand; complaints about another one name it */
@@ -26,6 +27,7 @@ struct schema_source {
     const uint16_t *names_by_text;
     const struct known_lane *lanes; /* by ID: 1, 2, 3, ... */
     size_t lane_count;
+    uint16_t rebuild; /* a lane that gets a new generation in any case; 0: none */
 };
 
 struct compiled; /* an expression, and the next one */

@@ -13,6 +13,8 @@
  * and, with the partition in the token's place and no workspace,
  *
  *     TABLE_PARTITION     -                   how far the state has come: core/state/position.h
+ *     TABLE_LANE          lane u16,           how far a generation of a lane has come: core/project/cursor.h
+ *                         generation u32
  *
  * A record: version u8 (1), flags u8 (1: active), type u16, container u16, zero u16, parent u64, then its row.
  */
@@ -27,9 +29,10 @@
 #define STATE_SPACE 0 /* of a store's key spaces; the sequences view is 1 */
 
 /* Those of a schema's types begin at SCHEMA_TABLE_FIRST. */
-enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3 };
+enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3, TABLE_LANE = 4 };
 
 #define KEY_TABLE     ((size_t)4)
+#define KEY_TOKEN     ((size_t)12)
 #define KEY_WORKSPACE ((size_t)20) /* up to here all keys of a workspace in a table agree */
 #define KEY_NUMBERED  ((size_t)28) /* with a number of its own: an ID or an offset */
 
@@ -80,6 +83,12 @@ static inline uint32_t key_table(pawl_bytes key)
 {
     assert(key.size >= KEY_TABLE);
     return get_u32_sorted(key.data);
+}
+
+static inline uint64_t key_wsid(pawl_bytes key)
+{
+    assert(key.size >= KEY_WORKSPACE);
+    return get_u64_sorted((const uint8_t *)key.data + 12);
 }
 
 struct wlog_row {

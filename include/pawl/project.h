@@ -1,0 +1,200 @@
+/* project.h: projectors in lanes: handlers, workers, and what an operator does with them.
+ *
+ * A projector that is not synchronous belongs to a lane (docs/SCHEMA.md), and each of its events is one
+ * numbered operation of that lane (docs/LEASES.md). Who does the work:
+ *
+ *     declarative     says in the schema what it does; needs nothing from here
+ *     a handler       a function of yours, in this process, on threads that Pawl keeps for its lane
+ *     a worker        whoever acquires a lease, works, and commits: a thread of yours, another program
+ *
+ * All three may run in parallel, fail, hang, be stopped: the tables come to be what a serial run in the order
+ * of the log would have made them. That holds for a handler that is a function of its event and of what it
+ * reads *through its ctx*; whatever else it looks at (a clock, a file, another database) is its own affair, and
+ * a replay that runs it again will tell.
+ *
+ * Threads. Any of a caller's own, but where it says otherwise. */
+#ifndef PAWL_PROJECT_H
+#define PAWL_PROJECT_H
+
+#include <pawl/engine.h>
+#include <pawl/lease.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- results: what an event shall do to the lane's entities --- */
+
+/* Being put together, write after write; an error is kept, and ends the attempt. */
+typedef struct pawl_results pawl_results;
+
+/* Begin a write. key and where are about rows of the event's workspace.
+ *   upsert   the row with this key, made if it is not there
+ *   update   rows that where matches (an expression over the row's fields, docs/EXPRESSIONS.md; NULL: all), or,
+ *            with pawl_results_key, the one row with that key
+ *   delete   the same
+ * Then key, if there is one, and the fields to set. */
+PAWL_API int pawl_results_upsert(pawl_results *results, const char *entity);
+PAWL_API int pawl_results_update(pawl_results *results, const char *entity, const char *where);
+PAWL_API int pawl_results_delete(pawl_results *results, const char *entity, const char *where);
+
+/* The key's fields and the others, of the write that was begun last: a field of the key says which row.
+ * set_expr: computed for each row, from its fields. Errors: PAWL_EINVAL (no such field, or of another type). */
+PAWL_API int pawl_results_set_int64(pawl_results *results, const char *field, int64_t value);
+PAWL_API int pawl_results_set_float64(pawl_results *results, const char *field, double value);
+PAWL_API int pawl_results_set_bool(pawl_results *results, const char *field, bool value);
+PAWL_API int pawl_results_set_string(pawl_results *results, const char *field, const char *text, size_t size);
+PAWL_API int pawl_results_set_bytes(pawl_results *results, const char *field, pawl_bytes value);
+PAWL_API int pawl_results_set_time(pawl_results *results, const char *field, pawl_wall value);
+PAWL_API int pawl_results_set_ref(pawl_results *results, const char *field, uint64_t id);
+PAWL_API int pawl_results_set_null(pawl_results *results, const char *field);
+PAWL_API int pawl_results_set_expr(pawl_results *results, const char *field, const char *expression);
+
+/* All of it as JSON: {"writes": [{"upsert": "shop.Total", "key": {…}, "set": {…}},
+ * {"update": "shop.Total", "where": "…", "set": {…}}, {"delete": …}]}. PAWL_EINVAL, with the path. */
+PAWL_API int pawl_results_json(pawl_results *results, const char *json, size_t size, pawl_error *error);
+
+/* Why the handler fails; permanent: no other attempt would do better, so the operation becomes a void. Return
+ * the status of this from the handler. */
+PAWL_API int pawl_results_fail(pawl_results *results, bool permanent, const char *words);
+
+/* --- handlers --- */
+
+typedef struct pawl_handler_ctx pawl_handler_ctx;
+
+/* The event is shown as pawl_events_read does. Return PAWL_OK, or anything else to fail this attempt. */
+typedef int (*pawl_handler)(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg);
+
+/* Run a projector that has no actions of its own by this function, from now on until close. As many at once as
+ * the schema says ("workers"). The function must return some day: close waits for it.
+ * Errors: PAWL_ENOTFOUND (no such projector), PAWL_EINVAL (it is declarative), PAWL_EEXISTS. */
+PAWL_API int pawl_projector_register(pawl_engine *engine, const char *projector, pawl_handler handler,
+                                     void *arg, pawl_error *error);
+
+/* Read rows of the lane's own entities, in the event's workspace, as pawl_entity_get and _list do. What is read
+ * is remembered: if an operation before this one changes it, the handler is run again. */
+PAWL_API int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes key, pawl_text *ret_text,
+                              pawl_error *error);
+PAWL_API int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
+                               pawl_text *ret_text, pawl_error *error);
+
+/* Which attempt this is, from 1; and whether nobody waits for it any more: it was taken back, or the engine is
+ * closing. A handler that takes long should look. */
+PAWL_API uint32_t pawl_handler_attempt(const pawl_handler_ctx *ctx);
+PAWL_API bool pawl_handler_given_up(const pawl_handler_ctx *ctx);
+
+/* --- workers --- */
+
+/* A lease as a worker holds it. Strings are in one allocation: pawl_worker_lease_free. */
+typedef struct pawl_worker_lease {
+    uint16_t partition;
+    char *lane;
+    char *projector;
+    uint64_t number;
+    pawl_operation_id operation;
+    uint32_t attempt;
+    pawl_duration expires_in;
+    uint64_t offset; /* of the event */
+    uint64_t wsid;
+    char *event; /* as JSON */
+    size_t event_size;
+    void *memory;
+} pawl_worker_lease;
+
+/* Lease an operation of a projector that has neither actions nor a handler here, of whichever partition has
+ * one. duration 0: adaptive. wait: how long to wait for one (0: not at all). PAWL_ENOTFOUND: none came. */
+PAWL_API int pawl_worker_acquire(pawl_engine *engine, const char *projector, pawl_duration duration,
+                                 pawl_duration wait, pawl_worker_lease *ret_lease, pawl_error *error);
+PAWL_API void pawl_worker_lease_free(pawl_worker_lease *lease);
+
+/* Commit a result (as pawl_results_json takes it), and wait until its turn has come and it is durable and
+ * applied. Repeating it is harmless. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT: it is handed in, and
+ * waits for those before it; ask again. PAWL_EINVAL: the result does not make sense; the lease is still held.
+ */
+PAWL_API int pawl_worker_commit(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                                pawl_operation_id operation, const char *json, size_t size, pawl_duration wait,
+                                pawl_error *error);
+PAWL_API int pawl_worker_extend(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                                pawl_operation_id operation, pawl_duration duration, pawl_error *error);
+
+/* Give it back (failed: false), or say that the work failed. */
+PAWL_API int pawl_worker_release(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                                 pawl_operation_id operation, bool failed, bool permanent, const char *words,
+                                 pawl_error *error);
+
+/* --- lanes --- */
+
+typedef enum pawl_lane_state {
+    PAWL_LANE_RECOVERING = 1,
+    PAWL_LANE_RUNNING = 2,
+    PAWL_LANE_REFUSED = 3, /* its tables and logs contradict each other */
+} pawl_lane_state;
+
+/* A generation of a lane in a partition. */
+typedef struct pawl_lane_status {
+    const char *lane;
+    uint16_t id;
+    uint32_t generation;
+    bool serving;  /* reads come from it */
+    bool building; /* it is to take the place of the one that serves */
+    uint16_t partition;
+    pawl_lane_state state;
+    bool paused;
+    uint64_t end;        /* the PLog's last offset */
+    uint64_t offset;     /* all operations of events up to here are applied */
+    uint64_t operations; /* the last one applied */
+    uint64_t repeated;   /* runs that did not stand, since the engine was opened */
+    const char *error;   /* if it is refused */
+    pawl_lease_figures leases;
+} pawl_lane_status;
+
+/* All of them, or of one lane (NULL: all); return false to stop. PAWL_ENOTFOUND: no such lane. */
+typedef bool (*pawl_lane_visit)(void *arg, const pawl_lane_status *status);
+PAWL_API int pawl_lanes_read(pawl_engine *engine, const char *lane, pawl_lane_visit visit, void *arg,
+                             pawl_error *error);
+
+/* The numbers of a lane in a partition that are under way, from one on (0: the first), at most limit. */
+typedef bool (*pawl_lease_visit)(void *arg, const pawl_lease *lease, uint64_t event, const char *projector);
+PAWL_API int pawl_lane_leases(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t from,
+                              size_t limit, pawl_lease_visit visit, void *arg, pawl_error *error);
+
+/* An operator's: take a lease back; try a stalled number again; decide that a number is void. They wait for
+ * nothing. PAWL_ENOTFOUND: there is no such number under way. */
+PAWL_API int pawl_lease_reclaim(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                                pawl_error *error);
+PAWL_API int pawl_lease_retry(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                              pawl_error *error);
+PAWL_API int pawl_lease_void(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                             const char *words, pawl_error *error);
+
+/* Pause and resume a lane, in all partitions; it stays so when the directory is opened again. */
+PAWL_API int pawl_lane_pause(pawl_engine *engine, const char *lane, bool paused, pawl_error *error);
+
+/* Work a lane's tables out anew, in a new generation, beside the one that goes on serving reads; when it has
+ * caught up it takes its place, in one step. Returns once it has begun. PAWL_EBUSY: it is being rebuilt
+ * already. */
+PAWL_API int pawl_lane_rebuild(pawl_engine *engine, const char *lane, pawl_error *error);
+
+/* Wait until every lane (or this one) has applied all that was in the log when it was called, and no generation
+ * is being built; or until nothing goes on any more by itself: stalled, paused, or waiting for workers
+ * (PAWL_EBUSY, error says which). PAWL_ETIMEOUT. */
+PAWL_API int pawl_lanes_wait(pawl_engine *engine, const char *lane, pawl_duration timeout, pawl_error *error);
+
+/* Operations of a lane in a partition, from a number on, at most limit, each as a JSON line. generation 0: the
+ * one that serves. ret_next may be NULL. */
+typedef struct pawl_operation {
+    uint64_t number;
+    uint64_t event;
+    uint64_t wsid;
+    const char *json;
+    size_t json_size;
+} pawl_operation;
+typedef bool (*pawl_operation_visit)(void *arg, const pawl_operation *operation);
+PAWL_API int pawl_operations_read(pawl_engine *engine, uint16_t partition, const char *lane,
+                                  uint32_t generation, uint64_t from, size_t limit, pawl_operation_visit visit,
+                                  void *arg, uint64_t *ret_next, pawl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

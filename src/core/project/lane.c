@@ -1,0 +1,402 @@
+/* core/project/lane.c: numbers of a lane: who gets them, and whose turn it is. */
+#include "core/project/lane_impl.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/heap.h"
+#include "core/state/key.h"
+
+#define TURNS_AT_ONCE 256 /* in one turn of the loop, which has other things to do */
+#define QUICK_AT_ONCE 64
+
+/* The drawing in lane.h, as a table: where one may go from where. */
+void lane_move(struct lane *lane, enum lane_state to)
+{
+#define TO(state) (1u << LANE_##state)
+    static const unsigned legal[] = {
+        [LANE_CLAIMING] = TO(CATCHING_UP) | TO(REFUSED) | TO(CLOSED),
+        [LANE_CATCHING_UP] = TO(RUNNING) | TO(REFUSED) | TO(CLOSED),
+        [LANE_RUNNING] = TO(DRAINING) | TO(REFUSED) | TO(CLOSED),
+        [LANE_DRAINING] = TO(CLAIMING) | TO(CLOSED),
+        [LANE_REFUSED] = TO(CLOSED),
+        [LANE_CLOSED] = 0,
+    };
+#undef TO
+    assert(legal[lane->state] & 1u << to);
+    lane->state = to;
+}
+
+void lane_refuse(struct lane *lane, int status)
+{
+    lane->error.code = status;
+    lane_move(lane, LANE_REFUSED);
+}
+
+void runs_init(struct runs *runs)
+{
+    runs->first = NULL;
+    runs->last = &runs->first;
+}
+
+void runs_add(struct runs *runs, struct run *run)
+{
+    run->next = NULL;
+    *runs->last = run;
+    runs->last = &run->next;
+}
+
+struct run *runs_take(struct runs *runs)
+{
+    struct run *run = runs->first;
+    if (!run)
+        return NULL;
+    runs->first = run->next;
+    if (!runs->first)
+        runs->last = &runs->first;
+    return run;
+}
+
+void lane_forget(struct lane *lane, uint64_t number)
+{
+    struct lane_work *work = lane_work(lane, number);
+    lane->bytes -= work->last ? work->event->size : 0;
+    lane_event_drop(work->event);
+    *work = (struct lane_work){0};
+}
+
+uint64_t lane_scanned(const struct lane *lane)
+{
+    return lane->cursor.applied == lane->bound && lane->seen > lane->cursor.scanned ? lane->seen
+                                                                                    : lane->cursor.scanned;
+}
+
+void lane_tell_applied(struct lane *lane)
+{
+    lane->figures.applied = lane->cursor.applied;
+    if (lane->options.applied)
+        lane->options.applied(lane->options.ctx, lane, lane_scanned(lane));
+}
+
+/* What is quick is leased to the lane itself, and is ready at once: its work is done when its turn has come. */
+static void lease_quick(struct lane *lane)
+{
+    pawl_lease leases[QUICK_AT_ONCE];
+    size_t count;
+    for (uint32_t i = 0; i < lane->projections; i++) {
+        while (lane->quick[i]
+               && pawl_leases_acquire(lane->leases, i, 0, QUICK_AT_ONCE, leases, &count) == PAWL_OK)
+            for (size_t k = 0; k < count; k++) {
+                int status = pawl_leases_ready(lane->leases, leases[k].number, leases[k].operation, NULL, NULL);
+                assert(status == PAWL_OK);
+                (void)status;
+            }
+    }
+}
+
+/* The next number in line, if it is ready; or the last one, if it was gone to be exploded again and is back. */
+static bool next_turn(struct lane *lane, pawl_turn *ret_turn)
+{
+    if (!lane->redoing)
+        return pawl_leases_take(lane->leases, 1, ret_turn) == 1;
+    if (!lane->redo_back)
+        return false;
+    *ret_turn = lane->redone;
+    lane->redoing = NULL;
+    return true;
+}
+
+static bool is_full(const struct lane *lane, const struct lane_batch *batch)
+{
+    return batch->count == lane->options.batch_operations || batch->bytes >= lane->options.batch_bytes;
+}
+
+/* Numbers whose turn has come are staged, and sent. True: there is more to do. */
+static bool take_turns(struct lane *lane)
+{
+    struct lane_batch *batch = NULL;
+    pawl_turn turn;
+    size_t taken = 0;
+    bool stopped = false;
+    while (lane->state == LANE_RUNNING && !lane->pausing && taken < TURNS_AT_ONCE) {
+        batch = batch ? batch : lane_batch_next(lane);
+        if (batch && is_full(lane, batch)) { /* perhaps since the log was busy */
+            stopped = !lane_batch_send(lane, batch);
+            batch = NULL;
+            continue;
+        }
+        if (!batch || !next_turn(lane, &turn)) {
+            stopped = true;
+            break;
+        }
+        taken++;
+        if (!lane_stage(lane, batch, &turn)) {
+            stopped = true;
+            break;
+        }
+    }
+    if (batch && batch->state == LANE_BATCH_FILLING) {
+        if (batch->count == 0)
+            lane_batch_free(batch);
+        else if (lane->state == LANE_RUNNING && !lane->pausing)
+            (void)lane_batch_send(lane, batch);
+    }
+    return !stopped && taken == TURNS_AT_ONCE;
+}
+
+static bool is_available(const struct lane *lane)
+{
+    for (uint32_t i = 0; i < lane->projections; i++)
+        if (!lane->quick[i] && pawl_leases_peek(lane->leases, i) != 0)
+            return true;
+    return false;
+}
+
+void lane_pump(struct lane *lane)
+{
+    if (lane->pumping) {
+        lane->again = true;
+        return;
+    }
+    bool more = false;
+    lane->pumping = true;
+    do {
+        lane->again = false;
+        if (lane->state != LANE_RUNNING)
+            break;
+        if (!lane->paused)
+            lease_quick(lane);
+        more = take_turns(lane);
+        lane_scan(lane);
+        if (!lane->paused && lane->options.available && is_available(lane))
+            lane->options.available(lane->options.ctx, lane);
+    } while (lane->again && !more);
+    lane->pumping = false;
+    if (lane->state == LANE_DRAINING || lane->state == LANE_CLOSED)
+        lane_recover(lane);
+    else if (more)
+        (void)pawl_env_post(lane->options.env, lane->options.shard, &lane->task);
+}
+
+static void pause_over(pawl_timer *timer)
+{
+    struct lane *lane = heap_entry(timer, struct lane, pause);
+    lane->pausing = false;
+    lane_pump(lane);
+}
+
+void lane_pump_later(struct lane *lane, pawl_duration delay)
+{
+    lane->pausing = true;
+    lane->pause.fn = pause_over;
+    pawl_env_after(lane->options.env, &lane->pause, delay);
+}
+
+void lane_poke(struct lane *lane, uint64_t offset)
+{
+    if (offset <= lane->known)
+        return;
+    lane->known = offset;
+    lane_pump(lane);
+}
+
+void lane_pause(struct lane *lane, bool paused)
+{
+    lane->paused = paused;
+    lane_pump(lane);
+}
+
+const struct schema_projector *lane_projector(const struct lane *lane, uint32_t projection)
+{
+    const struct schema *schema = lane->options.schema;
+    for (size_t i = 0; i < schema->projector_count; i++)
+        if (schema->projectors[i].lane == lane->options.lane && projection-- == 0)
+            return &schema->projectors[i];
+    return NULL;
+}
+
+int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid)
+{
+    struct front_row **last = &run->front;
+    for (const struct lane_batch *b = lane->first; b; b = b->next)
+        for (size_t i = 0; i < b->count; i++)
+            for (const struct row_change *c = b->staged[i].changes.first; c; c = c->next) {
+                if (key_wsid(c->key) != wsid)
+                    continue;
+                struct front_row *row = arena_take(&run->memory, sizeof *row);
+                if (!row)
+                    return PAWL_ENOMEM;
+                *row = (struct front_row){.key = arena_copy(&run->memory, c->key)};
+                if (c->value.data)
+                    row->value = arena_copy(&run->memory, c->value);
+                if (!row->key.data || (c->value.data && !row->value.data))
+                    return PAWL_ENOMEM;
+                *last = row;
+                last = &row->next;
+            }
+    run->at_turn = true;
+    return PAWL_OK;
+}
+
+int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run)
+{
+    pawl_lease lease;
+    size_t count;
+    if (lane->state != LANE_RUNNING || lane->paused || projection >= lane->projections
+        || lane->quick[projection])
+        return PAWL_ENOTFOUND;
+    int status = pawl_leases_acquire(lane->leases, projection, duration, 1, &lease, &count);
+    if (status != PAWL_OK)
+        return status;
+    const struct lane_work *work = lane_work(lane, lease.number);
+    run_reset(run);
+    run->number = lease.number;
+    run->id = lease.operation;
+    run->projection = projection;
+    run->attempt = lease.attempt;
+    run->duration = lease.duration;
+    run->partition = lane->options.partition;
+    run->lane = lane->options.lane;
+    run->generation = lane->options.generation;
+    run->schema = work->schema;
+    run->projector = work->projector;
+    run->event = lane_event_hold(work->event);
+    if (work->at_turn && lane_copy_front(lane, run, work->wsid) != PAWL_OK) {
+        (void)pawl_leases_release(lane->leases, lease.number, lease.operation, "no memory");
+        run_reset(run);
+        return PAWL_ENOMEM;
+    }
+    return PAWL_OK;
+}
+
+/* --- what becomes of a run --- */
+
+static void looked(pawl_read *read)
+{
+    struct run *run = read->arg;
+    struct lane *lane = run->looking;
+    lane->looks--;
+    run->finished(run, lane->state == LANE_CLOSED ? PAWL_ECLOSED : run->found ? PAWL_OK : PAWL_EFENCED);
+    if (lane->state == LANE_CLOSED)
+        lane_recover(lane);
+}
+
+static bool look_at(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct run *run = read->arg;
+    struct operation op;
+    (void)place;
+    run->found = operation_decode(entry->body, &op, NULL) == PAWL_OK && op.kind == OPERATION_WRITES
+                 && op.id.high == run->id.high && op.id.low == run->id.low;
+    return false;
+}
+
+/* The number is long committed: the log knows whose it was. */
+static int look_into_log(struct lane *lane, struct run *run)
+{
+    run->looking = lane;
+    run->found = false;
+    run->look = (pawl_read){.stream = lane_stream(lane),
+                            .from = run->number,
+                            .limit = 1,
+                            .visit = look_at,
+                            .done = looked,
+                            .arg = run};
+    int status = pawl_log_read(lane->options.log, &run->look);
+    lane->looks += status == PAWL_OK;
+    return status;
+}
+
+int lane_hand_in(struct lane *lane, struct run *run)
+{
+    bool again = false;
+    if (lane->state == LANE_CLOSED)
+        return PAWL_ECLOSED;
+    if (run->number <= lane->cursor.applied)
+        return look_into_log(lane, run);
+    int status = pawl_leases_ready(lane->leases, run->number, run->id, run, &again);
+    if (status != PAWL_OK)
+        return PAWL_EFENCED;
+    if (again)
+        runs_add(&lane->waiting, run);
+    lane_pump(lane);
+    return PAWL_OK;
+}
+
+/* A number that is not bound, or not any more, is nobody's. */
+static int after(struct lane *lane, int status)
+{
+    if (status == PAWL_OK)
+        lane_pump(lane);
+    return status;
+}
+
+int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool permanent, const char *words)
+{
+    int status = pawl_leases_fail(lane->leases, number, id, permanent, words);
+    return after(lane, status == PAWL_ENOTFOUND ? PAWL_EFENCED : status);
+}
+
+int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words)
+{
+    int status = pawl_leases_release(lane->leases, number, id, words);
+    return after(lane, status == PAWL_ENOTFOUND ? PAWL_EFENCED : status);
+}
+
+int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration)
+{
+    int status = pawl_leases_extend(lane->leases, number, id, duration);
+    return status == PAWL_ENOTFOUND ? PAWL_EFENCED : status;
+}
+
+int lane_reclaim(struct lane *lane, uint64_t number)
+{
+    return after(lane, pawl_leases_reclaim(lane->leases, number));
+}
+
+int lane_retry(struct lane *lane, uint64_t number)
+{
+    return after(lane, pawl_leases_retry(lane->leases, number));
+}
+
+int lane_void(struct lane *lane, uint64_t number, const char *words)
+{
+    return after(lane, pawl_leases_void(lane->leases, number, words));
+}
+
+/* --- looking --- */
+
+void lane_figures(const struct lane *lane, struct lane_figures *ret_figures)
+{
+    *ret_figures = lane->figures;
+    ret_figures->state = lane->state;
+    ret_figures->read = lane->seen;
+    ret_figures->scanned = lane_scanned(lane);
+    ret_figures->applied = lane->cursor.applied;
+    ret_figures->paused = lane->paused;
+    pawl_leases_figures(lane->leases, &ret_figures->leases);
+}
+
+const pawl_leases *lane_leases(const struct lane *lane)
+{
+    return lane->leases;
+}
+
+const struct cursor *lane_cursor(const struct lane *lane)
+{
+    return &lane->cursor;
+}
+
+const pawl_error *lane_error(const struct lane *lane)
+{
+    return &lane->error;
+}
+
+uint64_t lane_event_of(const struct lane *lane, uint64_t number)
+{
+    if (number <= lane->cursor.applied || number > lane->bound)
+        return 0;
+    const struct lane_event *event = lane->works[number & (lane->options.window - 1)].event;
+    return event ? event->offset : 0;
+}

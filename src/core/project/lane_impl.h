@@ -1,0 +1,228 @@
+/* core/project/lane_impl.h: what the files of a lane share.
+ *
+ *     lane.c           numbers: binding, leasing, and whose turn it is
+ *     lane_scan.c      from the PLog to matches
+ *     lane_stage.c     a number's turn: does it stand, what does it write
+ *     lane_batch.c     what becomes of staged operations
+ *     lane_recover.c   claiming, catching up
+ *     lane_life.c      how it begins and ends */
+#ifndef CORE_PROJECT_LANE_IMPL_H
+#define CORE_PROJECT_LANE_IMPL_H
+
+#include "core/project/lane.h"
+
+/* What a number is for. */
+struct lane_work {
+    struct lane_event *event; /* held; NULL: the number is not bound */
+    const struct schema *schema;
+    const struct schema_projector *projector;
+    uint64_t wsid;
+    uint32_t index; /* which match of its event it is, from 1 */
+    bool last;      /* of its event's */
+    bool at_turn;   /* it is being repeated: whoever gets it next gets what is in front of it, too */
+};
+
+/* Where the cursor stood. */
+struct lane_mark {
+    uint64_t applied;
+    pawl_place place;
+    uint64_t checksum;
+    uint64_t scanned;
+    uint64_t within;
+};
+
+/* A staged operation. */
+struct lane_staged {
+    uint64_t number;
+    struct changes changes;
+    struct run *run; /* who made it, and is to be told; NULL: nobody */
+};
+
+/*     FREE ─► FILLING ─► SENT ─┬─► DURABLE ─► FREE
+ *                              └─► LOST ────► FREE */
+enum lane_batch_state {
+    LANE_BATCH_FREE,
+    LANE_BATCH_FILLING,
+    LANE_BATCH_SENT,
+    LANE_BATCH_DURABLE,
+    LANE_BATCH_LOST
+};
+
+struct lane_batch {
+    struct apply_item item;
+    struct lane *lane;
+    enum lane_batch_state state;
+    struct lane_batch *next; /* in the order in which they were filled */
+    struct arena memory;
+    pawl_append append;
+    pawl_append_entry *entries;
+    struct lane_staged *staged;
+    size_t count;
+    size_t bytes;
+    pawl_error error;
+};
+
+/* Runs, in the order in which they came. */
+struct runs {
+    struct run *first;
+    struct run **last;
+};
+
+struct lane {
+    struct lane_options options;
+    enum lane_state state;
+    pawl_leases *leases;
+    uint32_t projections;
+    bool *quick;             /* by projection: run here */
+    struct lane_work *works; /* by number, window of them */
+    struct recent *recent;
+    struct overlay overlay;
+    uint8_t *scratch;
+    struct operation_maker writes; /* of what is exploded here */
+    struct cursor cursor;
+    struct lane_mark committed; /* what the store has */
+    bool paused;
+    bool pumping; /* inside pump: whoever calls it from there is served by the loop that is running */
+    bool again;
+    pawl_task task;
+    pawl_timer pause; /* somebody below had no room: look again */
+    bool pausing;
+
+    /* Scanning. */
+    pawl_read scan;
+    bool scanning;
+    uint64_t known;   /* the PLog has come to here */
+    uint64_t seen;    /* events up to here are bound */
+    pawl_place place; /* of event seen */
+    uint64_t skip;    /* matches of the next event that were applied before */
+    uint64_t bound;
+    uint64_t staged;
+    size_t bytes; /* of the events that are bound */
+    int scan_status;
+    const struct schema *schema; /* under which events of the last one's schema are projected, or NULL */
+    uint64_t schema_of;
+    bool schema_known;
+
+    /* Turns. */
+    struct run *redoing; /* being exploded again elsewhere; its number is the last one taken */
+    bool redo_back;      /* and done */
+    size_t redos;        /* runs that will come back from there, whether they are still wanted or not */
+    pawl_turn redone;
+
+    struct lane_batch *batches;
+    struct lane_batch *first; /* not FREE, in order */
+    struct lane_batch **last;
+    struct apply_item moved; /* the cursor alone, over events without matches */
+    bool moving;
+    struct runs waiting; /* handed in again, while the first is on its way; or lost from sight */
+    size_t looks;
+
+    /* Recovering. */
+    pawl_claim claim;
+    pawl_timer retry;
+    pawl_duration retry_delay;
+    bool retrying;
+    bool claiming;
+    uint64_t epoch;
+    uint64_t next;
+    int cause;
+    pawl_read read;
+    bool reading;
+    bool unread;
+    bool verified;
+    struct arena replay;
+    struct lane_entry *entries;
+    struct lane_entry **entries_last;
+    size_t entries_bytes;
+    int read_status;
+
+    struct lane_figures figures;
+    pawl_error error;
+    void (*closed)(void *arg);
+    void *closed_arg;
+    bool closing_told;
+    pawl_task begin;
+    pawl_task close_task;
+};
+
+/* An entry of the operation log that catching up has read. */
+struct lane_entry {
+    struct lane_entry *next;
+    uint64_t number;
+    pawl_place place;
+    pawl_bytes body;
+};
+
+static inline struct lane_work *lane_work(struct lane *lane, uint64_t number)
+{
+    return &lane->works[number & (lane->options.window - 1)];
+}
+
+static inline struct state lane_view(struct lane *lane)
+{
+    return (struct state){
+        .overlay = &lane->overlay, .reader = pawl_store_writer(lane->options.store), .scratch = lane->scratch};
+}
+
+static inline pawl_stream lane_stream(const struct lane *lane)
+{
+    return (pawl_stream){.kind = PAWL_STREAM_OPLOG,
+                         .partition = lane->options.partition,
+                         .lane = lane->options.lane,
+                         .generation = lane->options.generation};
+}
+
+static inline struct lane_mark lane_mark(const struct cursor *cursor)
+{
+    return (struct lane_mark){.applied = cursor->applied,
+                              .place = cursor->place,
+                              .checksum = cursor->checksum,
+                              .scanned = cursor->scanned,
+                              .within = cursor->within};
+}
+
+void runs_init(struct runs *runs);
+void runs_add(struct runs *runs, struct run *run);
+struct run *runs_take(struct runs *runs);
+
+/* lane.c: go on with whatever can be done; and after a while. */
+void lane_pump(struct lane *lane);
+void lane_pump_later(struct lane *lane, pawl_duration delay);
+void lane_move(struct lane *lane, enum lane_state to);
+void lane_refuse(struct lane *lane, int status);
+
+/* Rows of a workspace that are staged, and that a snapshot may not have: for a run whose turn it is. */
+int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid);
+
+/* The number is over: it was applied, or forgotten. */
+void lane_forget(struct lane *lane, uint64_t number);
+
+/* The tables have all of events up to where? */
+uint64_t lane_scanned(const struct lane *lane);
+void lane_tell_applied(struct lane *lane);
+
+/* lane_scan.c: read on, if there is something to read and room for it. */
+void lane_scan(struct lane *lane);
+
+/* lane_stage.c: take the turn of a number. False: not now; the batch is as it was. */
+bool lane_stage(struct lane *lane, struct lane_batch *batch, const pawl_turn *turn);
+
+/* lane_batch.c */
+struct lane_batch *lane_batch_next(struct lane *lane); /* to go on filling; NULL: all are under way */
+void lane_batch_free(struct lane_batch *batch);
+bool lane_batch_send(struct lane *lane, struct lane_batch *batch);
+bool lane_batches_under_way(const struct lane *lane);
+void lane_move_cursor(struct lane *lane);
+
+/* Waiting runs up to this number, which is applied: those whose operation it was are told so. id NULL: it was
+ * another's, whichever they had. */
+void lane_tell_waiting(struct lane *lane, uint64_t number, const struct id128 *id);
+
+/* lane_recover.c: as far as it can go now. start_over: forget all that is not applied. */
+void lane_recover(struct lane *lane);
+void lane_start_over(struct lane *lane);
+
+/* lane_life.c */
+void lane_close_step(struct lane *lane);
+
+#endif

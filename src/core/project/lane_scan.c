@@ -1,0 +1,157 @@
+/* core/project/lane_scan.c: from the PLog to matches.
+ *
+ * Events are read in slices, as long as there is room for the numbers they may need. Binding is a function of
+ * the log and the generation's projectors alone: the n-th match is number n, whenever and wherever it is found
+ * (N1). */
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "core/project/lane_impl.h"
+#include "core/project/match.h"
+
+#define EVENTS_AT_ONCE 512
+
+static const struct schema *schema_for(struct lane *lane, uint64_t event_schema)
+{
+    const struct lane_options *o = &lane->options;
+    if (!lane->schema_known || lane->schema_of != event_schema) {
+        lane->schema = o->schema_for(o->ctx, o->lane, o->generation, event_schema);
+        lane->schema_of = event_schema;
+        lane->schema_known = true;
+    }
+    return lane->schema;
+}
+
+/* Matches of an event among the lane's projectors. */
+static size_t count_matches(const struct lane *lane, const struct schema *schema, const struct event *event)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < schema->projector_count; i++)
+        count += schema->projectors[i].lane == lane->options.lane
+                 && projector_matches(&schema->projectors[i], event->head.command);
+    return count;
+}
+
+static int bind(struct lane *lane, uint32_t projection, const struct lane_work *work)
+{
+    uint64_t number;
+    int status = pawl_leases_bind(lane->leases, projection, NULL, work->event->size, &number);
+    if (status != PAWL_OK)
+        return status;
+    lane->bound = number;
+    *lane_work(lane, number) = *work;
+    lane_event_hold(work->event);
+    return PAWL_OK;
+}
+
+static int bind_matches(struct lane *lane, const struct schema *schema, const struct event *event,
+                        struct lane_event *held, size_t matches)
+{
+    uint32_t projection = 0, index = 0;
+    int status = PAWL_OK;
+    for (size_t i = 0; i < schema->projector_count && status == PAWL_OK; i++) {
+        const struct schema_projector *projector = &schema->projectors[i];
+        if (projector->lane != lane->options.lane)
+            continue;
+        if (projector_matches(projector, event->head.command) && ++index > lane->skip) {
+            struct lane_work work = {.event = held,
+                                     .schema = schema,
+                                     .projector = projector,
+                                     .wsid = event->envelope.wsid,
+                                     .index = index,
+                                     .last = index == matches};
+            status = bind(lane, projection, &work);
+        }
+        projection++;
+    }
+    return status;
+}
+
+static int take_event(struct lane *lane, const pawl_entry *entry)
+{
+    struct event event;
+    int status = event_decode(entry->body, &event, &lane->error);
+    if (status != PAWL_OK)
+        return error_wrap(&lane->error, PAWL_ECORRUPT, "plog/%u, offset %" PRIu64, lane->options.partition,
+                          entry->offset);
+    const struct schema *schema = schema_for(lane, event.head.schema);
+    size_t matches = schema ? count_matches(lane, schema, &event) : 0;
+    if (lane->skip > matches)
+        return error_set(&lane->error, PAWL_ECORRUPT,
+                         "plog/%u, offset %" PRIu64 ": the log of operations has %" PRIu64
+                         " for an event that has %zu",
+                         lane->options.partition, entry->offset, lane->skip, matches);
+    if (matches > lane->skip) {
+        struct lane_event *held = lane_event_new(lane->options.allocator, entry->offset, entry->body);
+        if (!held)
+            return PAWL_ENOMEM;
+        status = bind_matches(lane, schema, &event, held, matches);
+        lane->bytes += held->size;
+        lane_event_drop(held);
+    }
+    if (status == PAWL_OK)
+        lane->skip = 0;
+    return status;
+}
+
+static bool has_room(const struct lane *lane)
+{
+    return lane->bytes < lane->options.window_bytes
+           && lane->bound - lane->cursor.applied + lane->projections <= lane->options.window;
+}
+
+static bool scan_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct lane *lane = read->arg;
+    if (lane->state != LANE_RUNNING || !has_room(lane))
+        return false;
+    if (entry->offset == lane->seen) /* it is there to start from */
+        return true;
+    lane->scan_status = take_event(lane, entry);
+    if (lane->scan_status != PAWL_OK)
+        return false;
+    lane->seen = entry->offset;
+    lane->place = place;
+    return true;
+}
+
+static void scanned(pawl_read *read)
+{
+    struct lane *lane = read->arg;
+    lane->scanning = false;
+    if (lane->state != LANE_RUNNING) {
+        lane_recover(lane);
+        return;
+    }
+    int status = read->status == PAWL_OK ? lane->scan_status : read->status;
+    if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
+        lane_refuse(lane, status);
+        return;
+    }
+    if (status != PAWL_OK)
+        lane_pump_later(lane, 10 * PAWL_MILLISECOND);
+    if (lane->cursor.applied == lane->bound) {
+        lane_move_cursor(lane);
+        lane_tell_applied(lane);
+    }
+    lane_pump(lane);
+}
+
+void lane_scan(struct lane *lane)
+{
+    if (lane->state != LANE_RUNNING || lane->scanning || lane->pausing || lane->seen >= lane->known
+        || !has_room(lane))
+        return;
+    lane->scan_status = PAWL_OK;
+    lane->scan = (pawl_read){.stream = {.kind = PAWL_STREAM_PLOG, .partition = lane->options.partition},
+                             .from = lane->place.position ? lane->seen : lane->seen + 1,
+                             .at = lane->place,
+                             .limit = EVENTS_AT_ONCE,
+                             .visit = scan_entry,
+                             .done = scanned,
+                             .arg = lane,
+                             .error = &lane->error};
+    lane->scanning = pawl_log_read(lane->options.log, &lane->scan) == PAWL_OK;
+    if (!lane->scanning)
+        lane_pump_later(lane, 10 * PAWL_MILLISECOND);
+}

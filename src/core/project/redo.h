@@ -1,0 +1,36 @@
+/* core/project/redo.h: operations of a log, applied one after the other to a store.
+ *
+ * A lane does it with what its tables lack, a check of the tables with all there is.
+ *
+ *     redo_operation, redo_operation, ... ──► redo_commit
+ *
+ * After any failure the store's transaction is to be aborted, and the cursor, which is ahead of the store then,
+ * to be read again. */
+#ifndef CORE_PROJECT_REDO_H
+#define CORE_PROJECT_REDO_H
+
+#include "core/project/cursor.h"
+#include "core/project/explode.h"
+
+struct redo {
+    pawl_store *store;
+    struct cursor *cursor;   /* the store's, and ahead of it by what is not committed */
+    struct overlay *overlay; /* empty between operations */
+    struct arena *memory;    /* reset by whoever owns it, between transactions */
+    uint8_t *scratch;        /* STATE_SCRATCH_BYTES */
+    const struct schema *(*schema_at)(void *ctx, uint64_t position);
+    void *ctx;
+    int (*keep)(void *ctx, const struct changes *changes); /* in the store's place; NULL: the store */
+    void *keep_ctx;
+    uint64_t rows; /* written or removed so far */
+};
+
+/* ret_operation may be NULL. Errors: PAWL_ECORRUPT, PAWL_EVERSION (it is none, or not the next one, or does not
+ * fit its schema or the tables); PAWL_ENOMEM; those of the store. error says what, not where. */
+int redo_operation(struct redo *redo, uint64_t number, pawl_place place, pawl_bytes body,
+                   struct operation *ret_operation, pawl_error *error);
+
+/* All since the last commit, and the cursor with it. */
+int redo_commit(struct redo *redo);
+
+#endif
