@@ -341,7 +341,7 @@ static void *turnstile_main(void *arg)
 
 static double measure_turnstile(const struct bench_round *round)
 {
-    struct turnstile t = {.count = operations(round, 1000000), .book.next = 1};
+    struct turnstile t = {.count = operations(round, 200000), .book.next = 1};
     pthread_mutex_init(&t.lock, NULL);
     pthread_cond_init(&t.moved, NULL);
     double ns = judged(measure(&t, turnstile_main, t.count, round->arg), &t.book, t.count);
