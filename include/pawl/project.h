@@ -46,12 +46,14 @@ PAWL_API int pawl_results_set_bool(pawl_results *results, const char *field, boo
 PAWL_API int pawl_results_set_string(pawl_results *results, const char *field, const char *text, size_t size);
 PAWL_API int pawl_results_set_bytes(pawl_results *results, const char *field, pawl_bytes value);
 PAWL_API int pawl_results_set_time(pawl_results *results, const char *field, pawl_wall value);
+PAWL_API int pawl_results_set_name(pawl_results *results, const char *field, const char *qname);
 PAWL_API int pawl_results_set_ref(pawl_results *results, const char *field, uint64_t id);
 PAWL_API int pawl_results_set_null(pawl_results *results, const char *field);
 PAWL_API int pawl_results_set_expr(pawl_results *results, const char *field, const char *expression);
 
 /* All of it as JSON: {"writes": [{"upsert": "shop.Total", "key": {…}, "set": {…}},
- * {"update": "shop.Total", "where": "…", "set": {…}}, {"delete": …}]}. PAWL_EINVAL, with the path. */
+ * {"update": "shop.Total", "where": "…", "set": {…}}, {"delete": …}]}. A value in a set is what the field
+ * becomes, or {"expr": "…"}. docs/API.md. Errors: PAWL_EINVAL, PAWL_ETOOBIG, with the path; PAWL_ENOMEM. */
 PAWL_API int pawl_results_json(pawl_results *results, const char *json, size_t size, pawl_error *error);
 
 /* Why the handler fails; permanent: no other attempt would do better, so the operation becomes a void. Return
