@@ -54,6 +54,9 @@ typedef struct pawl_options {
     uint32_t mailbox;      /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
     pawl_duration wait;     /* 10 s: how long a command waits for a partition that is recovering */
+    uint64_t
+        checkpoint_lag_max; /* 1,000,000 events of a shard that the loss of power may cost a replay of. Where
+                               the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
     const pawl_allocator *allocator;
 } pawl_options;
 

@@ -5,31 +5,38 @@
  * one after the other, 1, 2, 3, ..., with no gap. A number is never lost: if its worker fails, hangs or is
  * gone, the same number is given to another; or it is committed as an explicit void that says why.
  *
- *     bind ──► BOUND ── acquire ──► LEASED ── ready ──► READY ── take ──► TAKEN ── commit ──► COMMITTED
- *               ▲ ▲                  │ │ │                ▲                  │
- *               │ └─ expired, ───────┘ │ └─ permanent ────┤ void             │
- *               │    released,         ▼                  │                  │
- *               │    reclaimed     BACKING_OFF ── too often, policy void ────┤
- *               │                    │  │                 │                  │
- *               ├────── later ───────┘  └─ policy stall ─► STALLED ── void ──┘ (to READY)
- *               ├────── retry ──────────────────────────────┘                │
- *               └────── repeat ──────────────────────────────────────────────┘
+ *     bind ──► BOUND ── acquire ──► LEASED ── ready ─────► READY ── take ──► TAKEN ── commit ──► COMMITTED
+ *                ▲                    │ │                    ▲                 │
+ *                ├── expired, ────────┘ ├── fails for good ──┤                 │
+ *                │   released,          │                    │                 │
+ *                │   reclaimed          ├── fails too often, │                 │
+ *                │                      │   policy void ─────┤                 │
+ *                ├── in a while ── BACKING_OFF ───── void ───┤                 │
+ *                ├── retry ─────── STALLED ───────── void ───┘                 │
+ *                └── repeat ───────────────────────────────────────────────────┘
+ *
+ * fails: BACKING_OFF; too often, and the policy is stall: STALLED. void: an operator's decision, also for BOUND
+ * and LEASED.
  *
  * Fencing. Every attempt has an operation ID of its own, 128 random bits. Whatever a worker says of a number is
  * believed only with the ID of the present attempt: a worker that was given up, and comes back after an hour's
- * sleep, gets PAWL_EFENCED. A result that is handed in under the present ID counts, even after the deadline.
- * Handing in stops the clock. Handing in again, what was handed in or committed under the same ID, is harmless.
+ * sleep, gets PAWL_EFENCED. An ID is the present one until the number is given to somebody else, or the attempt
+ * is over: released, failed, reclaimed, void. So a result that comes after the deadline counts if nobody else
+ * has begun, and extending then takes the number back. Handing in stops the clock. Handing in again, what was
+ * handed in or committed under the same ID, is harmless.
  *
  * Durations. The adaptive one is twice the average of what work of the same projection and of about the same
- * size has taken (options below); after an expiry the same number gets twice what it had. Slowness never makes
- * a void.
+ * size has taken (options below); after an expiry the same number gets at least twice what it had. Slowness
+ * never makes a void.
  *
  * Order and cost. Every call is O(1), amortised, whether ten numbers are leased or a million: nothing here
  * scans the active leases. Numbers that come back are given out again before new ones, the lowest first,
  * because what comes after them waits for them.
  *
- * Threads. One thread at a time; its timer lives on the shard of the env that made it. Workers on threads take
- * and hand in many numbers with one turn of a lock, if they are quick; if they are slow a lock costs nothing.
+ * Threads. All calls on one shard of the env, where the timer lives. Or, with the option untimed, on any
+ * threads, one at a time, under a lock of the caller's: then acquire itself looks for what has expired, and
+ * whoever sleeps until numbers come back calls pawl_leases_tick. Quick workers take and hand in many numbers
+ * with one turn of the lock; for slow ones it costs nothing.
  *
  * Invariants
  *   L1  committed <= taken <= bound: numbers up to committed are gone, those up to taken have had their turn.
@@ -70,29 +77,33 @@ typedef struct pawl_lease {
     pawl_lease_state state;
     pawl_operation_id operation; /* of the present or last attempt; zero before the first */
     uint32_t projection;         /* as bound */
-    void *work;                  /* the same */
+    void *work;                  /* the same; NULL once committed */
     uint32_t attempt;            /* 1 is the first; 0: none yet */
     bool is_void;
     pawl_instant leased_at;
     pawl_duration duration;
-    const char *words; /* why the last attempt ended; "" or a text that lasts until the next call */
+    pawl_instant committed_at; /* 0: it is not */
+    const char *words;         /* why the last attempt ended; "" or a text that lasts until the next call */
 } pawl_lease;
 
 typedef enum pawl_lease_policy { PAWL_LEASE_STALL, PAWL_LEASE_VOID } pawl_lease_policy;
 
-/* What rates and waits may come to before somebody is told. Over the last minute; none below 20 samples. */
+/* What may be exceeded before somebody is told. Zero means the default. */
 typedef struct pawl_lease_thresholds {
-    double expired_rate;        /* 0.05 */
-    pawl_duration average_wait; /* 5 s */
-    uint64_t active;            /* 1000 */
-    uint64_t voids;             /* 100 */
+    double expired_rate; /* 0.05 of the attempts that ended in the last minute, if those are 20 or more */
+    pawl_duration average_wait; /* 5 s, over the turns of the last minute, if those are 20 or more */
+    uint64_t active;            /* 1000 now */
+    uint64_t voids;             /* 100 in the last minute */
 } pawl_lease_thresholds;
+
+#define PAWL_LEASE_WINDOW_MAX ((uint32_t)1 << 20)
 
 typedef struct pawl_leases_options {
     pawl_env *env;
     uint64_t next;        /* the first number to bind; 0: 1 */
-    uint32_t window;      /* a power of two: 4096 */
-    uint32_t projections; /* kinds of work, each with a queue and an estimate of its own: 1 */
+    uint32_t window;      /* a power of two; 0: 4096 */
+    uint32_t projections; /* kinds of work, each with a queue and an estimate of its own; 0: 1, at most 65536 */
+    bool untimed;         /* no timer: see Threads */
 
     /* Zero means the default. */
     pawl_duration duration_first; /* 30 s: before anything was observed */
@@ -111,7 +122,8 @@ typedef struct pawl_leases_options {
     const pawl_allocator *allocator;
 } pawl_leases_options;
 
-/* PAWL_EINVAL; PAWL_ENOMEM. Everything is allocated here. */
+/* PAWL_EINVAL; PAWL_ENOMEM. Everything is allocated here but reasons: those as they come, and without memory
+ * they are left out. */
 PAWL_API int pawl_leases_new(const pawl_leases_options *options, pawl_leases **ret_leases, pawl_error *error);
 PAWL_API void pawl_leases_free(pawl_leases *leases);
 
@@ -127,12 +139,13 @@ PAWL_API int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *wo
 /* The number that acquire would give; 0: none. */
 PAWL_API uint64_t pawl_leases_peek(const pawl_leases *leases, uint32_t projection);
 
-/* Lease up to max numbers. duration 0: adaptive. PAWL_ENOTFOUND: none is to be had. */
+/* Lease up to max numbers. duration 0: adaptive; else at most duration_max is granted. PAWL_ENOTFOUND: none is
+ * to be had. PAWL_EINVAL: there is no such projection. */
 PAWL_API int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
                                  pawl_lease *ret_leases, size_t *ret_count);
 
-/* From now on this long (0: adaptive again). Errors of these four: PAWL_EFENCED; PAWL_ENOTFOUND: no such number
- * is bound. */
+/* From now on this long (0: adaptive again). Errors of these four: PAWL_EFENCED, also if the number is
+ * committed and no longer remembered; PAWL_ENOTFOUND: no such number has been bound. */
 PAWL_API int pawl_leases_extend(pawl_leases *leases, uint64_t number, pawl_operation_id operation,
                                 pawl_duration duration);
 
@@ -148,6 +161,17 @@ PAWL_API int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operati
  * under this ID, and result was not looked at. */
 PAWL_API int pawl_leases_ready(pawl_leases *leases, uint64_t number, pawl_operation_id operation, void *result,
                                bool *ret_again);
+
+/* The same for many, which then share one look at the clock. status and again are filled in. */
+typedef struct pawl_handed {
+    uint64_t number;
+    pawl_operation_id operation;
+    void *result;
+    int status;
+    bool again;
+} pawl_handed;
+
+PAWL_API void pawl_leases_ready_many(pawl_leases *leases, pawl_handed *handed, size_t count);
 
 typedef struct pawl_turn {
     uint64_t number;
@@ -171,17 +195,19 @@ PAWL_API int pawl_leases_repeat(pawl_leases *leases, uint64_t number);
  * were used up, the policy decides. PAWL_EMISUSE: it is not the last one taken. */
 PAWL_API int pawl_leases_refuse(pawl_leases *leases, uint64_t number, const char *words);
 
-/* All up to this number, which were taken, are committed. PAWL_EMISUSE. */
+/* All up to this number, which were taken, are committed. Saying so of the last one again does nothing.
+ * PAWL_EMISUSE: it is above the last one taken, or below the last one committed. */
 PAWL_API int pawl_leases_commit(pawl_leases *leases, uint64_t number);
 
 /* Forget all that is not committed: whoever works on it is fenced. The next number to bind is the one given,
  * which is above the last committed one. visit (may be NULL) gets each number's work, and its result if it has
- * been handed in. */
-PAWL_API void pawl_leases_reset(pawl_leases *leases, uint64_t next,
-                                void (*visit)(void *arg, uint64_t number, void *work, void *result), void *arg);
+ * been handed in; it may not call anything here. PAWL_EMISUSE: next is not above the last committed one. */
+PAWL_API int pawl_leases_reset(pawl_leases *leases, uint64_t next,
+                               void (*visit)(void *arg, uint64_t number, void *work, void *result), void *arg);
 
-/* An operator's: take a lease back (PAWL_ENOTFOUND: it is not leased); let a stalled or waiting number be tried
- * at once, with all attempts before it; decide that a number, in whichever state before READY, is void. */
+/* An operator's: take a lease back; let a number that is stalled or backs off be tried at once, with all
+ * attempts before it; decide that a number, in whichever state before READY, is void. PAWL_ENOTFOUND: there is
+ * no such number in such a state. */
 PAWL_API int pawl_leases_reclaim(pawl_leases *leases, uint64_t number);
 PAWL_API int pawl_leases_retry(pawl_leases *leases, uint64_t number);
 PAWL_API int pawl_leases_void(pawl_leases *leases, uint64_t number, const char *words);
@@ -190,6 +216,11 @@ PAWL_API int pawl_leases_void(pawl_leases *leases, uint64_t number, const char *
  * visit returns false. */
 PAWL_API void pawl_leases_list(const pawl_leases *leases, uint64_t from,
                                bool (*visit)(void *arg, const pawl_lease *lease), void *arg);
+
+/* Let happen what is due: expiries, ends of back-offs; at most 256 of them, and then changed is called. The
+ * timer does this by itself. Returns how long nothing more is due; 0: there is more; UINT64_MAX: nothing runs.
+ */
+PAWL_API pawl_duration pawl_leases_tick(pawl_leases *leases);
 
 typedef enum pawl_lease_alert {
     PAWL_ALERT_EXPIRED = 1, /* durations are too short */
@@ -218,9 +249,9 @@ typedef struct pawl_lease_figures {
     uint64_t voids;
     uint64_t fenced;
     uint64_t repeated;
-    double utilisation;         /* used / granted, on average */
+    double utilisation;         /* from here on: of the last minute. Used / granted */
     pawl_duration average_wait; /* between handing in and the turn */
-    pawl_duration p99_wait;     /* within an eighth */
+    pawl_duration p99_wait;     /* within an eighth; of the last half to whole minute */
     double efficiency;          /* committed / (committed + expired); 1 before anything */
     bool performing_well;       /* efficiency > 0.95 and average_wait < 1 s */
     uint32_t alerts;            /* of enum pawl_lease_alert, or-ed */

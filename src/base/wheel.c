@@ -118,6 +118,11 @@ void wheel_remove(struct wheel *wheel, struct wheel_node *node)
 
 void wheel_advance(struct wheel *wheel, uint64_t now, wheel_fire fire, void *arg)
 {
+    wheel_advance_some(wheel, now, SIZE_MAX, fire, arg);
+}
+
+size_t wheel_advance_some(struct wheel *wheel, uint64_t now, size_t max, wheel_fire fire, void *arg)
+{
     assert(!wheel->firing);
     assert(now >= wheel->now);
     uint32_t list;
@@ -130,13 +135,16 @@ void wheel_advance(struct wheel *wheel, uint64_t now, wheel_fire fire, void *arg
 
     /* All that is due is known before the first fire, so what fire does cannot change the order. */
     struct wheel_link *due = &wheel->lists[LIST_DUE];
+    size_t fired = 0;
     wheel->firing = true;
-    while (!list_empty(due)) {
+    while (fired < max && !list_empty(due)) {
         struct wheel_node *node = node_of(due->next);
         node_unlink(node);
+        fired++;
         fire(node, arg);
     }
     wheel->firing = false;
+    return fired;
 }
 
 bool wheel_next(const struct wheel *wheel, uint64_t *ret_tick)

@@ -72,6 +72,10 @@ static inline bool wheel_has(const struct wheel_node *node)
  * is due already: so this always ends. */
 void wheel_advance(struct wheel *wheel, uint64_t now, wheel_fire fire, void *arg);
 
+/* The same for at most so many nodes. Returns how many fired; those left are due, and first, in the next call.
+ */
+size_t wheel_advance_some(struct wheel *wheel, uint64_t now, size_t max, wheel_fire fire, void *arg);
+
 /* The earliest tick by which wheel_advance should be called: no node is due before it, though perhaps none at
  * it. False if the wheel is empty. Advancing to that tick and asking again comes to the true one in at most
  * WHEEL_LEVELS steps. */

@@ -25,6 +25,7 @@ struct command {
     int (*run)(const struct options *options);
 };
 
+extern const struct command command_backup;
 extern const struct command command_cluster_check;
 extern const struct command command_cluster_init;
 extern const struct command command_command;
@@ -39,6 +40,7 @@ extern const struct command command_log_read;
 extern const struct command command_record_get;
 extern const struct command command_record_list;
 extern const struct command command_replay;
+extern const struct command command_restore;
 extern const struct command command_schema_apply;
 extern const struct command command_schema_show;
 extern const struct command command_seq_list;

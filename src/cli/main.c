@@ -7,12 +7,12 @@
 #include "cli/say.h"
 
 static const struct command *const commands[] = {
-    &command_init,          &command_schema_apply, &command_schema_show, &command_ws_create,
-    &command_ws_list,       &command_ws_show,      &command_command,     &command_events_read,
-    &command_events_follow, &command_record_get,   &command_record_list, &command_entity_get,
-    &command_entity_list,   &command_seq_list,     &command_verify,      &command_replay,
-    &command_log_append,    &command_log_read,     &command_doctor,      &command_cluster_init,
-    &command_cluster_check,
+    &command_init,          &command_schema_apply, &command_schema_show,   &command_ws_create,
+    &command_ws_list,       &command_ws_show,      &command_command,       &command_events_read,
+    &command_events_follow, &command_record_get,   &command_record_list,   &command_entity_get,
+    &command_entity_list,   &command_seq_list,     &command_verify,        &command_replay,
+    &command_backup,        &command_restore,      &command_log_append,    &command_log_read,
+    &command_doctor,        &command_cluster_init, &command_cluster_check,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -44,7 +44,7 @@ static int run(const struct options *options)
     status = say_finish(&error);
     if (status != PAWL_OK && status != PAWL_ECLOSED)
         return say_failure(options, &error);
-    return report.differences == 0 ? CLI_OK : CLI_CORRUPT;
+    return report.live.differences == 0 ? CLI_OK : CLI_CORRUPT;
 }
 
 const struct command command_replay = {

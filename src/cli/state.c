@@ -8,26 +8,65 @@
 void print_state(const struct replay_report *r, double seconds)
 {
     printf("%" PRIu64 " events derived again in %.3f s: %" PRIu64 " rows\n", r->events, seconds, r->rows);
-    if (r->compared)
-        printf("the state of %u partitions compared\n", r->compared);
+    if (r->live.compared)
+        printf("the state of %u partitions compared\n", r->live.compared);
+    else if (r->checkpoint.compared)
+        printf("note: there is no live state that can be used; opening for writing takes the checkpoint's\n");
     else
         printf("no state was compared: it has come further than what was derived\n");
-    if (r->behind)
+    if (r->live.behind)
         printf("note: the state of %u partitions lacks events of the log; opening for writing applies them\n",
-               r->behind);
-    if (r->differences == 0)
+               r->live.behind);
+    if (r->live.differences == 0)
         return;
-    printf("DIFFERENT: %s\n", r->first.text);
-    if (r->differences > 1)
-        printf("and %" PRIu64 " more differences\n", r->differences - 1);
+    printf("DIFFERENT: %s\n", r->live.first.text);
+    if (r->live.differences > 1)
+        printf("and %" PRIu64 " more differences\n", r->live.differences - 1);
+}
+
+static json_t *side_json(const struct replay_side *side)
+{
+    json_t *object =
+        json_pack("{s:b,s:i,s:i,s:o}", "agrees", side->differences == 0, "compared", (int)side->compared,
+                  "behind", (int)side->behind, "differences", json_u64(side->differences));
+    if (side->differences)
+        json_object_set_new(object, "first_difference", json_string(side->first.text));
+    return object;
+}
+
+json_t *audit_json(const struct replay_report *r)
+{
+    return json_pack("{s:o,s:o}", "live", side_json(&r->live), "checkpoint", side_json(&r->checkpoint));
+}
+
+static void print_side(const char *name, const struct replay_side *side)
+{
+    if (side->differences)
+        printf("audit: %s do not agree with the log: %" PRIu64 " differences, the first: %s\n", name,
+               side->differences, side->first.text);
+    else if (side->compared)
+        printf("audit: %s agree with the log, in %u partitions\n", name, side->compared);
+    else
+        printf("audit: there are no %s to compare\n", name + sizeof "the" - 1 + 1);
+}
+
+void print_audit(const struct replay_report *r)
+{
+    print_side("the live stores", &r->live);
+    print_side("the checkpoint stores", &r->checkpoint);
+    if (r->checkpoint.differences)
+        printf("the checkpoint stores are made anew if DIR/checkpoint is removed while nothing has DIR open\n");
+    if (r->live.differences)
+        printf("the live stores are derived anew%s if DIR/state is emptied while nothing has DIR open\n",
+               r->checkpoint.differences ? "" : ", from the checkpoint stores,");
 }
 
 json_t *state_json(const struct replay_report *r)
 {
-    json_t *object =
-        json_pack("{s:o,s:o,s:i,s:i,s:o}", "events", json_u64(r->events), "rows", json_u64(r->rows), "compared",
-                  (int)r->compared, "behind", (int)r->behind, "differences", json_u64(r->differences));
-    if (r->differences)
-        json_object_set_new(object, "first_difference", json_string(r->first.text));
+    json_t *object = json_pack("{s:o,s:o,s:i,s:i,s:o}", "events", json_u64(r->events), "rows",
+                               json_u64(r->rows), "compared", (int)r->live.compared, "behind",
+                               (int)r->live.behind, "differences", json_u64(r->live.differences));
+    if (r->live.differences)
+        json_object_set_new(object, "first_difference", json_string(r->live.first.text));
     return object;
 }

@@ -9,4 +9,8 @@
 void print_state(const struct replay_report *report, double seconds);
 json_t *state_json(const struct replay_report *report);
 
+/* The two stores of each shard, and which of them the log agrees with. */
+void print_audit(const struct replay_report *report);
+json_t *audit_json(const struct replay_report *report);
+
 #endif

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/state.h"
@@ -114,10 +115,11 @@ static int verify_log(struct verifying *v, pawl_error *error)
     return status;
 }
 
-static int verify_state(struct verifying *v, pawl_error *error)
+static int verify_state(struct verifying *v, bool audit, pawl_error *error)
 {
     struct progress progress;
-    struct replay_options options = {.dir = v->dir, .progress = progress_count, .arg = &progress};
+    struct replay_options options = {
+        .dir = v->dir, .backup = true, .audit = audit, .progress = progress_count, .arg = &progress};
     progress_begin(&progress, "deriving");
     int status = engine_replay(&options, &v->state, error);
     v->state_seconds = seconds_now() - progress.begun;
@@ -127,19 +129,24 @@ static int verify_state(struct verifying *v, pawl_error *error)
 
 static bool say_found(const struct options *options, const struct verifying *v)
 {
-    bool sound = v->log.faults == 0 && v->state.differences == 0;
+    bool audit = v->dir && (options_get(options, "audit") || v->state.checkpoint.compared);
+    bool sound = v->log.faults == 0 && v->state.live.differences == 0 && v->state.checkpoint.differences == 0;
     if (options_get(options, "json")) {
         json_t *object = report_json(&v->log, v->log_seconds);
         json_object_set_new(object, "sound", json_boolean(sound));
         if (v->dir)
             json_object_set_new(object, "state", state_json(&v->state));
+        if (audit)
+            json_object_set_new(object, "audit", audit_json(&v->state));
         say_json(object);
         return sound;
     }
     print_text(v->where, &v->log, v->log_seconds);
     if (v->dir)
         print_state(&v->state, v->state_seconds);
-    if (v->state.differences)
+    if (audit)
+        print_audit(&v->state);
+    if (v->state.live.differences)
         printf("the log is sound: 'pawl replay --dir %s --to NEWDIR' keeps the state that it says\n", v->where);
     if (sound)
         printf("%s is sound\n", v->where);
@@ -150,17 +157,20 @@ static int run(const struct options *options)
 {
     struct verifying v = {0};
     pawl_error error = {0};
-    if (options_log(options, &v.where, &error) != PAWL_OK)
+    int status = options_log(options, &v.where, &error);
+    if (status == PAWL_OK && options_get(options, "log") && options_get(options, "audit"))
+        status = error_set(&error, PAWL_EINVAL, "a log alone has no state to audit: say --dir DIR");
+    if (status != PAWL_OK)
         return say_usage(&error);
     if (cluster_is(v.where))
         return verify_cluster(options, v.where);
-    int status = verify_log(&v, &error);
+    status = verify_log(&v, &error);
     if (status != PAWL_OK)
         return say_failure(options, &error);
     if (options_get(options, "log"))
         v.dir = NULL;
     if (v.dir)
-        status = verify_state(&v, &error);
+        status = verify_state(&v, options_get(options, "audit") != NULL, &error);
     bool sound = status == PAWL_OK && say_found(options, &v);
     journal_verify_release(&v.log);
     if (status == PAWL_OK)
@@ -179,7 +189,12 @@ const struct command command_verify = {
         "stored. Changes nothing, and may run beside a writer. Ends with exit code 3, naming file and byte, "
         "or\n"
         "the row, if something is not as it was written. What a crash left unfinished is no fault, and is "
-        "told.\n",
-    .options = {OPTION_DIR, OPTION_LOG, OPTION_JSON},
+        "told. With --audit the checkpoint stores are compared, too: of the two states it says which one "
+        "agrees\n"
+        "with the log.\n",
+    .options = {OPTION_DIR,
+                OPTION_LOG,
+                {"audit", NULL, "compare the checkpoint stores with the log, too"},
+                OPTION_JSON},
     .run = run,
 };

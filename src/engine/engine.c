@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "adapter/journal/journal.h"
 #include "adapter/lmdb/store.h"
@@ -21,10 +22,12 @@
 #define MAILBOX_DEFAULT    8192
 #define MAILBOX_MAX        ((uint32_t)1 << 20)
 #define POOL_DEFAULT       2
+#define LAG_DEFAULT        UINT64_C(1000000)
 
 static int check_options(pawl_options *o, pawl_error *error)
 {
     o->pool_threads = o->pool_threads ? o->pool_threads : POOL_DEFAULT;
+    o->checkpoint_lag_max = o->checkpoint_lag_max ? o->checkpoint_lag_max : LAG_DEFAULT;
     o->mailbox = o->mailbox ? o->mailbox : MAILBOX_DEFAULT;
     if (o->partitions > PARTITIONS_MAX || (o->partitions & (o->partitions - 1)))
         return error_set(error, PAWL_EINVAL, "%u partitions: it must be a power of two, at most %u",
@@ -62,18 +65,68 @@ struct storing {
     int status;
 };
 
+static struct stores_options stores_of(const struct shard *shard)
+{
+    const pawl_engine *e = shard->engine;
+    return (struct stores_options){.dir = e->dir,
+                                   .shard = shard->index,
+                                   .shards = e->file.shards,
+                                   .partitions = e->file.partitions,
+                                   .lag_max = e->options.checkpoint_lag_max,
+                                   .trial = &e->trial,
+                                   .alloc = e->options.allocator};
+}
+
+static int open_reading(struct shard *shard, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
+    const pawl_engine *e = shard->engine;
+    struct lmdb_options options = {.dir = path,
+                                   .mode = PAWL_STORE_FAST,
+                                   .read_only = true,
+                                   .alloc = e->options.allocator,
+                                   .boot_id = e->trial.boot_id};
+    int status = node_path(e->dir, path, error, "state/%u", shard->index);
+    if (status == PAWL_OK)
+        status = lmdb_store_open(&options, NULL, &shard->store, error);
+    if (status != PAWL_ENOTFOUND && status != PAWL_ECORRUPT)
+        return status;
+    if (e->trial.backup) {
+        options.mode = PAWL_STORE_DURABLE;
+        status = node_path(e->dir, path, error, "checkpoint/%u", shard->index);
+        if (status == PAWL_OK)
+            status = lmdb_store_open(&options, NULL, &shard->store, error);
+        shard->taken_over = status == PAWL_OK;
+    }
+    return status == PAWL_OK ? status
+                             : error_wrap(error, status,
+                                          "its state must be derived again, which opening it for writing does");
+}
+
+static int open_writing(struct shard *shard, pawl_error *error)
+{
+    const pawl_engine *e = shard->engine;
+    struct stores_options options = stores_of(shard);
+    struct stores_opened opened;
+    int status = stores_open(&options, &opened, error);
+    if (status != PAWL_OK)
+        return status;
+    shard->store = opened.live;
+    shard->taken_over = opened.taken_over;
+    if (e->trial.no_checkpoint)
+        return PAWL_OK;
+    shard->checkpointer = mem_new(e->options.allocator, 1, sizeof *shard->checkpointer);
+    if (!shard->checkpointer)
+        return error_set(error, PAWL_ENOMEM, "no memory for a checkpoint");
+    checkpointer_init(shard->checkpointer, shard, &options, &opened);
+    return PAWL_OK;
+}
+
 static void open_store(void *arg)
 {
     struct storing *s = arg;
-    char path[NODE_PATH_MAX];
-    s->status = node_path(s->shard->engine->dir, path, s->error, "state/%u", s->shard->index);
-    const pawl_options *o = &s->shard->engine->options;
-    struct lmdb_options options = {
-        .dir = path, .mode = PAWL_STORE_FAST, .read_only = o->read_only, .alloc = o->allocator};
-    if (s->status == PAWL_OK)
-        s->status = lmdb_store_open(&options, NULL, &s->shard->store, s->error);
-    if (o->read_only && (s->status == PAWL_ENOTFOUND || s->status == PAWL_ECORRUPT))
-        error_wrap(s->error, s->status, "its state must be derived again, which opening it for writing does");
+    s->status = s->shard->engine->options.read_only ? open_reading(s->shard, s->error)
+                                                    : open_writing(s->shard, s->error);
 }
 
 static void close_store(void *arg)
@@ -195,11 +248,32 @@ static void close_partitions(pawl_engine *e)
             processor_free(e->partitions[i].processor);
 }
 
+/* Once the partitions run: what they have applied by then need not be copied, or followed, twice. */
+static int start_checkpoints(pawl_engine *e, pawl_error *error)
+{
+    int status = PAWL_OK;
+    for (uint32_t i = 0; status == PAWL_OK && i < e->file.shards; i++)
+        if (e->shards[i].checkpointer)
+            status = checkpointer_start(e->shards[i].checkpointer, error);
+    return status;
+}
+
+/* They read the log and copy the live stores: they end before either does. Their memory stays until the shards
+ * are gone, which look at it. */
+static void stop_checkpoints(pawl_engine *e)
+{
+    for (uint32_t i = 0; i < e->file.shards; i++)
+        if (e->shards[i].checkpointer)
+            checkpointer_stop(e->shards[i].checkpointer);
+}
+
 /* Whatever there is of it. */
 static int put_away(pawl_engine *e)
 {
     const pawl_allocator *alloc = e->options.allocator;
     int status = PAWL_OK, log = PAWL_OK;
+    if (e->shards)
+        stop_checkpoints(e);
     if (e->partitions)
         close_partitions(e);
     if (e->log)
@@ -209,8 +283,18 @@ static int put_away(pawl_engine *e)
     group0_free(e->group0);
     if (e->uv)
         uv_env_close(e->uv);
+    for (uint32_t i = 0; e->shards && i < e->file.shards; i++)
+        if (e->shards[i].checkpointer) {
+            checkpointer_release(e->shards[i].checkpointer);
+            mem_free(alloc, e->shards[i].checkpointer, sizeof *e->shards[i].checkpointer);
+        }
+    if (e->lock_fd >= 0)
+        close(e->lock_fd);
+    for (uint32_t i = 0; e->partitions && i < e->file.partitions; i++)
+        audit_release(&e->partitions[i].audit);
     mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
     mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
+    pthread_mutex_destroy(&e->audit_lock);
     pthread_mutex_destroy(&e->group0_lock);
     pthread_mutex_destroy(&e->schema_lock);
     mem_free(alloc, e, sizeof *e);
@@ -223,10 +307,16 @@ static int open_all(pawl_engine *e, pawl_error *error)
     int status = find_or_make(e, error);
     if (status != PAWL_OK)
         return status;
+    if (!e->options.read_only)
+        status = node_lock(e->dir, &e->lock_fd, error);
+    if (status != PAWL_OK)
+        return status;
     e->shards = mem_new(alloc, e->file.shards, sizeof e->shards[0]);
     e->partitions = mem_new(alloc, e->file.partitions, sizeof e->partitions[0]);
     if (!e->shards || !e->partitions || group0_new(alloc, &e->group0))
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
+    for (uint32_t i = 0; i < e->file.partitions; i++)
+        audit_init(&e->partitions[i].audit, alloc);
     struct uv_env_options threads = {
         .shards = e->file.shards, .pool_threads = e->options.pool_threads, .allocator = alloc};
     status = uv_env_open(&threads, &e->uv, error);
@@ -238,10 +328,18 @@ static int open_all(pawl_engine *e, pawl_error *error)
         status = open_log(e, error);
     if (status == PAWL_OK)
         status = engine_group0_open(e, error);
-    return status == PAWL_OK && !e->options.read_only ? open_partitions(e, error) : status;
+    if (status == PAWL_OK && !e->options.read_only)
+        status = open_partitions(e, error);
+    return status == PAWL_OK && !e->options.read_only ? start_checkpoints(e, error) : status;
 }
 
 int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine, pawl_error *error)
+{
+    return engine_open(dir, options, NULL, ret_engine, error);
+}
+
+int engine_open(const char *dir, const pawl_options *options, const struct engine_trial *trial,
+                pawl_engine **ret_engine, pawl_error *error)
 {
     static const pawl_options defaults = {0};
     pawl_options filled = options ? *options : defaults;
@@ -254,9 +352,12 @@ int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_en
     if (!e)
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", dir);
     e->options = filled;
+    e->trial = trial ? *trial : (struct engine_trial){0};
+    e->lock_fd = -1;
     snprintf(e->dir, sizeof e->dir, "%s", dir);
     pthread_mutex_init(&e->schema_lock, NULL);
     pthread_mutex_init(&e->group0_lock, NULL);
+    pthread_mutex_init(&e->audit_lock, NULL);
     status = open_all(e, error);
     if (status != PAWL_OK) {
         (void)put_away(e);

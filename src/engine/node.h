@@ -9,6 +9,7 @@
 #define ENGINE_NODE_H
 
 #include <pawl/engine.h>
+#include <pawl/figures.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,6 +24,8 @@
 #include "core/command/request.h"
 #include "core/group0/group0.h"
 #include "core/sequence/view.h"
+#include "core/state/audit.h"
+#include "engine/checkpointer.h"
 #include "engine/node_file.h"
 #include "engine/sequences.h"
 
@@ -35,6 +38,8 @@ struct applied_wait {
     struct latch latch;
 };
 
+#define ALERTS_MAX 16
+
 struct shard {
     pawl_engine *engine;
     uint32_t index;
@@ -44,6 +49,15 @@ struct shard {
     pawl_task drain;
     size_t outstanding; /* commands that are not answered yet */
     struct applied_wait *waits;
+
+    struct checkpointer *checkpointer; /* NULL: there is none */
+    _Atomic uint64_t seen;             /* events that are known to be in the log, of all its partitions */
+    bool holding;                      /* the mailbox waits for the checkpoint */
+    bool refusing;                     /* it has waited too long */
+    bool closed;
+    pawl_timer hold;
+    _Atomic uint64_t held; /* how often that began */
+    bool taken_over;       /* the store was the checkpoint until now; or, read-only, is */
 };
 
 struct partition {
@@ -52,12 +66,16 @@ struct partition {
     bool touched;            /* during a drain: there is something to run */
     bool reported;           /* during opening: its fate is known */
     _Atomic uint64_t offset; /* applied; for any thread */
+    uint64_t seen;           /* the last that is known to be in the log */
+    struct audit audit;      /* under audit_lock */
     pawl_engine *engine;
 };
 
 struct pawl_engine {
     char dir[NODE_PATH_MAX];
+    int lock_fd; /* -1: read-only */
     pawl_options options;
+    struct engine_trial trial;
     struct node_file file;
     struct uv_env *uv;
     pawl_env *env;
@@ -71,6 +89,10 @@ struct pawl_engine {
     uint64_t group0_epoch;
     uint64_t group0_next;
     const struct schema *_Atomic schema; /* the present one; it stays until close */
+
+    pthread_mutex_t audit_lock;
+    pawl_alert alerts[ALERTS_MAX]; /* under it, like the next */
+    size_t alert_count;
 
     atomic_bool closing;
 
@@ -137,6 +159,10 @@ int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last)
 int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uint64_t limit,
                      bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
                      pawl_error *error);
+
+/* audit.c: one of the two sides of a partition has come to an offset that is compared. Any thread. */
+void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position, uint64_t offset);
+uint64_t engine_audit_every(const pawl_engine *engine);
 
 /* wait.c: wait until the state is at least there. */
 int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,

@@ -159,3 +159,36 @@ int node_file_make(const char *dir, const struct node_file *file, pawl_error *er
         status = error_errno(error, errno, "cannot make %s", path);
     return status == PAWL_OK ? sync_directory(dir, error) : status;
 }
+
+static int lock_refused(int fd, pawl_error *error)
+{
+    char text[16] = {0};
+    ssize_t size = pread(fd, text, sizeof text - 1, 0);
+    text[size > 0 ? strspn(text, "0123456789") : 0] = '\0';
+    return error_set(error, PAWL_ELOCKED, "another process has it open for writing%s%s%s",
+                     text[0] ? " (process " : "", text, text[0] ? ")" : "");
+}
+
+int node_lock(const char *dir, int *ret_fd, pawl_error *error)
+{
+    char path[NODE_PATH_MAX], text[16];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    int status = node_path(dir, path, error, "lock");
+    if (status != PAWL_OK)
+        return status;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_errno(error, errno, "cannot open %s", path);
+    if (fcntl(fd, F_OFD_SETLK, &lock)) {
+        status = errno == EAGAIN || errno == EACCES ? lock_refused(fd, error)
+                                                    : error_errno(error, errno, "cannot lock %s", path);
+        close(fd);
+        return status;
+    }
+    /* For the words above only, so it need not succeed. */
+    int size = snprintf(text, sizeof text, "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) == 0)
+        (void)!pwrite(fd, text, (size_t)size, 0);
+    *ret_fd = fd;
+    return PAWL_OK;
+}

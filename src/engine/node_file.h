@@ -2,8 +2,9 @@
  *
  *     DIR/node        text: "pawl 1", "partitions 16", "shards 2", one a line; in a directory that holds only
  *                     state, derived from another's log, also "log /path/of/it"
+ *     DIR/lock        the process that writes, as long as it has a lock on it
  *     DIR/log/        the journal
- *     DIR/state/N/    the live store of shard N */
+ *     DIR/state/N/    the live store of shard N; the checkpoint stores are engine/stores.h's */
 #ifndef ENGINE_NODE_FILE_H
 #define ENGINE_NODE_FILE_H
 
@@ -22,6 +23,9 @@ int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *erro
 
 /* Make the directory with its parts, and then the file, synced: whoever finds the file finds the rest. */
 int node_file_make(const char *dir, const struct node_file *file, pawl_error *error);
+
+/* Be the one that writes, until the file is closed, whoever closes it. PAWL_ELOCKED: another is, and named. */
+int node_lock(const char *dir, int *ret_fd, pawl_error *error);
 
 /* "DIR/log", "DIR/state/3". PAWL_ETOOBIG. */
 int node_path(const char *dir, char *ret_path, pawl_error *error, const char *format, ...)

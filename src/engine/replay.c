@@ -1,9 +1,7 @@
 #include "engine/replay.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +10,12 @@
 #include "adapter/lmdb/store.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "core/state/key.h"
 #include "core/state/replay.h"
+#include "engine/compare.h"
 #include "engine/node.h"
+#include "engine/tree.h"
 
+#define SIDES          2
 #define EVENTS_AT_ONCE 4096 /* in one transaction */
 #define ARENA_CHUNK    ((size_t)256 * 1024)
 
@@ -26,12 +26,12 @@ struct replaying {
     pawl_store **stores; /* of the derived state, one a shard */
     char to[NODE_PATH_MAX];
 
+    struct compare_side
+        sides[SIDES];         /* DIR's: the live store, and the checkpoint; one without a store is none */
+    pawl_store **checkpoints; /* one a shard; NULL: it is not asked for */
+
     /* The partition at hand. */
     uint16_t partition;
-    pawl_store *theirs;    /* DIR's */
-    pawl_reader *snapshot; /* of it */
-    struct position stored;
-    uint64_t view_offset; /* up to which DIR's sequences view is complete */
     struct position position;
     struct replay replay;
     struct overlay overlay;
@@ -45,141 +45,6 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
 {
     return engine_schema_at(ctx, position);
 }
-
-__attribute__((format(printf, 2, 3))) static void differ(struct replaying *r, const char *format, ...)
-{
-    char words[400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    if (r->report->differences++ == 0)
-        error_set(&r->report->first, PAWL_ECORRUPT, "partition %u: %s", r->partition, words);
-}
-
-/* --- comparing --- */
-
-/* The range of a table's rows that belong to the partition: a slice of its tokens. */
-static pawl_range table_range(const struct replaying *r, uint32_t table, uint8_t from[12], uint8_t to[12])
-{
-    unsigned bits = (unsigned)__builtin_ctz(r->source->file.partitions);
-    uint64_t width = bits == 0 ? 0 : UINT64_C(1) << (64 - bits); /* 0: all of them */
-    bool last = (uint32_t)r->partition + 1 == r->source->file.partitions;
-    put_u32_sorted(from, table);
-    put_u64_sorted(from + 4, r->partition * width);
-    put_u32_sorted(to, last ? table + 1 : table);
-    put_u64_sorted(to + 4, last ? 0 : (r->partition + UINT64_C(1)) * width);
-    return (pawl_range){.space = STATE_SPACE, .from = {from, 12}, .to = {to, 12}};
-}
-
-struct comparing {
-    struct replaying *replaying;
-    pawl_reader *other;
-    uint8_t space;
-    const char *here; /* which side the scan is of */
-    const char *there;
-    uint64_t rows;
-    bool only_missing; /* rows that both have were compared by the other scan */
-    int status;
-};
-
-static void describe_key(pawl_bytes key, char *text, size_t size)
-{
-    const uint8_t *at = key.data;
-    if (key.size < KEY_WORKSPACE)
-        snprintf(text, size, "a key of %zu bytes", key.size);
-    else if (key.size == KEY_NUMBERED)
-        snprintf(text, size, "table %u, workspace %" PRIu64 ", row %" PRIu64, key_table(key),
-                 get_u64_sorted(at + 12), get_u64_sorted(at + KEY_WORKSPACE));
-    else
-        snprintf(text, size, "table %u, workspace %" PRIu64 ", a key of %zu bytes", key_table(key),
-                 get_u64_sorted(at + 12), key.size - KEY_WORKSPACE);
-}
-
-static bool compare_row(void *arg, pawl_bytes key, pawl_bytes value)
-{
-    struct comparing *c = arg;
-    pawl_bytes other;
-    char text[128];
-    int status = pawl_store_get(c->other, c->space, key, &other);
-    c->rows++;
-    if (status != PAWL_OK && status != PAWL_ENOTFOUND) {
-        c->status = status;
-        return false;
-    }
-    if (status == PAWL_OK && (c->only_missing || bytes_equal(value, other)))
-        return true;
-    describe_key(key, text, sizeof text);
-    if (status == PAWL_ENOTFOUND)
-        differ(c->replaying, "%s: %s has it, %s has not", text, c->here, c->there);
-    else
-        differ(c->replaying, "%s: %s and %s have different values", text, c->here, c->there);
-    return true;
-}
-
-static int compare_range(struct replaying *r, pawl_range range)
-{
-    pawl_reader *derived = pawl_store_writer(r->replay.store);
-    struct comparing c = {.replaying = r,
-                          .other = derived,
-                          .space = range.space,
-                          .here = "the stored state",
-                          .there = "the derived one"};
-    int status = pawl_store_scan(r->snapshot, range, false, compare_row, &c);
-    if (status != PAWL_OK || c.status != PAWL_OK)
-        return status != PAWL_OK ? status : c.status;
-    struct comparing back = {.replaying = r,
-                             .other = r->snapshot,
-                             .space = range.space,
-                             .here = "the derived state",
-                             .there = "the stored one",
-                             .only_missing = true};
-    status = pawl_store_scan(derived, range, false, compare_row, &back);
-    return status != PAWL_OK ? status : back.status;
-}
-
-static int compare_table(struct replaying *r, uint32_t table)
-{
-    uint8_t from[12], to[12];
-    pawl_range range = table_range(r, table, from, to);
-    pawl_digest there;
-    uint64_t before = r->report->differences;
-    int status = pawl_store_digest(r->snapshot, range, &there);
-    if (status != PAWL_OK)
-        return status;
-    pawl_digest derived = digests_of(&r->position.digests, table), kept = digests_of(&r->stored.digests, table);
-    if (!pawl_digest_equal(&there, &derived))
-        status = compare_range(r, range);
-    if (status == PAWL_OK && before == r->report->differences && !pawl_digest_equal(&kept, &derived))
-        differ(r, "table %u: the rows are right, but not the digest that the state keeps of them", table);
-    return status;
-}
-
-/* Every table that either side has. */
-static int compare_state(struct replaying *r)
-{
-    int status = PAWL_OK;
-    r->report->compared++;
-    if (r->stored.offset > 0 && r->stored.checksum != r->position.checksum)
-        differ(r, "the state was made from another event at offset %" PRIu64, r->stored.offset);
-    for (size_t i = 0; status == PAWL_OK && i < r->position.digests.count; i++)
-        status = compare_table(r, r->position.digests.tables[i].table);
-    for (size_t i = 0; status == PAWL_OK && i < r->stored.digests.count; i++)
-        if (digests_of(&r->position.digests, r->stored.digests.tables[i].table).rows == 0)
-            status = compare_table(r, r->stored.digests.tables[i].table);
-    return status;
-}
-
-static int compare_view(struct replaying *r)
-{
-    uint8_t from[VIEW_KEY_BYTES], to[VIEW_KEY_BYTES];
-    pawl_range range = {.space = VIEW_SPACE,
-                        .from = view_key(r->partition, 1, 0, from),
-                        .to = view_key((uint64_t)r->partition + 1, 0, 0, to)};
-    return compare_range(r, range);
-}
-
-/* --- deriving --- */
 
 /* The last numbers that the event took, as the view would have them. */
 static int note_numbers(struct replaying *r, pawl_bytes body)
@@ -211,8 +76,11 @@ static int commit(struct replaying *r)
 static bool derive_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct replaying *r = read->arg;
+    uint64_t view_offset = 0; /* what no view has is not noted either: the two are compared as they are */
+    for (size_t i = 0; i < SIDES; i++)
+        view_offset = r->sides[i].view_offset > view_offset ? r->sides[i].view_offset : view_offset;
     r->status = replay_event(&r->replay, entry->offset, place, entry->body, r->error);
-    if (r->status == PAWL_OK && entry->offset <= r->view_offset)
+    if (r->status == PAWL_OK && entry->offset <= view_offset)
         r->status = note_numbers(r, entry->body);
     if (r->status != PAWL_OK) {
         error_wrap(r->error, r->status, "plog/%u, offset %" PRIu64, r->partition, entry->offset);
@@ -221,21 +89,10 @@ static bool derive_entry(pawl_read *read, const pawl_entry *entry, pawl_place pl
     r->report->events++;
     if (++r->uncommitted == EVENTS_AT_ONCE)
         r->status = commit(r);
-    if (r->status == PAWL_OK && entry->offset == r->view_offset)
-        r->status = compare_view(r);
-    if (r->status == PAWL_OK && entry->offset == r->stored.offset)
-        r->status = compare_state(r);
+    for (size_t i = 0; r->status == PAWL_OK && i < SIDES; i++)
+        if (r->sides[i].store)
+            r->status = compare_at(&r->sides[i], &r->position, pawl_store_writer(r->replay.store));
     return r->status == PAWL_OK;
-}
-
-static int read_view_offset(struct replaying *r)
-{
-    uint8_t key[VIEW_KEY_BYTES];
-    pawl_bytes value;
-    int status =
-        pawl_store_get(r->snapshot, VIEW_SPACE, view_key(r->partition, 0, SEQ_PLOG_OFFSET, key), &value);
-    r->view_offset = status == PAWL_OK && value.size == VIEW_VALUE_BYTES ? get_u64(value.data) : 0;
-    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }
 
 static int derive_partition(struct replaying *r)
@@ -248,46 +105,53 @@ static int derive_partition(struct replaying *r)
         status = commit(r);
     if (status != PAWL_OK)
         return status;
-    uint64_t last = next - 1;
-    if (!r->options->until && last < r->stored.offset)
-        differ(r, "the state is at offset %" PRIu64 ", the log ends at %" PRIu64, r->stored.offset, last);
-    if (!r->options->until && last < r->view_offset)
-        differ(r, "the sequences view is at offset %" PRIu64 ", the log ends at %" PRIu64, r->view_offset,
-               last);
-    r->report->behind += last > r->stored.offset;
-    if (r->stored.offset == 0 && !r->options->until)
-        r->report->compared++; /* nothing derived yet: nothing can differ */
+    for (size_t i = 0; i < SIDES; i++) {
+        if (!r->sides[i].store)
+            continue;
+        r->sides[i].report->behind += next - 1 > r->sides[i].stored.offset;
+        if (!r->options->until)
+            compare_log_ended(&r->sides[i], next - 1);
+    }
     for (size_t i = 0; i < r->position.digests.count; i++)
         r->report->rows += r->position.digests.tables[i].digest.rows;
     return PAWL_OK;
 }
 
-/* One snapshot of DIR's state for a partition: it is a file that nobody may be writing to, or a moment of one
- * that somebody is. */
-static int replay_partition(struct replaying *r, uint32_t partition)
+static int compare_partition(struct replaying *r, uint32_t shard)
 {
-    const pawl_allocator *alloc = r->options->allocator;
-    uint32_t shard = partition % r->source->file.shards;
-    r->partition = (uint16_t)partition;
-    r->theirs = r->source->shards[shard].store;
-    r->status = PAWL_OK;
-    r->uncommitted = 0;
-    position_init(&r->stored, alloc, r->partition);
-    position_init(&r->position, alloc, r->partition);
-    r->replay.store = r->stores[shard];
-    r->replay.position = &r->position;
-    int status = pawl_store_snapshot(r->theirs, &r->snapshot);
-    if (status != PAWL_OK)
-        return error_set(r->error, status, "cannot read the state of partition %u", partition);
-    status = position_read(&r->stored, r->snapshot, r->error);
-    if (status == PAWL_OK)
-        status = read_view_offset(r);
+    size_t begun = 0;
+    int status = PAWL_OK;
+    const struct shard *source = &r->source->shards[shard];
+    pawl_store *checkpoint = r->checkpoints ? r->checkpoints[shard] : NULL;
+    r->sides[0].store = source->taken_over ? NULL : source->store;
+    r->sides[1].store = source->taken_over ? source->store : checkpoint;
+    for (; begun < SIDES && status == PAWL_OK; begun++) {
+        r->sides[begun].view_offset = 0;
+        if (r->sides[begun].store)
+            status = compare_begin(&r->sides[begun], r->partition, r->error);
+    }
     if (status == PAWL_OK)
         status = derive_partition(r);
+    else
+        begun--;
+    while (begun-- > 0)
+        if (r->sides[begun].store)
+            compare_end(&r->sides[begun]);
+    return status;
+}
+
+static int replay_partition(struct replaying *r, uint32_t partition)
+{
+    uint32_t shard = partition % r->source->file.shards;
+    r->partition = (uint16_t)partition;
+    r->status = PAWL_OK;
+    r->uncommitted = 0;
+    position_init(&r->position, r->options->allocator, r->partition);
+    r->replay.store = r->stores[shard];
+    r->replay.position = &r->position;
+    int status = compare_partition(r, shard);
     pawl_store_abort(r->replay.store);
-    pawl_store_release(r->theirs, r->snapshot);
     position_release(&r->position);
-    position_release(&r->stored);
     return status;
 }
 
@@ -347,30 +211,59 @@ static int close_stores(struct replaying *r, pawl_error *error)
     return status;
 }
 
-/* The tree that this call made: files and folders, two levels deep. */
-static void remove_tree(const char *path)
+/* Those that there are. One that cannot be trusted is as good as none, but told. */
+static int open_checkpoints(struct replaying *r, pawl_error *error)
 {
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        char below[NODE_PATH_MAX + 256];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
-        if (unlink(below) != 0 && errno == EISDIR && strlen(below) < NODE_PATH_MAX)
-            remove_tree(below);
+    if (!r->options->audit)
+        return PAWL_OK;
+    r->checkpoints = mem_new(r->options->allocator, r->source->file.shards, sizeof r->checkpoints[0]);
+    if (!r->checkpoints)
+        return error_set(error, PAWL_ENOMEM, "no memory to replay");
+    for (uint32_t i = 0; i < r->source->file.shards; i++) {
+        char path[NODE_PATH_MAX];
+        pawl_error words;
+        struct lmdb_options options = {
+            .dir = path, .mode = PAWL_STORE_DURABLE, .read_only = true, .alloc = r->options->allocator};
+        if (r->source->shards[i].taken_over)
+            continue; /* it is open already */
+        int status = node_path(r->options->dir, path, error, "checkpoint/%u", i);
+        if (status == PAWL_OK)
+            status = lmdb_store_open(&options, NULL, &r->checkpoints[i], &words);
+        if (status != PAWL_OK && status != PAWL_ENOTFOUND && r->report->checkpoint.differences++ == 0)
+            r->report->checkpoint.first = words;
     }
-    if (dir)
-        closedir(dir);
-    (void)rmdir(path);
+    return PAWL_OK;
+}
+
+static void close_checkpoints(struct replaying *r)
+{
+    for (uint32_t i = 0; r->checkpoints && i < r->source->file.shards; i++)
+        if (r->checkpoints[i])
+            (void)pawl_store_close(r->checkpoints[i]);
+    mem_free(r->options->allocator, r->checkpoints,
+             r->checkpoints ? r->source->file.shards * sizeof r->checkpoints[0] : 0);
+}
+
+static void init_side(struct replaying *r, size_t which, const char *name, struct replay_side *report)
+{
+    r->sides[which] = (struct compare_side){.name = name,
+                                            .report = report,
+                                            .partitions = r->source->file.partitions,
+                                            .schema = engine_schema(r->source),
+                                            .alloc = r->options->allocator};
 }
 
 static int replay_all(struct replaying *r, pawl_error *error)
 {
+    init_side(r, 0, "the live store", &r->report->live);
+    init_side(r, 1, "the checkpoint store", &r->report->checkpoint);
     int status = open_stores(r, error);
+    if (status == PAWL_OK)
+        status = open_checkpoints(r, error);
     r->error = error;
     for (uint32_t i = 0; status == PAWL_OK && i < r->source->file.partitions; i++)
         status = replay_partition(r, i);
+    close_checkpoints(r);
     int closed = close_stores(r, error);
     return status != PAWL_OK ? status : closed;
 }
@@ -380,7 +273,8 @@ int engine_replay(const struct replay_options *options, struct replay_report *re
     struct replay_report report = {0};
     struct replaying r = {.options = options, .report = &report};
     pawl_options reading = {.read_only = true, .allocator = options->allocator};
-    int status = pawl_open(options->dir, &reading, &r.source, error);
+    struct engine_trial trial = {.backup = options->backup};
+    int status = engine_open(options->dir, &reading, &trial, &r.source, error);
     if (status != PAWL_OK)
         return status;
     status = open_target(&r, error);
@@ -398,7 +292,7 @@ int engine_replay(const struct replay_options *options, struct replay_report *re
         arena_release(&r.memory);
         overlay_release(&r.overlay);
         if (!options->to || status != PAWL_OK)
-            remove_tree(r.to);
+            tree_remove(r.to);
     }
     pawl_close(r.source);
     if (status == PAWL_OK)

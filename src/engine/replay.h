@@ -18,16 +18,25 @@ struct replay_options {
         until; /* the last offset of each partition; 0: all. Less than DIR's own state: nothing is compared */
     void (*progress)(void *arg, uint64_t events); /* may be NULL; on the calling thread */
     void *arg;
+    bool backup; /* DIR may be a backup, or what a loss of power has left: checkpoints, and no live stores */
+    bool audit;  /* compare the checkpoint stores too */
     const pawl_allocator *allocator;
 };
 
-struct replay_report {
-    uint64_t events;   /* derived */
-    uint64_t rows;     /* in the derived state */
+/* One of the two states that a directory has. */
+struct replay_side {
     uint32_t compared; /* partitions whose state was compared */
     uint32_t behind;   /* of them, those whose state lacks events of the log */
     uint64_t differences;
     pawl_error first; /* the first difference, in words: partition, table, row, and which side has what */
+};
+
+struct replay_report {
+    uint64_t events; /* derived */
+    uint64_t rows;   /* in the derived state */
+    struct replay_side live;
+    struct replay_side checkpoint; /* if it was asked for, or there is no live one; what is missing is not
+                                      compared */
 };
 
 /* PAWL_OK even with differences: the report has them. Errors: PAWL_EEXISTS (to is there), and those of opening

@@ -10,22 +10,49 @@
 #include "base/heap.h"
 #include "engine/node.h"
 
-#define DRAIN_MAX 1024 /* commands in one turn: the loop has other things to do */
+#define HOLD_DEFAULT (10 * PAWL_SECOND)
+#define DRAIN_MAX    1024 /* commands in one turn: the loop has other things to do */
+
+static uint16_t call_partition(const pawl_request *r)
+{
+    return partition_of(hash_token(r->request.wsid), r->engine->file.partitions);
+}
+
+/* The log has this event: it counts for the checkpoint's lag from now on. */
+static void see(struct shard *shard, struct partition *partition, uint64_t offset)
+{
+    if (offset <= partition->seen)
+        return;
+    uint64_t seen = atomic_load(&shard->seen) + offset - partition->seen;
+    partition->seen = offset;
+    atomic_store(&shard->seen, seen);
+    if (shard->checkpointer)
+        checkpointer_seen(shard->checkpointer, seen);
+}
+
+static bool has_room(const struct shard *shard)
+{
+    return !shard->checkpointer
+           || checkpointer_has_room(shard->checkpointer, atomic_load(&shard->seen), shard->outstanding);
+}
 
 static void finished(struct call *call)
 {
     pawl_request *r = heap_entry(call, pawl_request, call);
-    r->shard->outstanding--;
+    struct shard *shard = r->shard;
+    shard->outstanding--;
+    if (shard->holding)
+        (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
     int status = call->status;
     if (status == PAWL_OK) {
+        see(shard, &shard->engine->partitions[call_partition(r)], call->offset);
         struct event event;
         arena_reset(&r->answered);
         r->body = arena_copy(&r->answered, call->body);
         if (!r->body.data || event_decode(r->body, &event, &r->error) != PAWL_OK)
             status = error_set(&r->error, PAWL_ENOMEM, "no memory for the answer; the command took effect");
         else
-            r->answer = (pawl_answer){.partition =
-                                          partition_of(hash_token(r->request.wsid), r->engine->file.partitions),
+            r->answer = (pawl_answer){.partition = call_partition(r),
                                       .offset = call->offset,
                                       .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
                                       .repeated = call->repeated};
@@ -41,8 +68,7 @@ static void finished(struct call *call)
 static void take(struct shard *shard, pawl_request *r)
 {
     pawl_engine *engine = shard->engine;
-    uint16_t number = partition_of(hash_token(r->request.wsid), engine->file.partitions);
-    struct partition *partition = &engine->partitions[number];
+    struct partition *partition = &engine->partitions[call_partition(r)];
     r->call.done = finished;
     r->call.request = &r->request;
     r->call.ack = r->ack;
@@ -58,13 +84,73 @@ static void take(struct shard *shard, pawl_request *r)
     partition->touched = true;
 }
 
+static void refuse_all(struct shard *shard, int status)
+{
+    pawl_request *r;
+    while (mpsc_pop(&shard->mailbox, &r)) {
+        shard->outstanding++;
+        r->call.status = status;
+        r->call.body = (pawl_bytes){0};
+        pawl_error why;
+        if (status == PAWL_ECLOSED)
+            error_set(&r->error, status, "the engine is being closed");
+        else if (checkpointer_error(shard->checkpointer, &why))
+            error_set(&r->error, status, "the checkpoint of shard %u cannot be written: %s", shard->index,
+                      why.text);
+        else
+            error_set(&r->error, status, "the checkpoint of shard %u is too far behind", shard->index);
+        finished(&r->call);
+    }
+}
+
+static void held_too_long(pawl_timer *timer)
+{
+    struct shard *shard = heap_entry(timer, struct shard, hold);
+    shard->refusing = true;
+    refuse_all(shard, PAWL_EBUSY);
+}
+
+/* The checkpoint is as far behind as it may be: commands stay in the mailbox until it has come on. Hurry is set
+ * before there is looked once more: the checkpointer does it the other way round. */
+static bool hold(struct shard *shard)
+{
+    if (!shard->holding) {
+        shard->holding = true;
+        atomic_fetch_add(&shard->held, 1);
+        shard->hold.fn = held_too_long;
+        pawl_duration wait = shard->engine->options.wait;
+        pawl_env_after(shard->engine->env, &shard->hold, wait ? wait : HOLD_DEFAULT);
+        checkpointer_hurry(shard->checkpointer, true);
+        if (has_room(shard))
+            return false;
+    }
+    if (shard->refusing)
+        refuse_all(shard, PAWL_EBUSY);
+    return true;
+}
+
+static void hold_no_more(struct shard *shard)
+{
+    shard->holding = shard->refusing = false;
+    pawl_env_cancel(shard->engine->env, &shard->hold);
+    checkpointer_hurry(shard->checkpointer, false);
+}
+
 void shard_drain(pawl_task *task)
 {
     struct shard *shard = heap_entry(task, struct shard, drain);
     pawl_engine *engine = shard->engine;
     pawl_request *request;
     size_t taken = 0;
-    while (taken < DRAIN_MAX && mpsc_pop(&shard->mailbox, &request)) {
+    if (shard->closed) {
+        refuse_all(shard, PAWL_ECLOSED);
+        return;
+    }
+    while (taken < DRAIN_MAX && (has_room(shard) || !hold(shard))) {
+        if (shard->holding)
+            hold_no_more(shard);
+        if (!mpsc_pop(&shard->mailbox, &request))
+            break;
         take(shard, request);
         taken++;
     }
@@ -88,7 +174,13 @@ static void applied(void *ctx, uint16_t number, uint64_t offset)
 {
     pawl_engine *engine = ctx;
     atomic_store_explicit(&engine->partitions[number].offset, offset, memory_order_release);
+    see(shard_of(engine, number), &engine->partitions[number], offset);
     shard_tell_applied(shard_of(engine, number), number, offset);
+}
+
+static void mark(void *ctx, const struct position *position, uint64_t offset)
+{
+    engine_audit(ctx, AUDIT_LIVE, position, offset);
 }
 
 /* A partition's fate is known: it runs, or it cannot, or it will take a while. */
@@ -133,6 +225,8 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                         .schema = engine_schema(engine),
                                         .schema_at = schema_at,
                                         .applied = applied,
+                                        .mark = shard->checkpointer ? mark : NULL,
+                                        .mark_every = engine_audit_every(engine),
                                         .ctx = engine,
                                         .event_bytes_max = engine->options.event_bytes_max,
                                         .wait = engine->options.wait,
@@ -141,6 +235,7 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
     if (status != PAWL_OK)
         return status;
     atomic_store(&partition->offset, processor_figures(partition->processor)->offset);
+    see(shard, partition, processor_figures(partition->processor)->offset);
     processor_watch(partition->processor, changed, partition);
     return PAWL_OK;
 }
@@ -177,6 +272,9 @@ static void close_partitions(void *arg)
         if (shard->engine->partitions[i].processor)
             processor_close(shard->engine->partitions[i].processor, partition_closed,
                             &shard->engine->partitions[i]);
+    shard->closed = true;
+    pawl_env_cancel(shard->engine->env, &shard->hold);
+    refuse_all(shard, PAWL_ECLOSED);
 }
 
 void shard_close(struct shard *shard)

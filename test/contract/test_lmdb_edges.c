@@ -235,6 +235,89 @@ TEST(a_commit_that_was_killed_between_its_last_two_stores_discards_the_store)
         }
 }
 
+/* After it was relaxed, or before; without closing. */
+static int die_durable(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_DURABLE);
+    pawl_store *store;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("k"), text_bytes("v")) == PAWL_OK);
+    CHECK(lmdb_store_relax(store) == PAWL_EMISUSE);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    return 0;
+}
+
+static int die_relaxed(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_DURABLE);
+    pawl_store *store;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("k"), text_bytes("v")) == PAWL_OK);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    CHECK(lmdb_store_relax(store) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("l"), text_bytes("v")) == PAWL_OK);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    return 0;
+}
+
+TEST(a_durable_store_that_was_relaxed_is_trusted_as_a_fast_one_is)
+{
+    static int (*const deaths[])(void) = {die_durable, die_relaxed, die_relaxed};
+    for (size_t i = 0; i < 3; i++) {
+        struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+        struct lmdb_opened opened = {0};
+        assert_int_equal(in_child(deaths[i]), 0);
+        options.boot_id = i == 1 ? "this boot" : "another boot";
+        pawl_store *store = open_ok(options, &opened);
+        assert_int_equal(opened.discarded, i == 2);
+        assert_int_equal(has_one(store), i < 2);
+        assert_ok(pawl_store_close(store));
+        test_dir_remove(options.dir);
+    }
+}
+
+static int die_durable_in_this_boot(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_DURABLE);
+    pawl_store *store;
+    options.boot_id = NULL;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("k"), text_bytes("v")) == PAWL_OK);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    return 0;
+}
+
+TEST(a_durable_store_that_was_copied_while_it_was_in_use_is_not_trusted)
+{
+    for (int mode = PAWL_STORE_FAST; mode <= PAWL_STORE_DURABLE; mode++)
+        for (int copied = 0; copied < 2; copied++) {
+            struct lmdb_options options = options_for("s", (enum pawl_store_mode)mode);
+            struct lmdb_opened opened = {0};
+            pawl_store *store;
+            pawl_error error;
+            assert_int_equal(in_child(die_durable_in_this_boot), 0);
+            if (copied)
+                harm_store(options.dir, DATA_MOVED);
+            options.boot_id = NULL;
+            options.read_only = true;
+            assert_status(lmdb_store_open(&options, NULL, &store, &error), copied ? PAWL_ECORRUPT : PAWL_OK);
+            if (!copied)
+                assert_ok(pawl_store_close(store));
+            options.read_only = false;
+            store = open_ok(options, &opened);
+            assert_int_equal(opened.discarded, copied);
+            assert_string_equal(opened.why, copied ? "it was copied while it was in use" : "");
+            assert_int_equal(has_one(store), !copied);
+            put_one(store);
+            assert_ok(pawl_store_close(store));
+            harm_store(options.dir, DATA_MOVED); /* closed, it may go anywhere */
+            store = open_ok(options, &opened);
+            assert_true(!opened.discarded && has_one(store));
+            assert_ok(pawl_store_close(store));
+            test_dir_remove(options.dir);
+        }
+}
+
 /* Locks and read-only. */
 
 static int second_process(void)
@@ -494,6 +577,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EDGE(what_a_directory_holds_is_used_discarded_or_refused),
         EDGE(a_commit_that_was_killed_between_its_last_two_stores_discards_the_store),
+        EDGE(a_durable_store_that_was_relaxed_is_trusted_as_a_fast_one_is),
+        EDGE(a_durable_store_that_was_copied_while_it_was_in_use_is_not_trusted),
         EDGE(another_process_may_read_and_not_write),
         EDGE(reading_only_makes_nothing),
         EDGE(a_directory_that_cannot_be_made_is_named),

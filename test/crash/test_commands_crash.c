@@ -210,8 +210,8 @@ static int check_state(void)
     struct replay_options replay = {.dir = path};
     struct replay_report report;
     CHECK(engine_replay(&replay, &report, &error) == PAWL_OK);
-    fprintf(stderr, "# %s\n", report.first.text);
-    CHECK(report.differences == 0 && report.behind == 0 && report.compared == 4);
+    fprintf(stderr, "# %s\n", report.live.first.text);
+    CHECK(report.live.differences == 0 && report.live.behind == 0 && report.live.compared == 4);
     return 0;
 }
 

@@ -262,7 +262,7 @@ TEST(a_state_that_is_gone_is_derived_again)
     struct replay_options replay = {.dir = b.data};
     struct replay_report report;
     assert_ok(engine_replay(&replay, &report, &b.error));
-    assert_int_equal(report.differences, 0);
+    assert_int_equal(report.live.differences, 0);
     assert_int_equal(report.events, 32);
     reopen(&b);
     end(&b);

@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "test/lib/partition.h"
 #include "test/lib/test.h"
+#include "test/sim/checkpoint_twin.h"
 #include "test/sim/commands_model.h"
 
 enum { OUTSTANDING_MAX = 150, COMMANDS_MAX = 4000 };
@@ -691,11 +692,13 @@ static void begin_life(struct sim *s)
         assert_int_equal(partition_wait(&s->p), PROCESSOR_RUNNING);
 }
 
-/* Derived from the log alone, the state has the same bytes. */
+/* Derived from the log alone, by a checkpoint beside it and by the processor anew, the state has the same
+ * bytes. */
 static void check_replay(struct sim *s)
 {
     check_quiet(s);
     pawl_bytes before = partition_dump(&s->p);
+    twin_check(&s->p, &s->random, before);
     s->closing = true;
     partition_halt(&s->p);
     partition_forget_state(&s->p);

@@ -93,12 +93,12 @@ TEST(a_lane_whose_projectors_change_gets_a_new_generation)
         /* Their order is the order of their numbers. */
         {P(Q("x", "", "A") "," Q("z", "", "A") "," Q("y", "", "B")), "1=p.x.6: p.x p.z; 2=p.y.1: p.y"},
         {P(Q("y", "", "B") "," Q("x", "", "A") "," Q("z", "", "A")), "1=p.x.6: p.x p.z; 2=p.y.1: p.y"},
-        {P(Q("y", "", "B") "," Q("z", "", "A") "," Q("x", "", "A")), "2=p.y.1: p.y; 3=p.z.1: p.z p.x"},
+        {P(Q("y", "", "B") "," Q("z", "", "A") "," Q("x", "", "A")), "2=p.y.1: p.y; 3=p.z.7: p.z p.x"},
         /* A lane that comes back is a new generation of itself. */
-        {P(Q("x", "", "A") "," Q("z", "", "A")), "1=p.x.7: p.x p.z"},
-        {P(Q("x", "", "A") "," Q("z", "", "A") "," Q("y", "", "B")), "1=p.x.7: p.x p.z; 2=p.y.2: p.y"},
+        {P(Q("x", "", "A") "," Q("z", "", "A")), "1=p.x.8: p.x p.z"},
+        {P(Q("x", "", "A") "," Q("z", "", "A") "," Q("y", "", "B")), "1=p.x.8: p.x p.z; 2=p.y.2: p.y"},
         /* Two lanes become one. */
-        {P(Q("x", "", "A") "," Q("z", "", "A") "," Q("y", "", "B") "," AB("w")), "1=p.x.8: p.x p.z p.y p.w"},
+        {P(Q("x", "", "A") "," Q("z", "", "A") "," Q("y", "", "B") "," AB("w")), "1=p.x.9: p.x p.z p.y p.w"},
     };
     struct group0 *group0;
     assert_ok(group0_new(NULL, &group0));
@@ -132,6 +132,89 @@ TEST(another_package_may_join_a_lane)
     group0_free(group0);
 }
 
+static uint32_t served(const struct schema *s, const char *entity)
+{
+    const struct schema_type *type = schema_type_by_name(s, text_bytes(entity));
+    uint32_t table = schema_serving_table(s, type);
+    assert_int_equal(table & 0xffff, type->table);
+    return table >> SCHEMA_TABLE_BITS;
+}
+
+/* "p.x: 2 from 2, 1 from 1 to 1; A1 B0 C0": each lane's newest generation and what serves, with the positions
+ * of schemas; and the generation that each entity's reads are served from. */
+static void assert_serving(struct group0 *group0, const char *expected)
+{
+    char text[512];
+    size_t used = 0;
+    const struct schema *s = group0_schema(group0);
+    for (size_t i = 0; i < s->lane_count; i++) {
+        const struct schema_lane *lane = &s->lanes[i];
+        assert_ptr_equal(schema_lane_by_id(s, lane->id), lane);
+        assert_ptr_equal(schema_lane_by_name(s, lane->name), lane);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.*s: %u from %" PRIu64 ", %u from %" PRIu64,
+                                 (int)lane->name.size, (const char *)lane->name.data, lane->generation,
+                                 lane->born, lane->serving, lane->serving_born);
+        if (lane->serving_last != UINT64_MAX)
+            used += (size_t)snprintf(text + used, sizeof text - used, " to %" PRIu64, lane->serving_last);
+        used += (size_t)snprintf(text + used, sizeof text - used, "; ");
+    }
+    snprintf(text + used, sizeof text - used, "A%u B%u C%u", served(s, "p.A"), served(s, "p.B"),
+             served(s, "p.C"));
+    assert_string_equal(text, expected);
+}
+
+TEST(what_serves_goes_on_beside_a_new_generation)
+{
+    static const struct {
+        const char *schema;
+        const char *serving;
+    } steps[] = {
+        {P(Q("x", "", "A")), "p.x: 1 from 1, 1 from 1; A1 B0 C0"},
+        /* A generation that nothing was switched to is given up for the next. */
+        {P(Q("x", "", "A") "," Q("y", "", "A")), "p.x: 2 from 2, 1 from 1 to 1; A1 B0 C0"},
+        {P(Q("x", "", "A") "," Q("y", "", "A") "," Q("s", "'sync': true,", "B")),
+         "p.x: 2 from 2, 1 from 1 to 1; A1 B0 C0"},
+        {P(Q("y", "'lane': 'x',", "A") "," Q("s", "'sync': true,", "B")),
+         "p.x: 3 from 4, 1 from 1 to 1; A1 B0 C0"},
+        /* Gone, and back. */
+        {P(Q("s", "'sync': true,", "B")), "A1 B0 C0"},
+        {P(Q("x", "", "A")), "p.x: 4 from 6, 1 from 1 to 1; A1 B0 C0"},
+        /* An entity that had no rows is served by the newest. */
+        {P(Q("x", "'lane': 'x',", "A") "," Q("y", "'lane': 'x',", "C")),
+         "p.x: 5 from 7, 1 from 1 to 1; A1 B0 C5"},
+        {P(Q("x", "'lane': 'x',", "A") "," Q("y", "'lane': 'x',", "C") "," Q("z", "", "C")),
+         "p.x: 6 from 8, 1 from 1 to 1; A1 B0 C6"},
+        /* Another lane's generation of the same entity is another table, and what there was is served. */
+        {P(Q("z", "", "A")), "p.z: 7 from 9, 0 from 0 to 0; A1 B0 C6"},
+        {P(Q("z", "", "A") "," Q("y", "", "C")),
+         "p.z: 7 from 9, 0 from 0 to 0; p.y: 7 from 10, 7 from 10; A1 B0 C7"},
+    };
+    struct group0 *group0;
+    assert_ok(group0_new(NULL, &group0));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        apply(group0, steps[i].schema);
+        assert_serving(group0, steps[i].serving);
+    }
+    group0_free(group0);
+}
+
+TEST(a_lane_that_goes_ends_with_the_last_schema_that_had_it)
+{
+    struct group0 *group0;
+    assert_ok(group0_new(NULL, &group0));
+    apply(group0, P(Q("x", "", "A")));
+    apply(group0, P(Q("x", "", "A") "," Q("y", "", "B")));
+    assert_serving(group0, "p.x: 1 from 1, 1 from 1; p.y: 1 from 2, 1 from 2; A1 B1 C0");
+    apply(group0, P(Q("y", "", "B")));
+    apply(group0, P(Q("y", "", "B") "," Q("z", "'sync': true,", "C")));
+    assert_int_equal(schema_type_by_name(group0_schema(group0), text_bytes("p.A"))->lane, 0);
+    assert_int_equal(schema_type_by_name(group0_schema(group0), text_bytes("p.B"))->lane, 2);
+    assert_int_equal(schema_type_by_name(group0_schema(group0), text_bytes("p.C"))->lane, 0);
+    apply(group0, P(Q("x", "", "A") "," Q("y", "", "B")));
+    assert_serving(group0, "p.x: 2 from 5, 1 from 1 to 2; p.y: 1 from 2, 1 from 2; A1 B1 C0");
+    group0_free(group0);
+}
+
 TEST(two_lanes_cannot_have_one_name)
 {
     struct group0 *group0;
@@ -151,6 +234,8 @@ int main(void)
         RUN(a_lane_whose_projectors_change_gets_a_new_generation),
         RUN(what_does_not_concern_a_lane_leaves_its_generation),
         RUN(another_package_may_join_a_lane),
+        RUN(what_serves_goes_on_beside_a_new_generation),
+        RUN(a_lane_that_goes_ends_with_the_last_schema_that_had_it),
         RUN(two_lanes_cannot_have_one_name),
     };
     return TEST_MAIN(tests);

@@ -256,6 +256,35 @@ TEST(a_timer_that_sets_itself_again_does_not_hold_the_wheel)
     model_free(m);
 }
 
+struct fired {
+    struct wheel_node *nodes[8];
+    size_t count;
+};
+
+static void note(struct wheel_node *node, void *arg)
+{
+    struct fired *fired = arg;
+    fired->nodes[fired->count++] = node;
+}
+
+TEST(what_is_too_much_for_one_call_is_due_first_in_the_next)
+{
+    struct model *m = model_new(10, 1);
+    struct fired fired = {0};
+    for (size_t i = 0; i < 5; i++)
+        wheel_add(&m->wheel, &m->timers[i].node, 100 - i);
+    assert_int_equal(wheel_advance_some(&m->wheel, 99, 2, note, &fired), 2);
+    uint64_t next = 0;
+    assert_true(wheel_next(&m->wheel, &next) && next == 99);
+    wheel_remove(&m->wheel, &m->timers[2].node);
+    assert_int_equal(wheel_advance_some(&m->wheel, 200, 2, note, &fired), 2);
+    assert_int_equal(wheel_advance_some(&m->wheel, 200, 2, note, &fired), 0);
+    static const size_t order[] = {4, 3, 1, 0};
+    for (size_t i = 0; i < 4; i++)
+        assert_ptr_equal(fired.nodes[i], &m->timers[order[i]].node);
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +295,7 @@ int main(void)
         RUN(random_histories_agree_with_looking_at_all),
         RUN(fire_may_add_and_remove_what_it_likes),
         RUN(a_timer_that_sets_itself_again_does_not_hold_the_wheel),
+        RUN(what_is_too_much_for_one_call_is_due_first_in_the_next),
     };
     return TEST_MAIN(tests);
 }

@@ -119,7 +119,8 @@ static int take(struct salvaging *s, const struct record *r)
     if (r->offset >= stream->next)
         stream->next = r->offset + 1;
     status = add_offset(s, stream, r->offset);
-    if (status == PAWL_OK && s->rescue)
+    uint64_t until = r->stream.kind == PAWL_STREAM_PLOG ? s->options->until : 0;
+    if (status == PAWL_OK && s->rescue && (until == 0 || r->offset <= until))
         status = rescue_entry(s->rescue, r, s->error);
     return status;
 }

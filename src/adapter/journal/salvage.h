@@ -27,6 +27,7 @@ struct disk;
 struct journal_salvage_options {
     const char *dir;
     const char *to; /* NULL: only look. Must not exist, or be empty */
+    uint64_t until; /* not 0: of the events of a partition, save those up to this offset */
     pawl_env *env;  /* for the new journal; needed with to */
     const struct disk *disk;
     const pawl_allocator *alloc;

@@ -37,7 +37,7 @@ struct lmdb_store {
     /* The writer's thread. */
     MDB_txn *write;            /* the transaction, from the first change to commit or abort */
     int broken;                /* the status of the change that failed in it; it can only be aborted */
-    bool dirty;                /* the mark says DIRTY (M1) */
+    bool dirty;                /* the mark says DIRTY, or of a durable store OPEN (M1) */
     struct reserve reserve;    /* on: LMDB writes through its map */
     struct lmdb_reader writer; /* its txn is the view of the last commit, while write is NULL */
     bool viewing;              /* that view is live */

@@ -86,6 +86,16 @@ static void encode_mark(const struct mark *mark, uint8_t bytes[MARK_BYTES])
     encode_u64(&e, hash_checksum(0, (pawl_bytes){bytes, encoder_size(&e)}));
 }
 
+int mark_identify_file(int dir_fd, const char *file, struct mark_identity *ret_identity, pawl_error *error)
+{
+    struct statx s;
+    if (statx(dir_fd, file, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &s) != 0)
+        return error_errno(error, errno, "cannot stat %s", file);
+    uint64_t birth = (uint64_t)s.stx_btime.tv_sec * UINT64_C(1000000000) + s.stx_btime.tv_nsec;
+    *ret_identity = (struct mark_identity){.device = s.stx_mask & STATX_BTIME ? birth : 0, .inode = s.stx_ino};
+    return PAWL_OK;
+}
+
 static int decode_mark(pawl_bytes bytes, struct mark *ret_mark, pawl_error *error)
 {
     struct decoder d = decoder_over(bytes);
@@ -104,7 +114,7 @@ static int decode_mark(pawl_bytes bytes, struct mark *ret_mark, pawl_error *erro
     const uint8_t *boot = decode_raw(&d, MARK_BOOT_BYTES);
     uint64_t sum = decode_u64(&d);
     if (d.bad || d.left != 0 || sum != hash_checksum(0, (pawl_bytes){bytes.data, MARK_BYTES - 8})
-        || state < MARK_VOID || state > MARK_DIRTY || boot[MARK_BOOT_BYTES - 1] != 0)
+        || state < MARK_VOID || state > MARK_OPEN || boot[MARK_BOOT_BYTES - 1] != 0)
         return error_set(error, PAWL_ECORRUPT, "%s is damaged", MARK_FILE);
     memcpy(mark.identity.boot, boot, MARK_BOOT_BYTES);
     *ret_mark = mark;
@@ -169,6 +179,13 @@ enum mark_verdict mark_judge(int read, const struct mark *mark, bool data, const
         return MARK_USE;
     if (marked && data && mark->state == MARK_DIRTY && identity_same(&mark->identity, now))
         return mode == PAWL_STORE_DURABLE ? MARK_SYNC : MARK_USE;
+    if (marked && data && mark->state == MARK_OPEN && mark->identity.inode == now->inode
+        && mark->identity.device == now->device)
+        return MARK_USE;
+    if (marked && data && mark->state == MARK_OPEN) {
+        *ret_why = "it was copied while it was in use";
+        return MARK_DISCARD;
+    }
     if (marked && mark->state == MARK_VOID) {
         *ret_why = "its making, copying or discarding was interrupted";
         return MARK_DISCARD;

@@ -6,11 +6,13 @@
  *                 ┌────────── synced, at close ─────────┐
  *                 ▼                                     │
  *     VOID ──► CLEAN ── before the first fast write ──► DIRTY(identity)
- *       ▲         │                                     │
+ *       ▲         │ └─ before the first durable one ──► OPEN(file) ── relaxed ──► DIRTY
  *       └─────────┴──────────── discarded ◄─────────────┘
  *
  *   VOID   being made, copied or discarded: whatever is there is worth nothing
  *   CLEAN  all of it is on the disk; durable commits keep it so
+ *   OPEN   the same, if this is the very file: a copy that was made file by file while it was written to is
+ * none of its states. A file is known by its inode and its birth, which no loss of power and no boot changes
  *   DIRTY  worth something only while the kernel that took the writes still has them: the same boot, the same
  *          mount, the same file
  *
@@ -26,24 +28,27 @@
 #define MARK_FILE       "pawl.mark"
 #define MARK_BOOT_BYTES 48
 
-enum mark_state { MARK_VOID = 1, MARK_CLEAN = 2, MARK_DIRTY = 3 };
+enum mark_state { MARK_VOID = 1, MARK_CLEAN = 2, MARK_DIRTY = 3, MARK_OPEN = 4 };
 
 /* What must be the same for unsynced writes to be there still. An unknown boot, "", is like no other. */
 struct mark_identity {
     char boot[MARK_BOOT_BYTES];
-    uint64_t device;
+    uint64_t device; /* of an OPEN one: the file's birth, in nanoseconds; devices are numbered anew at a boot */
     uint64_t inode;
     uint64_t mount;
 };
 
 struct mark {
     enum mark_state state;
-    struct mark_identity identity; /* of a DIRTY one */
+    struct mark_identity identity; /* of a DIRTY or an OPEN one */
 };
 
 /* The identity of a file in a directory. boot overrides the kernel's boot ID; NULL: ask the kernel. */
 int mark_identify(int dir_fd, const char *file, const char *boot, struct mark_identity *ret_identity,
                   pawl_error *error);
+
+/* The file alone, whatever the boot and the device. */
+int mark_identify_file(int dir_fd, const char *file, struct mark_identity *ret_identity, pawl_error *error);
 
 /* PAWL_ENOTFOUND: there is none. PAWL_ECORRUPT: there is one that does not decode. PAWL_EVERSION. */
 int mark_read(int dir_fd, struct mark *ret_mark, pawl_error *error);
@@ -61,7 +66,7 @@ enum mark_verdict {
 };
 
 /* Pure. read is what mark_read returned, data whether the data file is there and is not too short to be one;
- * now is the identity of that file. */
+ * now is the identity of that file, as the mark's state wants it. */
 enum mark_verdict mark_judge(int read, const struct mark *mark, bool data, const struct mark_identity *now,
                              enum pawl_store_mode mode, const char **ret_why);
 

@@ -127,10 +127,13 @@ static int judge(struct lmdb_store *s, struct mark *ret_mark, enum mark_verdict 
     if (!there && errno != ENOENT)
         return error_errno(error, errno, "cannot stat %s", DATA_FILE);
     if (there) {
-        int status = mark_identify(s->dir_fd, DATA_FILE, boot_of(s), &now, error);
+        int status = mark.state == MARK_OPEN ? mark_identify_file(s->dir_fd, DATA_FILE, &now, error)
+                                             : mark_identify(s->dir_fd, DATA_FILE, boot_of(s), &now, error);
         if (status != PAWL_OK)
             return status;
     }
+    if (mark.state == MARK_OPEN && boot_of(s))
+        now = mark.identity; /* a copy stands for what a loss of power has left */
     /* A file without LMDB's two meta pages would be taken for a new one; only a marked one can be cut short. */
     bool whole = there && (read == PAWL_ENOTFOUND || data.st_size >= DATA_BYTES_LEAST);
     *ret_verdict = mark_judge(read, &mark, whole, &now, s->mode, ret_why);
@@ -309,8 +312,10 @@ static int open_judged(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_ope
         status = error_set(error, PAWL_ECORRUPT, "%s", why);
     } else if (verdict == MARK_MAKE || verdict == MARK_DISCARD) {
         status = make(s, map_bytes, &opened, error);
-    } else if (mark.state == MARK_CLEAN) {
+    } else if (mark.state == MARK_CLEAN || mark.state == MARK_OPEN) {
         status = use(s, map_bytes, &opened, error);
+        if (status == PAWL_OK && mark.state == MARK_OPEN)
+            status = sync_and_mark_clean(s, error);
     } else {
         s->dirty = true;
         status = use_left(s, map_bytes, &opened, &opened.discarded, error);
@@ -402,6 +407,19 @@ int lmdb_store_open(const struct lmdb_options *options, struct lmdb_opened *ret_
         return error_wrap(error, status, "cannot open the store %s", options->dir);
     }
     *ret_store = &s->store;
+    return PAWL_OK;
+}
+
+int lmdb_store_relax(pawl_store *store)
+{
+    struct lmdb_store *s = (struct lmdb_store *)store;
+    if (s->write)
+        return error_set(&store->error, PAWL_EMISUSE, "the store %s is being written to", s->dir);
+    int rc = mdb_env_set_flags(s->env, MDB_NOSYNC, 1);
+    if (rc != MDB_SUCCESS)
+        return lmdb_fail(s, &store->error, rc, "cannot stop syncing");
+    s->mode = PAWL_STORE_FAST;
+    s->dirty = false; /* M1: the mark becomes DIRTY before the next write */
     return PAWL_OK;
 }
 

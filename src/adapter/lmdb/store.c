@@ -285,11 +285,14 @@ static int store_scan(pawl_reader *reader, pawl_range range, bool reverse, pawl_
 
 /* Changes. */
 
-static int mark_dirty(struct lmdb_store *s)
+/* Before the first write: what the files would be worth if everything stopped now, or if they were copied. */
+static int mark_written(struct lmdb_store *s)
 {
-    struct mark mark = {.state = MARK_DIRTY};
+    struct mark mark = {.state = s->mode == PAWL_STORE_FAST ? MARK_DIRTY : MARK_OPEN};
     int status =
-        mark_identify(s->dir_fd, DATA_FILE, s->boot[0] ? s->boot : NULL, &mark.identity, &s->store.error);
+        s->mode == PAWL_STORE_FAST
+            ? mark_identify(s->dir_fd, DATA_FILE, s->boot[0] ? s->boot : NULL, &mark.identity, &s->store.error)
+            : mark_identify_file(s->dir_fd, DATA_FILE, &mark.identity, &s->store.error);
     if (status == PAWL_OK)
         status = mark_write(s->dir_fd, &mark, &s->store.error);
     if (status != PAWL_OK)
@@ -307,8 +310,8 @@ static int begin_change(struct lmdb_store *s, int checked)
         return error_set(&s->store.error, PAWL_EREADONLY, "the store %s is open for reading only", s->dir);
     if (s->broken || s->write)
         return s->broken;
-    if (s->mode == PAWL_STORE_FAST && !s->dirty) {
-        int status = mark_dirty(s);
+    if (!s->dirty) {
+        int status = mark_written(s);
         if (status != PAWL_OK)
             return status;
     }

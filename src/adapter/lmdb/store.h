@@ -32,7 +32,8 @@ struct lmdb_options {
     uint32_t max_snapshots; /* 0: 126 */
     uint64_t map_bytes;     /* the most that the store can hold. 0: 1 TiB, or less where that does not fit */
     const pawl_allocator *alloc;
-    const char *boot_id; /* NULL: the kernel's; tests pretend another */
+    const char
+        *boot_id; /* NULL: the kernel's; tests pretend another, and copy files to say what is left of them */
 };
 
 /* What opening found. */
@@ -49,5 +50,9 @@ struct lmdb_opened {
  * NULL. */
 int lmdb_store_open(const struct lmdb_options *options, struct lmdb_opened *ret_opened, pawl_store **ret_store,
                     pawl_error *error);
+
+/* A durable store becomes a fast one: what is committed from now on is not synced. It does not write through
+ * the map until it is opened again. On the writer's thread. PAWL_EMISUSE: within a transaction. */
+int lmdb_store_relax(pawl_store *store);
 
 #endif

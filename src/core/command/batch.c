@@ -72,6 +72,12 @@ void processor_tell_applied(struct processor *p)
         p->options.applied(p->options.ctx, p->options.partition, p->position.offset);
 }
 
+void processor_mark(struct processor *p, uint64_t offset)
+{
+    if (p->options.mark && offset % p->options.mark_every == 0)
+        p->options.mark(p->options.ctx, &p->position, offset);
+}
+
 static int item_write(struct apply_item *item, pawl_store *store)
 {
     struct batch *batch = heap_entry(item, struct batch, item);
@@ -90,6 +96,7 @@ static int item_write(struct apply_item *item, pawl_store *store)
             i++;
             break;
         }
+        processor_mark(p, batch->events[i].offset);
     }
     uint64_t offset = position->offset, checksum = position->checksum;
     pawl_place place = position->place;

@@ -189,6 +189,8 @@ static int replay_all(struct processor *p)
         status = replay_event(&replay, r->offset, r->place, r->body, &p->error);
         if (status != PAWL_OK)
             error_wrap(&p->error, status, "plog/%u, offset %" PRIu64, p->options.partition, r->offset);
+        else
+            processor_mark(p, r->offset);
         count++;
     }
     if (status == PAWL_OK && count > 0) {

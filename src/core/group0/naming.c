@@ -68,6 +68,13 @@ static struct schema_name *name_one(struct namer *n, const struct path *at, pawl
     return new;
 }
 
+/* Each has a name of its own, so that tables are below 65536 as IDs are: schema_table relies on it. */
+static uint32_t take_table(struct namer *n)
+{
+    assert(n->next_table <= UINT16_MAX);
+    return n->next_table++;
+}
+
 static void name_type(struct namer *n, const struct path *group, const struct definition_type *type)
 {
     struct path here = path_name(group, type->name), at = path_member(&here, "singleton");
@@ -76,7 +83,7 @@ static void name_type(struct namer *n, const struct path *group, const struct de
     if (!name)
         return;
     if (type_has_table(kind))
-        name->table = n->next_table++;
+        name->table = take_table(n);
     if (!type->singleton)
         return;
     if (n->next_singleton > RECORD_SINGLETON_LAST)
@@ -95,7 +102,7 @@ static void name_list(struct namer *n, const char *member, const void *items, si
         struct path here = path_name(&group, *(const pawl_bytes *)item);
         struct schema_name *name = name_one(n, &here, *(const pawl_bytes *)item, kind);
         if (name && kind == NAMED_ENTITY)
-            name->table = n->next_table++;
+            name->table = take_table(n);
     }
 }
 

@@ -75,12 +75,15 @@ static struct hash128 digest_of(const struct version *version, struct hash128 be
     for (size_t i = 0; i < r->schema.name_count; i++) {
         const struct schema_name *name = &r->schema.names[i];
         fold_numbers(&digest, name->id, (uint64_t)name->kind << 8 | name->filler, name->table, name->singleton);
+        fold_numbers(&digest, name->generation, name->serving, 0, 0);
         hash_chain(&digest, name->text);
     }
     for (size_t i = 0; i < r->lane_count; i++) {
         const struct known_lane *lane = &r->lanes[i];
         fold_numbers(&digest, (uint64_t)lane->lane.id << 32 | lane->lane.generation, lane->present,
                      lane->digest.low, lane->digest.high);
+        fold_numbers(&digest, lane->lane.born, lane->lane.serving, lane->lane.serving_born,
+                     lane->lane.serving_last);
         hash_chain(&digest, lane->lane.name);
     }
     return digest;
@@ -173,9 +176,15 @@ static void note_fillers(const struct schema *schema, struct naming *naming)
 {
     for (size_t i = 0; i < schema->projector_count; i++) {
         const struct schema_projector *p = &schema->projectors[i];
-        for (size_t k = 0; k < p->action_count; k++) {
-            const struct schema_name *name = schema_name_by_text(schema, p->actions[k].entity->name);
-            naming->names[name - naming->names].filler = p->sync ? FILLED_SYNC : FILLED_BY_LANE;
+        const struct schema_lane *lane = schema_lane_by_id(schema, p->lane);
+        for (size_t k = 0; k < p->write_count; k++) {
+            struct schema_name *name =
+                &naming->names[schema_name_by_id(schema, p->writes[k]->id) - naming->names];
+            name->filler = lane ? FILLED_BY_LANE : FILLED_SYNC;
+            if (lane)
+                name->generation = lane->generation;
+            if (lane && lane->serving == lane->generation)
+                name->serving = lane->serving;
         }
     }
 }
@@ -196,6 +205,7 @@ static int fill(struct version *version, const struct version *before, uint64_t 
     if (status)
         return status;
     struct schema_source source = {.position = position,
+                                   .before = before->resolved.schema.position,
                                    .packages = version->packages,
                                    .package_count = version->package_count,
                                    .subject = package->package,

@@ -62,8 +62,8 @@ int explode(const struct explosion *explosion, const struct state *state, struct
 
 /* What a logged operation does to the state: the same changes that exploding it gave, one for each row that it
  * names, in its order. Pushed to the overlay; when it fails nothing is.
- * PAWL_ECORRUPT (it does not fit its schema, or the state); PAWL_ETOOBIG (a row would be too large: it cannot
- * have been logged); PAWL_ENOMEM; those of the store. */
+ * Errors: PAWL_ECORRUPT (it does not fit its schema, or the state); PAWL_ETOOBIG (a row would be too large: it
+ * cannot have been logged); PAWL_ENOMEM; those of the store. */
 int operation_derive(const struct operation *operation, const struct schema *schema, uint32_t generation,
                      const struct state *state, struct arena *memory, struct changes *ret_changes,
                      pawl_error *error);

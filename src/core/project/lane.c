@@ -69,7 +69,7 @@ void lane_forget(struct lane *lane, uint64_t number)
 uint64_t lane_scanned(const struct lane *lane)
 {
     return lane->cursor.applied == lane->bound && lane->seen > lane->cursor.scanned ? lane->seen
-                                                                                   : lane->cursor.scanned;
+                                                                                    : lane->cursor.scanned;
 }
 
 void lane_tell_applied(struct lane *lane)
@@ -88,8 +88,7 @@ static void lease_quick(struct lane *lane)
         while (lane->quick[i]
                && pawl_leases_acquire(lane->leases, i, 0, QUICK_AT_ONCE, leases, &count) == PAWL_OK)
             for (size_t k = 0; k < count; k++) {
-                int status =
-                    pawl_leases_ready(lane->leases, leases[k].number, leases[k].operation, NULL, NULL);
+                int status = pawl_leases_ready(lane->leases, leases[k].number, leases[k].operation, NULL, NULL);
                 assert(status == PAWL_OK);
                 (void)status;
             }

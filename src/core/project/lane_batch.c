@@ -7,7 +7,7 @@
 #include "core/project/lane_impl.h"
 #include "core/state/key.h"
 
-#define BUSY       (PAWL_MILLISECOND)
+#define BUSY        (PAWL_MILLISECOND)
 #define MOVE_EVENTS 4096 /* without a match, before the cursor is written for them alone */
 
 struct lane_batch *lane_batch_next(struct lane *lane)

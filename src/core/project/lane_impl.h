@@ -40,7 +40,13 @@ struct lane_staged {
 
 /*     FREE ─► FILLING ─► SENT ─┬─► DURABLE ─► FREE
  *                              └─► LOST ────► FREE */
-enum lane_batch_state { LANE_BATCH_FREE, LANE_BATCH_FILLING, LANE_BATCH_SENT, LANE_BATCH_DURABLE, LANE_BATCH_LOST };
+enum lane_batch_state {
+    LANE_BATCH_FREE,
+    LANE_BATCH_FILLING,
+    LANE_BATCH_SENT,
+    LANE_BATCH_DURABLE,
+    LANE_BATCH_LOST
+};
 
 struct lane_batch {
     struct apply_item item;
@@ -67,7 +73,7 @@ struct lane {
     enum lane_state state;
     pawl_leases *leases;
     uint32_t projections;
-    bool *quick; /* by projection: run here */
+    bool *quick;             /* by projection: run here */
     struct lane_work *works; /* by number, window of them */
     struct recent *recent;
     struct overlay overlay;
@@ -154,9 +160,8 @@ static inline struct lane_work *lane_work(struct lane *lane, uint64_t number)
 
 static inline struct state lane_view(struct lane *lane)
 {
-    return (struct state){.overlay = &lane->overlay,
-                          .reader = pawl_store_writer(lane->options.store),
-                          .scratch = lane->scratch};
+    return (struct state){
+        .overlay = &lane->overlay, .reader = pawl_store_writer(lane->options.store), .scratch = lane->scratch};
 }
 
 static inline pawl_stream lane_stream(const struct lane *lane)

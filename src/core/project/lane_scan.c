@@ -7,16 +7,9 @@
 
 #include "base/error.h"
 #include "core/project/lane_impl.h"
+#include "core/project/match.h"
 
 #define EVENTS_AT_ONCE 512
-
-static bool is_on(const struct schema_projector *projector, uint16_t command)
-{
-    for (size_t i = 0; i < projector->on_count; i++)
-        if (projector->on[i] == command)
-            return true;
-    return false;
-}
 
 static const struct schema *schema_for(struct lane *lane, uint64_t event_schema)
 {
@@ -35,7 +28,7 @@ static size_t count_matches(const struct lane *lane, const struct schema *schema
     size_t count = 0;
     for (size_t i = 0; i < schema->projector_count; i++)
         count += schema->projectors[i].lane == lane->options.lane
-                 && is_on(&schema->projectors[i], event->head.command);
+                 && projector_matches(&schema->projectors[i], event->head.command);
     return count;
 }
 
@@ -60,7 +53,7 @@ static int bind_matches(struct lane *lane, const struct schema *schema, const st
         const struct schema_projector *projector = &schema->projectors[i];
         if (projector->lane != lane->options.lane)
             continue;
-        if (is_on(projector, event->head.command) && ++index > lane->skip) {
+        if (projector_matches(projector, event->head.command) && ++index > lane->skip) {
             struct lane_work work = {.event = held,
                                      .schema = schema,
                                      .projector = projector,

@@ -194,7 +194,7 @@ bool lane_stage(struct lane *lane, struct lane_batch *batch, const pawl_turn *tu
     if (run->at_turn)
         return refuse(lane, turn, run, run->status, run->error.text);
     lane->figures.repeated++;
-    if (lane->options.explode && run->used.visited > lane->options.rows_here)
+    if (lane->options.explode && run->rows >= lane->options.rows_here)
         return redo_elsewhere(lane, turn, run);
     return stage_here(lane, batch, turn, run);
 }

@@ -29,7 +29,7 @@
 
 #include "base/arena.h"
 #include "base/id.h"
-#include "core/schema/schema.h"
+#include "core/schema/row.h"
 
 #define OPERATION_VERSION   1
 #define OPERATION_HEAD      ((size_t)72)
@@ -68,7 +68,8 @@ struct operation_row {
     size_t cleared_count;
 };
 
-/* Its bytes, in the arena: a head, and the writes as a maker (below) made them. PAWL_ETOOBIG; PAWL_ENOMEM. */
+/* Its bytes, in the arena: a head, and the writes as a maker (below) made them, or the reason, of which
+ * OPERATION_REASON bytes are kept. PAWL_ETOOBIG; PAWL_ENOMEM. */
 int operation_encode(const struct operation *operation, struct arena *arena, pawl_bytes *ret_bytes);
 
 /* The form is checked, all of it, so that next cannot fail; not whether it fits a schema. PAWL_EVERSION;
@@ -93,10 +94,6 @@ struct operation_maker {
     size_t values_room;
     int status;
 };
-
-/* A bit for each place of a type's fields. */
-#define FIELD_WORDS(count) (((count) + 63) / 64)
-#define FIELD_WORDS_MAX    FIELD_WORDS((size_t)SCHEMA_FIELDS_MAX)
 
 void operation_maker_init(struct operation_maker *maker, const pawl_allocator *alloc);
 void operation_maker_release(struct operation_maker *maker);

@@ -110,6 +110,7 @@ int run_look(struct run *run, pawl_store *store, struct run_room *room, struct r
         return status;
     room->store = store;
     room->front = (struct changes){0};
+    room->slices = 0;
     arena_reset(&room->memory);
     struct state state = {.overlay = &room->overlay, .reader = room->snapshot, .scratch = room->scratch};
     if (run->at_turn) {
@@ -144,6 +145,7 @@ static int exchange(void *ctx, pawl_reader **reader)
         return status;
     pawl_store_release(room->store, room->snapshot);
     room->snapshot = *reader = fresh;
+    room->slices++;
     return PAWL_OK;
 }
 
@@ -180,6 +182,7 @@ int run_explode(struct run *run, pawl_store *store, struct run_room *room, pawl_
     if (status == PAWL_OK)
         overlay_remove(&room->overlay, &changes);
     run_look_away(room);
+    run->rows = room->slices * ACTING_SLICE;
     if (is_its_own_fault(status)) {
         run->status = status;
         return PAWL_OK;

@@ -68,6 +68,7 @@ struct run {
     struct operation_maker writes;
     struct reads seen; /* by the handler itself */
     struct reads used; /* by exploding */
+    uint64_t rows;     /* that its clauses looked at, in whole slices */
     int status;        /* of exploding: PAWL_OK, or what is the projector's fault */
     pawl_error error;
 
@@ -99,6 +100,7 @@ struct run_room {
     pawl_store *store;
     pawl_reader *snapshot;
     struct changes front;
+    uint64_t slices;
 };
 
 int run_room_init(struct run_room *room, const pawl_allocator *alloc); /* PAWL_ENOMEM */

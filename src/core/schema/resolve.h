@@ -18,6 +18,7 @@ struct known_lane {
 
 struct schema_source {
     uint64_t position;
+    uint64_t before;                   /* the position of the schema before it */
     const struct definition *packages; /* checked and settled, in the order in which they first came */
     size_t package_count;
     pawl_bytes subject;              /* the package at hand; complaints about another one name it */

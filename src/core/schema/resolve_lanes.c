@@ -6,10 +6,11 @@
  *
  * A name keeps its lane's ID for ever. The lane gets a new generation when its projectors are others, in
  * another order, or do something else; and when it comes back after a schema without it. What they do is
- * compared by a digest of its text, with everything that has a number by that.
+ * compared by a digest of its text, with everything that has a number by that. What serves goes on to serve.
  *
  *   L1  An entity is filled by synchronous projectors, or by those of exactly one lane; and which of the two
- *       does not change, even if for a while nothing fills it: its rows are there. */
+ *       does not change, even if for a while nothing fills it: its rows are there.
+ *   L2  A lane that is there and whose projectors are what they were is what it was. */
 #include "base/bytes.h"
 #include "core/schema/resolve_impl.h"
 
@@ -28,7 +29,7 @@ static size_t group_of(const struct grouping *g, size_t projector)
     return projector;
 }
 
-/* The path to a member of a projector, whose package becomes the one at hand. */
+/* The path to a member of a projector (NULL: to itself), whose package becomes the one at hand. */
 struct steps {
     struct path root, group, projector, member;
 };
@@ -40,6 +41,8 @@ static const struct path *path_to(struct resolver *r, size_t projector, const ch
     steps->root = (struct path){0};
     steps->group = path_member(&steps->root, "projectors");
     steps->projector = path_name(&steps->group, origin->projector->name);
+    if (!member)
+        return &steps->projector;
     steps->member = path_member(&steps->projector, member);
     return &steps->member;
 }
@@ -63,15 +66,15 @@ static void unite(struct resolver *r, struct grouping *g, size_t a, size_t b)
 
 static enum named_filler filler_was(const struct resolver *r, const struct schema_type *entity)
 {
-    return schema_name_by_text(&r->out->schema, entity->name)->filler;
+    return schema_name_by_id(&r->out->schema, entity->id)->filler;
 }
 
 static void unite_by_entity(struct resolver *r, struct grouping *g, size_t projector)
 {
     struct steps steps;
     const struct schema_projector *p = &r->projectors[projector];
-    for (size_t i = 0; i < p->action_count && r->v.status == PAWL_OK; i++) {
-        const struct schema_type *entity = p->actions[i].entity;
+    for (size_t i = 0; i < p->write_count && r->v.status == PAWL_OK; i++) {
+        const struct schema_type *entity = p->writes[i];
         size_t *filler = &g->filler[entity - r->types];
         if (*filler == 0)
             *filler = projector + 1;
@@ -172,27 +175,79 @@ static struct known_lane *claim_lane(struct resolver *r, size_t group, pawl_byte
     return lane;
 }
 
+/* What is to be known of a lane's projectors, to say what has become of it. */
+struct summary {
+    struct hash128 digest;
+    uint32_t generation; /* the highest that any of its entities had, in whichever lane */
+    bool served;         /* one of them has rows that are read */
+};
+
+static struct summary enter_group(struct resolver *r, const struct grouping *g, size_t group, uint16_t lane)
+{
+    struct summary sum = {.generation = 0};
+    for (size_t i = group; i < r->out->schema.projector_count; i++) {
+        struct schema_projector *p = &r->projectors[i];
+        if (p->sync || group_of(g, i) != group)
+            continue;
+        p->lane = lane;
+        fold_projector(&sum.digest, p, r->origins[i].projector);
+        for (size_t k = 0; k < p->write_count; k++) {
+            const struct schema_name *entity = schema_name_by_id(&r->out->schema, p->writes[k]->id);
+            r->types[p->writes[k] - r->types].lane = lane;
+            sum.served = sum.served || entity->serving;
+            if (entity->generation > sum.generation)
+                sum.generation = entity->generation;
+        }
+    }
+    return sum;
+}
+
+/* S5 of schema.h. */
+static void begin_generation(struct resolver *r, size_t group, const struct summary *sum,
+                             struct schema_lane *lane)
+{
+    struct steps steps;
+    bool first = lane->generation == 0;
+    uint32_t highest = lane->generation > sum->generation ? lane->generation : sum->generation;
+    if (highest + 1 >= SCHEMA_GENERATIONS)
+        verdict_refuse(&r->v, path_to(r, group, NULL, &steps), "lane %.*s has had all of its %u generations",
+                       TEXT(lane->name), SCHEMA_GENERATIONS - 1);
+    lane->generation = highest + 1;
+    lane->born = r->source->position;
+    if (first && !sum->served) {
+        lane->serving = lane->generation;
+        lane->serving_born = lane->born;
+        lane->serving_last = UINT64_MAX;
+    }
+}
+
 static void settle_group(struct resolver *r, const struct grouping *g, size_t group)
 {
     pawl_bytes name = g->names[group].size ? g->names[group] : r->projectors[group].name;
     struct known_lane *known = claim_lane(r, group, name);
     if (!known)
         return;
-    struct hash128 digest = {0};
-    for (size_t i = group; i < r->out->schema.projector_count; i++) {
-        if (r->projectors[i].sync || group_of(g, i) != group)
-            continue;
-        r->projectors[i].lane = known->lane.id;
-        fold_projector(&digest, &r->projectors[i], r->origins[i].projector);
-    }
+    struct summary sum = enter_group(r, g, group, known->lane.id);
     const struct known_lane *before =
         known->lane.id <= r->source->lane_count ? &r->source->lanes[known->lane.id - 1] : NULL;
-    bool same =
-        before && before->present && before->digest.low == digest.low && before->digest.high == digest.high;
-    if (!same)
-        known->lane.generation++;
-    known->digest = digest;
+    if (before && before->present && before->digest.low == sum.digest.low
+        && before->digest.high == sum.digest.high)
+        known->lane = before->lane; /* L2 */
+    else
+        begin_generation(r, group, &sum, &known->lane);
+    known->digest = sum.digest;
     known->present = true;
+}
+
+/* A lane as it is for those who come after it: whatever of it is not there again has ended before this schema.
+ */
+static struct known_lane ended(const struct known_lane *lane, uint64_t before)
+{
+    struct known_lane end = *lane;
+    end.present = false;
+    if (end.lane.serving_last == UINT64_MAX)
+        end.lane.serving_last = before;
+    return end;
 }
 
 static void list_lanes(struct resolver *r)
@@ -217,10 +272,8 @@ void resolve_lanes(struct resolver *r)
     r->out->lanes = resolver_take(r, known + count, sizeof *r->out->lanes);
     if (!g.first || !g.filler || !g.names || !r->out->lanes)
         return;
-    for (size_t i = 0; i < known; i++) {
-        r->out->lanes[i] = r->source->lanes[i];
-        r->out->lanes[i].present = false;
-    }
+    for (size_t i = 0; i < known; i++)
+        r->out->lanes[i] = ended(&r->source->lanes[i], r->source->before);
     r->out->lane_count = known;
 
     for (size_t i = 0; i < count && r->v.status == PAWL_OK; i++) {

@@ -127,6 +127,30 @@ static void resolve_on(struct resolver *r, const struct path *here, const struct
     to->on_count = from->on_count;
 }
 
+static int type_order(const void *a, const void *b)
+{
+    return name_order(*(const struct schema_type *const *)a, *(const struct schema_type *const *)b);
+}
+
+/* What the actions fill, each once. */
+static void resolve_writes(struct resolver *r, struct schema_projector *to)
+{
+    const struct schema_type **writes = resolver_take(r, to->action_count, sizeof(void *));
+    size_t used = 0;
+    for (size_t i = 0; i < to->action_count && writes; i++) {
+        size_t k = 0;
+        while (k < used && writes[k] != to->actions[i].entity)
+            k++;
+        if (k == used)
+            writes[used++] = to->actions[i].entity;
+    }
+    if (!writes)
+        return;
+    qsort(writes, used, sizeof *writes, type_order);
+    to->writes = writes;
+    to->write_count = used;
+}
+
 static void resolve_projector(struct resolver *r, const struct path *group,
                               const struct definition_projector *from, struct schema_projector *to)
 {
@@ -142,6 +166,8 @@ static void resolve_projector(struct resolver *r, const struct path *group,
     }
     to->actions = actions;
     to->action_count = actions ? from->action_count : 0;
+    if (r->v.status == PAWL_OK)
+        resolve_writes(r, to);
 }
 
 void resolve_projectors(struct resolver *r)

@@ -200,6 +200,12 @@ size_t row_fields(struct row row)
     return get_u16((const uint8_t *)row.bytes.data + 2);
 }
 
+bool row_has(struct row row, size_t place)
+{
+    struct layout l = {.present = (const uint8_t *)row.bytes.data + FIXED, .fields = row_fields(row)};
+    return is_present(&l, place);
+}
+
 struct value row_get(struct row row, size_t place, enum value_type type)
 {
     struct layout l = row_layout(row.bytes.data);

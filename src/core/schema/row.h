@@ -24,6 +24,20 @@
 #define ROW_VERSION   1
 #define ROW_BYTES_MAX ((size_t)16 << 20)
 
+/* Some of a type's fields: a bit for each place. */
+#define FIELD_WORDS(count) (((count) + 63) / 64)
+#define FIELD_WORDS_MAX    FIELD_WORDS((size_t)SCHEMA_FIELDS_MAX)
+
+static inline void fields_put(uint64_t *fields, size_t place)
+{
+    fields[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+static inline bool fields_have(const uint64_t *fields, size_t place)
+{
+    return (fields[place / 64] >> place % 64 & 1) != 0;
+}
+
 /* A row that was checked, or just written. Borrows its bytes. */
 struct row {
     pawl_bytes bytes;
@@ -44,6 +58,9 @@ int row_open(const struct schema_field *fields, size_t field_count, pawl_bytes b
 
 /* How many fields the row was written with. */
 size_t row_fields(struct row row);
+
+/* Whether a field is there, and not null. */
+bool row_has(struct row row, size_t place);
 
 /* A field's value; null if the row does not have it. type is the field's, as in the type that the row was
  * opened with. Borrows from the row. */

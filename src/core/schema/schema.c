@@ -33,7 +33,8 @@ static const void *by_id(const void *items, size_t count, size_t item_size, uint
 }
 
 _Static_assert(offsetof(struct schema_workspace, id) == 0 && offsetof(struct schema_type, id) == 0
-                   && offsetof(struct schema_command, id) == 0 && offsetof(struct schema_name, id) == 0,
+                   && offsetof(struct schema_command, id) == 0 && offsetof(struct schema_name, id) == 0
+                   && offsetof(struct schema_lane, id) == 0,
                "by_id finds the ID where the item begins");
 
 const struct schema_workspace *schema_workspace_by_id(const struct schema *schema, uint16_t id)
@@ -49,6 +50,16 @@ const struct schema_type *schema_type_by_id(const struct schema *schema, uint16_
 const struct schema_command *schema_command_by_id(const struct schema *schema, uint16_t id)
 {
     return by_id(schema->commands, schema->command_count, sizeof *schema->commands, id);
+}
+
+const struct schema_lane *schema_lane_by_id(const struct schema *schema, uint16_t id)
+{
+    return by_id(schema->lanes, schema->lane_count, sizeof *schema->lanes, id);
+}
+
+const struct schema_name *schema_name_by_id(const struct schema *schema, uint16_t id)
+{
+    return by_id(schema->names, schema->name_count, sizeof *schema->names, id);
 }
 
 const struct schema_name *schema_name_by_text(const struct schema *schema, pawl_bytes qname)
@@ -76,7 +87,7 @@ uint16_t schema_name_id(const struct schema *schema, pawl_bytes qname)
 
 pawl_bytes schema_name_text(const struct schema *schema, uint16_t id)
 {
-    const struct schema_name *name = by_id(schema->names, schema->name_count, sizeof *schema->names, id);
+    const struct schema_name *name = schema_name_by_id(schema, id);
     return name ? name->text : (pawl_bytes){NULL, 0};
 }
 
@@ -101,6 +112,20 @@ const struct schema_projector *schema_projector_by_name(const struct schema *sch
         if (bytes_equal(schema->projectors[i].name, qname))
             return &schema->projectors[i];
     return NULL;
+}
+
+const struct schema_lane *schema_lane_by_name(const struct schema *schema, pawl_bytes qname)
+{
+    for (size_t i = 0; i < schema->lane_count; i++)
+        if (bytes_equal(schema->lanes[i].name, qname))
+            return &schema->lanes[i];
+    return NULL;
+}
+
+uint32_t schema_serving_table(const struct schema *schema, const struct schema_type *entity)
+{
+    const struct schema_name *name = schema_name_by_id(schema, entity->id);
+    return schema_table(entity, name->serving ? name->serving : name->generation);
 }
 
 int schema_field_place(const struct schema_type *type, pawl_bytes name)

@@ -16,7 +16,9 @@
  *       CRecords, and so on), and types nest at most SCHEMA_DEPTH_MAX deep.
  *   S3  A field with a sequence is INT64, not required, and of a type that some event numbers; every workspace
  *       kind in which the type can be made has that sequence, or a command that makes it there is refused.
- *   S4  Expressions were compiled against the types they run on. */
+ *   S4  Expressions were compiled against the types they run on.
+ *   S5  A generation of a lane is above every one that any of its entities ever had: so no two ever share a
+ *       table, even when an entity goes from one lane to another. */
 #ifndef CORE_SCHEMA_SCHEMA_H
 #define CORE_SCHEMA_SCHEMA_H
 
@@ -59,6 +61,8 @@ struct schema_name {
     enum named_filler filler; /* ENTITY */
     uint32_t table;           /* TYPE, ENTITY: as in schema_type */
     uint64_t singleton;       /* TYPE: the same */
+    uint32_t generation;      /* ENTITY, of a lane: the newest that fills it, or last did; 0: none */
+    uint32_t serving;         /* the same: the last that was complete; 0: none */
     pawl_bytes text;          /* qualified */
 };
 
@@ -110,6 +114,7 @@ struct schema_type {
     size_t container_count;
     const uint16_t *key; /* ENTITY: places of the key's fields, in the key's order */
     size_t key_count;
+    uint16_t lane; /* ENTITY: that fills it; 0: synchronous projectors do, or nobody */
 };
 
 struct schema_sequence {
@@ -159,6 +164,8 @@ struct schema_projector {
     size_t on_count;
     const struct schema_action *actions;
     size_t action_count;
+    const struct schema_type *const *writes; /* the entities that it fills, by ID */
+    size_t write_count;
 };
 
 /* Stored and shown; built by the view coordinator. */
@@ -173,20 +180,25 @@ struct schema_view {
     const struct expr *filter; /* NULL: all rows */
 };
 
-/* A lane's newest generation is the one that follows its projectors as they are now. While that one works its way
- * through the log, reads are served by the one before it, which goes on with the projectors it began with. Any
- * generation between the two was given up.
+/* A lane's newest generation is the one that follows its projectors as they are now. While that one works its
+ * way through the log, reads are served by the one before it, which goes on with the projectors it began with.
+ * Any generation between the two was given up.
  *
  *     serving == generation    the usual case
  *     serving <  generation    the newest is being built
- *     serving == 0             there is none yet that was complete; the first serves from the beginning */
+ *     serving == 0             the same, and none of this lane was complete before
+ *
+ * A lane's first generation serves from the beginning, unless another lane filled one of its entities before:
+ * then what that one left is served until the newest is complete. */
 struct schema_lane {
     uint16_t id;
     uint32_t generation;
     uint64_t born; /* position of the command that made this generation */
     uint32_t serving;
     uint64_t serving_born;
-    uint64_t serving_last; /* the last schema that had the serving generation; UINT64_MAX: this one has it */
+    uint64_t serving_last;    /* the last schema that had the serving generation; UINT64_MAX: this one has it */
+    const uint64_t *switched; /* where reads went over to it: by partition, a PLog offset */
+    size_t switched_count;    /* 0: it served from the beginning */
     pawl_bytes name;
 };
 
@@ -194,7 +206,7 @@ struct schema_lane {
  * projectors fill, and records, in generation 0. Numbers that are given to names are below 65536, so no two
  * tables are the same. */
 #define SCHEMA_TABLE_BITS  16
-#define SCHEMA_GENERATIONS ((uint32_t)65535)
+#define SCHEMA_GENERATIONS ((uint32_t)65535) /* all are below */
 
 static inline uint32_t schema_table(const struct schema_type *type, uint32_t generation)
 {
@@ -228,12 +240,19 @@ const struct schema_workspace *schema_workspace_by_name(const struct schema *sch
 const struct schema_type *schema_type_by_name(const struct schema *schema, pawl_bytes qname);
 const struct schema_command *schema_command_by_name(const struct schema *schema, pawl_bytes qname);
 const struct schema_projector *schema_projector_by_name(const struct schema *schema, pawl_bytes qname);
+const struct schema_lane *schema_lane_by_id(const struct schema *schema, uint16_t id);
+const struct schema_lane *schema_lane_by_name(const struct schema *schema, pawl_bytes qname);
+
+/* The table that reads of an entity are served from, also when nobody fills it any more: the last generation
+ * that was complete, or the newest if none was. */
+uint32_t schema_serving_table(const struct schema *schema, const struct schema_type *entity);
 
 /* Of any name that group0 ever numbered, used by this schema or not: 0 and {NULL, 0} if there is none. */
 uint16_t schema_name_id(const struct schema *schema, pawl_bytes qname);
 pawl_bytes schema_name_text(const struct schema *schema, uint16_t id);
 
 const struct schema_name *schema_name_by_text(const struct schema *schema, pawl_bytes qname);
+const struct schema_name *schema_name_by_id(const struct schema *schema, uint16_t id);
 
 /* The place of a field or container, or -1. */
 int schema_field_place(const struct schema_type *type, pawl_bytes name);

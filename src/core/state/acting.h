@@ -12,9 +12,12 @@
 #ifndef CORE_STATE_ACTING_H
 #define CORE_STATE_ACTING_H
 
+#include "core/schema/row.h"
 #include "core/state/derive.h"
 
+#ifndef ACTING_SLICE
 #define ACTING_SLICE 1024 /* rows that are looked at between two pauses */
+#endif
 
 /* One thing to be done. Its expressions see the event, and the row at hand (but for a key's: only the event).
  */
@@ -48,6 +51,8 @@ struct acting_watch {
 
     /* Between slices, when nothing is borrowed from the reader: it may be exchanged. May be NULL. */
     int (*pause)(void *ctx, pawl_reader **reader);
+
+    size_t match_bytes_max; /* of all keys that a clause matches; more is PAWL_ETOOBIG */
 };
 
 struct acting {
@@ -58,9 +63,21 @@ struct acting {
     struct changes *changes;
     const struct acting_watch *watch; /* NULL: nobody */
     pawl_error *error;
+
+    uint8_t *row; /* room for a row, in memory */
+    size_t row_room;
 };
 
 /* Errors as derive's, or the watch's. What was pushed before one is in changes. */
 int act(struct acting *acting, const struct intent *intent);
+
+/* What a set does, apart from where its value comes from: for whoever has the values already.
+ *
+ * act_open: a row as it is stored, which may be of an earlier schema and not of a later one. PAWL_ECORRUPT.
+ * act_put: write values, a whole row's, by place, in place of old (data NULL: there was none). PAWL_EINVAL (a
+ * required field would be null), PAWL_ETOOBIG, PAWL_ENOMEM. */
+int act_open(struct acting *acting, const struct schema_type *entity, pawl_bytes bytes, struct row *ret_row);
+int act_put(struct acting *acting, const struct schema_type *entity, pawl_bytes key, pawl_bytes old,
+            const struct value *values);
 
 #endif

@@ -59,13 +59,13 @@ void overlay_remove(struct overlay *overlay, const struct changes *changes)
         take_off(overlay, change);
 }
 
-static const struct row_change *find(const struct overlay *overlay, pawl_bytes key)
+struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key)
 {
-    if (!overlay || overlay->count == 0)
+    if (overlay->count == 0)
         return NULL;
     uint64_t hash = hash_checksum(0, key);
     struct row_change **newest = map_get(&overlay->newest, hash, &hash);
-    for (const struct row_change *change = newest ? *newest : NULL; change; change = change->older)
+    for (struct row_change *change = newest ? *newest : NULL; change; change = change->older)
         if (bytes_equal(change->key, key))
             return change;
     return NULL;
@@ -73,7 +73,7 @@ static const struct row_change *find(const struct overlay *overlay, pawl_bytes k
 
 int state_get(const struct state *state, pawl_bytes key, pawl_bytes *ret_value)
 {
-    const struct row_change *change = find(state->overlay, key);
+    const struct row_change *change = state->overlay ? overlay_find(state->overlay, key) : NULL;
     if (!change)
         return pawl_store_get(state->reader, STATE_SPACE, key, ret_value);
     if (!change->value.data)
@@ -130,7 +130,7 @@ static int compare_keys(pawl_bytes a, pawl_bytes b)
     return longkey_compare(longkey_place(a, room_a), longkey_place(b, room_b));
 }
 
-static int by_key(const void *a, const void *b)
+int overlay_by_key(const void *a, const void *b)
 {
     const struct row_change *const *x = a, *const *y = b;
     return compare_keys((*x)->key, (*y)->key);
@@ -162,7 +162,7 @@ static int gather(const struct overlay *overlay, pawl_bytes from, pawl_bytes to,
         for (const struct row_change *change = *(struct row_change **)value; change; change = change->older)
             if (in_range(change->key, from, to) && !is_hidden(change))
                 merge->changes[merge->count++] = change;
-    qsort(merge->changes, merge->count, sizeof merge->changes[0], by_key);
+    qsort(merge->changes, merge->count, sizeof merge->changes[0], overlay_by_key);
     return PAWL_OK;
 }
 
@@ -198,11 +198,14 @@ int state_scan(const struct state *state, pawl_bytes from, pawl_bytes to, struct
                pawl_visit_row visit, void *arg)
 {
     pawl_range range = {.space = STATE_SPACE, .from = from, .to = to};
+    int status = state->before_scan ? state->before_scan(state->ctx) : PAWL_OK;
+    if (status != PAWL_OK)
+        return status;
     if (!state->overlay || state->overlay->count == 0)
         return pawl_store_scan(state->reader, range, false, visit, arg);
     struct merge merge = {.visit = visit, .arg = arg};
     struct arena_mark mark = arena_mark(memory);
-    int status = gather(state->overlay, from, to, memory, &merge);
+    status = gather(state->overlay, from, to, memory, &merge);
     if (status == PAWL_OK)
         status = pawl_store_scan(state->reader, range, false, merge_row, &merge);
     if (status == PAWL_OK)

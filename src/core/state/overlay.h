@@ -53,6 +53,12 @@ int overlay_push(struct overlay *overlay, struct row_change *change);
 /* Take these off: the store has them, or their event was refused. */
 void overlay_remove(struct overlay *overlay, const struct changes *changes);
 
+/* A key's newest change; NULL: there is none. */
+struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key);
+
+/* For qsort: pointers to changes, as the store sorts their keys. */
+int overlay_by_key(const void *a, const void *b);
+
 #define STATE_SCRATCH_BYTES ((size_t)64 * 1024)
 
 /* State as an event sees it: the overlay, if there is one, over a store. */
@@ -60,6 +66,11 @@ struct state {
     struct overlay *overlay; /* may be NULL */
     pawl_reader *reader;
     uint8_t *scratch; /* STATE_SCRATCH_BYTES, for the strings that one action of a projector makes */
+
+    /* Before a scan, which looks at everything that the overlay has: whoever keeps much there may put it into
+     * the store's transaction first. May be NULL. */
+    int (*before_scan)(void *ctx);
+    void *ctx;
 };
 
 /* PAWL_ENOTFOUND. The value is borrowed until the store or the overlay changes. */

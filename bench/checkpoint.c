@@ -1,0 +1,209 @@
+/* bench/checkpoint.c: what the second state costs while nothing happens, and what it saves when the power goes.
+ *
+ * The peer of commands with a checkpoint is the same without one. For the loss of power a process makes a log
+ * of so many events, with a lag of at most LAG, and ends without closing anything; the live stores are then of
+ * another boot. Measured are the events that opening replays, which must not depend on the log's length, and
+ * the time until the first command is answered. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <pawl/figures.h>
+
+#include "base/latch.h"
+#include "bench/lib/bench.h"
+#include "engine/trial.h"
+
+#define WORKSPACES  1000
+#define OUTSTANDING 64
+#define LAG         UINT64_C(100000) /* of a shard */
+#define SHARDS      2
+
+static const char schema[] = "{\"schema\": 1, \"package\": \"bench\", \"workspaces\": {\"tenant\": {}},"
+                             " \"types\": {\"Invoice\": {\"kind\": \"WDoc\", \"fields\": {\"cents\": "
+                             "{\"type\": \"int64\"}, \"text\": {\"type\": "
+                             "\"string\"}}}}, \"commands\": {\"Bill\": {\"records\": [\"Invoice\"]}}}";
+
+static double failed(const char *what, const pawl_error *error)
+{
+    fprintf(stderr, "%s: %s\n", what, error->text);
+    return 0;
+}
+
+static int bill(pawl_request *r, uint64_t wsid, pawl_error *error)
+{
+    int status = pawl_request_begin(r, wsid, "bench.Bill", error);
+    status = status ? status : pawl_request_record(r, 1, "bench.Invoice", error);
+    status = status ? status : pawl_request_set_int64(r, "cents", 12345, error);
+    return status ? status : pawl_request_set_string(r, "text", "Consulting in November, as agreed", error);
+}
+
+/* Commands under way, until a moment or a count. */
+struct crowd {
+    pawl_engine *engine;
+    uint64_t deadline;
+    uint64_t most;
+    _Atomic uint64_t sent, count;
+    _Atomic unsigned flying;
+    atomic_bool failed;
+    struct latch over;
+};
+
+static void fly(struct crowd *c, pawl_request *request);
+
+static void flown(void *arg, pawl_request *request, int status, const pawl_answer *answer,
+                  const pawl_error *error)
+{
+    struct crowd *c = arg;
+    if (status == PAWL_OK)
+        atomic_fetch_add(&c->count, 1);
+    else if (status != PAWL_EBUSY) { /* the checkpoint is behind: try again */
+        failed("command", error);
+        atomic_store(&c->failed, true);
+    }
+    fly(c, request);
+}
+
+static void fly(struct crowd *c, pawl_request *request)
+{
+    pawl_error error = {0};
+    uint64_t n = atomic_fetch_add(&c->sent, 1);
+    int status = atomic_load(&c->failed) || n >= c->most || bench_now() >= c->deadline ? PAWL_ECLOSED : PAWL_OK;
+    if (status == PAWL_OK)
+        status = bill(request, n % WORKSPACES + 1, &error);
+    if (status == PAWL_OK)
+        status = pawl_command_async(c->engine, request, flown, c);
+    if (status != PAWL_OK && atomic_fetch_sub(&c->flying, 1) == 1)
+        latch_set(&c->over);
+}
+
+static bool run_crowd(struct crowd *c)
+{
+    pawl_request *requests[OUTSTANDING] = {0};
+    bool ok = true;
+    c->flying = OUTSTANDING;
+    latch_init(&c->over);
+    for (unsigned i = 0; i < OUTSTANDING; i++)
+        ok = ok && pawl_request_new(c->engine, &requests[i]) == PAWL_OK;
+    for (unsigned i = 0; ok && i < OUTSTANDING; i++)
+        fly(c, requests[i]);
+    if (ok)
+        latch_wait(&c->over);
+    for (unsigned i = 0; i < OUTSTANDING; i++)
+        pawl_request_free(requests[i]);
+    return ok && !c->failed;
+}
+
+static pawl_engine *open_engine(const char *dir, const struct engine_trial *trial, bool make)
+{
+    char path[4096];
+    pawl_engine *engine;
+    pawl_request *request;
+    pawl_error error = {0};
+    pawl_options options = {.shards = SHARDS, .checkpoint_lag_max = LAG};
+    snprintf(path, sizeof path, "%s/pawl", dir);
+    int status = engine_open(path, &options, trial, &engine, &error);
+    if (status != PAWL_OK) {
+        failed(path, &error);
+        return NULL;
+    }
+    status = make ? pawl_schema_apply(engine, schema, NULL, &error) : PAWL_OK;
+    status = status ? status : pawl_request_new(engine, &request);
+    for (uint64_t i = 1; status == PAWL_OK && make && i <= WORKSPACES; i++)
+        status = pawl_workspace_create(engine, request, i, "bench.tenant", NULL, &error);
+    if (status != PAWL_OK)
+        failed("workspaces", &error);
+    pawl_request_free(request);
+    return engine;
+}
+
+static double commands(const struct bench_round *round, bool no_checkpoint)
+{
+    static struct crowd crowd;
+    struct engine_trial trial = {.no_checkpoint = no_checkpoint};
+    pawl_engine *engine = open_engine(round->dir, &trial, true);
+    if (!engine)
+        return 0;
+    uint64_t began = bench_now();
+    crowd = (struct crowd){.engine = engine,
+                           .most = UINT64_MAX,
+                           .deadline = began + (round->quick ? 500 : 8000) * UINT64_C(1000000)};
+    bool ok = run_crowd(&crowd);
+    double rate = bench_per_second(crowd.count, began);
+    pawl_close(engine);
+    return ok ? rate : 0;
+}
+
+static double with(const struct bench_round *round)
+{
+    return commands(round, false);
+}
+
+static double without(const struct bench_round *round)
+{
+    return commands(round, true);
+}
+
+static int fill(const char *dir, uint64_t events)
+{
+    static struct crowd crowd;
+    struct engine_trial trial = {.boot_id = "this boot"};
+    pawl_engine *engine = open_engine(dir, &trial, true);
+    crowd = (struct crowd){.engine = engine, .most = events, .deadline = UINT64_MAX};
+    return engine && run_crowd(&crowd) ? 0 : 1; /* and the process ends, as it is */
+}
+
+struct loss {
+    uint64_t events; /* in the log */
+    bool time;       /* until the first command is answered, in ms; or the events replayed */
+};
+
+static double lose_power(const struct bench_round *round)
+{
+    const struct loss *loss = round->arg;
+    struct engine_trial trial = {.boot_id = "the next boot"};
+    pawl_request *request;
+    pawl_figures figures;
+    pawl_error error = {0};
+    int how;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(fill(round->dir, loss->events / (round->quick ? 10 : 1)));
+    if (child < 0 || waitpid(child, &how, 0) != child || how != 0)
+        return 0;
+    uint64_t began = bench_now();
+    pawl_engine *engine = open_engine(round->dir, &trial, false);
+    if (!engine || pawl_request_new(engine, &request) != PAWL_OK)
+        return 0;
+    int status = bill(request, 1, &error);
+    status = status ? status : pawl_command(engine, request, NULL, &error);
+    double ms = (double)(bench_now() - began) / 1e6;
+    status = status ? status : pawl_figures_get(engine, &figures, &error);
+    if (status != PAWL_OK)
+        failed("after the loss of power", &error);
+    pawl_request_free(request);
+    pawl_close(engine);
+    if (status != PAWL_OK)
+        return 0;
+    return loss->time ? ms : (double)(figures.replayed ? figures.replayed : 1);
+}
+
+int main(int argc, char **argv)
+{
+    static struct loss million = {1000000, false}, ten = {10000000, false}, first = {1000000, true};
+    const double most = (double)(LAG * SHARDS);
+    const struct bench_question questions[] = {
+        {"commands, 64 outstanding: with a checkpoint, and without", "op/s", BENCH_MORE, 0.8, with, without,
+         NULL},
+        {"replayed after a loss of power, 1 M events in the log", "events", BENCH_LESS, most, lose_power, NULL,
+         &million},
+        {"replayed after a loss of power, 10 M events in the log", "events", BENCH_LESS, most, lose_power, NULL,
+         &ten},
+        {"first command after a loss of power, 1 M events", "ms", BENCH_LESS, 2000 + most / 200, lose_power,
+         NULL, &first},
+    };
+    return bench_main(argc, argv, questions, sizeof questions / sizeof *questions);
+}

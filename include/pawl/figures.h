@@ -1,0 +1,55 @@
+/* figures.h: what an engine has done, and how far its parts are: numbers for whoever watches it. */
+#ifndef PAWL_FIGURES_H
+#define PAWL_FIGURES_H
+
+#include <pawl/engine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sums over all shards, since opening, unless it says otherwise. */
+typedef struct pawl_figures {
+    /* The checkpoint stores (docs/OPERATIONS.md). */
+    uint64_t checkpoint_lag;     /* events that a checkpoint lacks, now, of the shard where it lacks most */
+    uint64_t checkpoint_lag_max; /* its bound, as configured */
+    uint64_t checkpoint_events;  /* derived */
+    uint64_t checkpoint_rows;    /* written: fewer than what the events changed, because each is written once a
+                                    commit */
+    uint64_t checkpoint_commits;
+    uint64_t checkpoint_failures; /* of reading, deriving or writing; each is tried again */
+    uint64_t checkpoint_made;     /* copied from the live store, because there was none that could be used */
+    uint32_t checkpoints_ready;   /* shards that a loss of power would cost no more than the lag */
+    uint64_t held;                /* times that commands had to wait for a checkpoint */
+
+    /* The audit: the two states of a shard, compared at equal offsets. */
+    uint64_t audits;        /* comparisons */
+    uint64_t audits_missed; /* one side was too far behind */
+    uint64_t alerts;        /* comparisons that found a difference: see pawl_alerts */
+
+    /* Opening. */
+    uint32_t taken_over; /* shards whose live store was thrown away, and whose checkpoint took its place */
+    uint64_t
+        replayed; /* events that were applied because the state lacked them; also after a failure of the log */
+} pawl_figures;
+
+/* Any thread that is not one of Pawl's own. Errors: PAWL_EMISUSE, PAWL_ECLOSED. */
+PAWL_API int pawl_figures_get(pawl_engine *engine, pawl_figures *ret_figures, pawl_error *error);
+
+/* What the audit has found: the two states of a partition, each derived from the log by itself, do not agree on
+ * a table. Nothing stops; 'pawl verify --audit' says which of the two is right, and names the row. */
+typedef struct pawl_alert {
+    uint16_t partition;
+    uint32_t table;
+    uint64_t offset; /* of the partition, where it was seen first */
+    char text[112];
+} pawl_alert;
+
+/* The alerts since opening, one for each partition and table, at most room of them; ret_count: how many there
+ * are. Any thread. */
+PAWL_API void pawl_alerts(pawl_engine *engine, pawl_alert *alerts, size_t room, size_t *ret_count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

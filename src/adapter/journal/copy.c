@@ -1,0 +1,132 @@
+#include "adapter/journal/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "adapter/journal/home.h"
+#include "adapter/journal/segment.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+
+#define PAGE   ((size_t)4096)
+#define STRIDE ((size_t)1 << 20)
+
+struct copying {
+    const struct disk *disk;
+    struct home home; /* of the source */
+    int to;           /* the copy's directory */
+    uint8_t *buffer;  /* STRIDE */
+    uint64_t bytes;
+    pawl_error *error;
+};
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+/* A page of zeros need not be written: the file is as long as it should be already. */
+static int copy_piece(struct copying *c, int in, int out, uint64_t at, size_t size, int64_t *ret_got)
+{
+    int64_t got = disk_read_all(c->disk, in, c->buffer, size, at);
+    *ret_got = got;
+    if (got < 0)
+        return (int)got;
+    return got == 0 || is_zero(c->buffer, (size_t)got)
+               ? 0
+               : disk_write_all(c->disk, out, c->buffer, (size_t)got, at);
+}
+
+static int copy_backwards(struct copying *c, int in, int out, uint64_t size)
+{
+    int rc = 0;
+    for (uint64_t at = (size + PAGE - 1) / PAGE * PAGE; rc == 0 && at > 0; at -= PAGE) {
+        int64_t got;
+        rc = copy_piece(c, in, out, at - PAGE, PAGE, &got);
+    }
+    return rc;
+}
+
+static int copy_forwards(struct copying *c, int in, int out, uint64_t size)
+{
+    int rc = 0;
+    for (uint64_t at = 0; rc == 0 && at < size; at += STRIDE) {
+        int64_t got;
+        rc = copy_piece(c, in, out, at, STRIDE, &got);
+    }
+    return rc;
+}
+
+static int copy_file(struct copying *c, const char *name, bool newest)
+{
+    const struct disk *disk = c->disk;
+    int in = disk->open(disk->ctx, c->home.dir, name, O_RDONLY);
+    if (in < 0)
+        return error_errno(c->error, -in, "cannot open %s", name);
+    int out = disk->open(disk->ctx, c->to, name, O_RDWR | O_CREAT | O_EXCL);
+    int64_t size = out < 0 ? out : disk->size(disk->ctx, in);
+    int rc = size < 0 ? (int)size : disk->truncate(disk->ctx, out, (uint64_t)size);
+    if (rc == 0)
+        rc = newest ? copy_backwards(c, in, out, (uint64_t)size) : copy_forwards(c, in, out, (uint64_t)size);
+    if (rc == 0)
+        rc = disk_sync(disk, out);
+    if (out >= 0)
+        disk->close(disk->ctx, out);
+    disk->close(disk->ctx, in);
+    c->bytes += rc == 0 ? (uint64_t)size : 0;
+    return rc == 0 ? PAWL_OK : error_errno(c->error, -rc, "cannot copy %s", name);
+}
+
+/* The newest first: what is older does not change any more. The id last, as when a journal is made. */
+static int copy_all(struct copying *c, const pawl_allocator *alloc)
+{
+    struct segment_list segments = {.alloc = alloc};
+    int status = segment_list_load(&segments, c->disk, c->home.dir, c->error);
+    for (size_t i = segments.count; status == PAWL_OK && i-- > 0;) {
+        char name[SEGMENT_NAME_MAX];
+        segment_name(segments.items[i].number, segments.items[i].first_lsn, name);
+        status = copy_file(c, name, i + 1 == segments.count);
+    }
+    segment_list_release(&segments);
+    int rc = status == PAWL_OK ? disk_sync_dir(c->disk, c->to) : 0;
+    if (rc < 0)
+        return error_errno(c->error, -rc, "cannot sync the copy");
+    if (status == PAWL_OK)
+        status = copy_file(c, "id", false);
+    rc = status == PAWL_OK ? disk_sync_dir(c->disk, c->to) : 0;
+    return rc < 0 ? error_errno(c->error, -rc, "cannot sync the copy") : status;
+}
+
+int journal_copy(const char *from, const char *to, const pawl_allocator *alloc, uint64_t *ret_bytes,
+                 pawl_error *error)
+{
+    struct copying c = {.disk = &disk_real, .error = error};
+    char path[4096];
+    int size = snprintf(path, sizeof path, "%s/journal", to);
+    if (size < 0 || (size_t)size >= sizeof path)
+        return error_set(error, PAWL_ETOOBIG, "%s: the path is too long", to);
+    int status = home_open(&c.home, c.disk, from, true, (struct id128){0}, error);
+    if (status != PAWL_OK)
+        return status;
+    int rc = c.disk->make_dir(c.disk->ctx, path);
+    c.to = rc < 0 ? rc : c.disk->open_dir(c.disk->ctx, path);
+    c.buffer = mem_resize(alloc, NULL, 0, STRIDE);
+    if (c.to < 0)
+        status = error_errno(error, -c.to, "cannot make %s", path);
+    else if (!c.buffer)
+        status = error_set(error, PAWL_ENOMEM, "no memory to copy %s", from);
+    else
+        status = copy_all(&c, alloc);
+    mem_free(alloc, c.buffer, c.buffer ? STRIDE : 0);
+    if (c.to >= 0)
+        c.disk->close(c.disk->ctx, c.to);
+    home_close(&c.home);
+    if (status == PAWL_OK)
+        *ret_bytes = c.bytes;
+    return status == PAWL_OK ? status : error_wrap(error, status, "cannot copy the journal of %s", from);
+}

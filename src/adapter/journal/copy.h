@@ -1,0 +1,20 @@
+/* adapter/journal/copy.h: a journal's files, copied while its writer goes on.
+ *
+ * A copy is what a loss of power could leave: all that was durable when it began, and perhaps some of what came
+ * meanwhile, with an end that was never finished. Opening it for writing tidies that up.
+ *
+ * The writer writes from the front to the back. So the newest segment is read from the back to the front, page
+ * by page: whatever is seen of a record, all that was written before it is seen too, and the copy has no hole
+ * that a later record could bear witness against. */
+#ifndef JOURNAL_COPY_H
+#define JOURNAL_COPY_H
+
+#include <pawl/types.h>
+
+/* to must be there, and empty. Indexes are not copied: they are made when needed. Synced. Errors:
+ * PAWL_ENOTFOUND, PAWL_EFORMAT (no journal there), PAWL_EVERSION, PAWL_ECORRUPT, PAWL_EFULL, PAWL_EIO,
+ * PAWL_ENOMEM. */
+int journal_copy(const char *from, const char *to, const pawl_allocator *alloc, uint64_t *ret_bytes,
+                 pawl_error *error);
+
+#endif

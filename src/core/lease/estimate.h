@@ -1,0 +1,45 @@
+/* core/lease/estimate.h: how long work of one projection is likely to take.
+ *
+ * Sizes fall into classes, a class a power of two. Each keeps a moving average of what was observed, in which a
+ * new observation counts an eighth. A class that has none asks the nearest that has, the larger if two are as
+ * near: too long a lease costs less than one that expires. */
+#ifndef CORE_LEASE_ESTIMATE_H
+#define CORE_LEASE_ESTIMATE_H
+
+#include <pawl/types.h>
+
+#define ESTIMATE_CLASSES 64
+
+struct estimate {
+    uint64_t known; /* bit c: class c has been observed */
+    pawl_duration average[ESTIMATE_CLASSES];
+};
+
+struct estimate_limits {
+    pawl_duration first; /* before anything was observed */
+    pawl_duration min;
+    pawl_duration max;
+};
+
+/* 0: no bytes; 1: one; 2: two and three; 3: four to seven; ... */
+static inline uint8_t estimate_class(size_t bytes)
+{
+    unsigned bits = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
+    return (uint8_t)(bits < ESTIMATE_CLASSES ? bits : ESTIMATE_CLASSES - 1);
+}
+
+static inline void estimate_observe(struct estimate *estimate, uint8_t size_class, pawl_duration took)
+{
+    pawl_duration *average = &estimate->average[size_class];
+    if (estimate->known >> size_class & 1)
+        *average = took > *average ? *average + (took - *average) / 8 : *average - (*average - took) / 8;
+    else
+        *average = took;
+    estimate->known |= UINT64_C(1) << size_class;
+}
+
+/* Twice the average, within the limits. */
+pawl_duration estimate_get(const struct estimate *estimate, uint8_t size_class,
+                           const struct estimate_limits *limits);
+
+#endif

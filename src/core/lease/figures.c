@@ -1,0 +1,90 @@
+/* core/lease/figures.c: how it goes, and what somebody should be told. */
+#include "core/lease/lease.h"
+
+#define SAMPLES_MIN     20
+#define EFFICIENCY_WELL 0.95
+#define WAIT_WELL       PAWL_SECOND
+
+static uint32_t alerts_of(const pawl_leases *leases, const struct minute_sums *sums)
+{
+    const pawl_lease_thresholds *limit = &leases->options.thresholds;
+    uint32_t alerts = 0;
+    if (sums->ended >= SAMPLES_MIN && (double)sums->expired > limit->expired_rate * (double)sums->ended)
+        alerts |= PAWL_ALERT_EXPIRED;
+    if (sums->turns >= SAMPLES_MIN && sums->waited / sums->turns > limit->average_wait)
+        alerts |= PAWL_ALERT_WAIT;
+    if (leases->counts.active > limit->active)
+        alerts |= PAWL_ALERT_ACTIVE;
+    if (sums->voids > limit->voids)
+        alerts |= PAWL_ALERT_VOIDS;
+    if (leases->counts.stalled)
+        alerts |= PAWL_ALERT_STALLED;
+    return alerts;
+}
+
+void pawl_leases_figures(const pawl_leases *leases, pawl_lease_figures *ret_figures)
+{
+    pawl_instant now = pawl_env_now(leases->options.env);
+    struct minute_sums sums = minute_sum(&leases->minute, now);
+    const struct lease_counts *counts = &leases->counts;
+    uint64_t finished = sums.committed + sums.expired;
+    pawl_lease_figures figures = {
+        .bound = leases->bound,
+        .taken = leases->taken,
+        .watermark = leases->committed,
+        .active = counts->active,
+        .waiting = counts->waiting,
+        .stalled = counts->stalled,
+        .acquired = counts->acquired,
+        .committed = counts->committed,
+        .expired = counts->expired,
+        .released = counts->released,
+        .failed = counts->failed,
+        .voids = counts->voids,
+        .fenced = counts->fenced,
+        .repeated = counts->repeated,
+        .utilisation = sums.granted ? (double)sums.used / (double)sums.granted : 0,
+        .average_wait = sums.turns ? sums.waited / sums.turns : 0,
+        .p99_wait = minute_p99(&leases->minute, now),
+        .efficiency = finished ? (double)sums.committed / (double)finished : 1,
+        .alerts = alerts_of(leases, &sums),
+    };
+    figures.performing_well = figures.efficiency > EFFICIENCY_WELL && figures.average_wait < WAIT_WELL;
+    *ret_figures = figures;
+}
+
+pawl_duration pawl_leases_estimate(const pawl_leases *leases, uint32_t projection, size_t bytes)
+{
+    if (projection >= leases->options.projections)
+        return 0;
+    return estimate_get(&leases->projections[projection].estimate, estimate_class(bytes), &leases->limits);
+}
+
+const char *pawl_lease_alert_text(pawl_lease_alert alert)
+{
+    switch (alert) {
+    case PAWL_ALERT_EXPIRED: return "Many leases expire before their work is handed in.";
+    case PAWL_ALERT_WAIT: return "Finished work waits long for its turn.";
+    case PAWL_ALERT_ACTIVE: return "Very many leases are active at once.";
+    case PAWL_ALERT_VOIDS: return "Many operations have become void.";
+    case PAWL_ALERT_STALLED: return "An operation has failed too often, and all behind it wait.";
+    }
+    return "";
+}
+
+const char *pawl_lease_alert_advice(pawl_lease_alert alert)
+{
+    switch (alert) {
+    case PAWL_ALERT_EXPIRED:
+        return "Ask for longer leases or extend them, and look for workers that hang or die.";
+    case PAWL_ALERT_WAIT:
+        return "Look for the lowest number that is not ready; add workers, or make the slow work quicker.";
+    case PAWL_ALERT_ACTIVE:
+        return "Let workers take fewer numbers at a time: each active lease takes memory until its turn.";
+    case PAWL_ALERT_VOIDS:
+        return "Read the reasons in the operation log, mend the handler, and rebuild what was skipped.";
+    case PAWL_ALERT_STALLED:
+        return "Read why it failed, mend that, and retry the number; or decide that it is void.";
+    }
+    return "";
+}

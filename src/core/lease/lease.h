@@ -1,0 +1,172 @@
+/* core/lease/lease.h: the lease table's insides, for the files of this room.
+ *
+ * Numbers lie on a ring of slots: number n in slot n modulo the window, from its bind to its commit. A slot is
+ * two cache lines, and neighbours in number are neighbours in memory, so that a commit that moves on meets what
+ * the machine has fetched already.
+ *
+ *      committed      taken                                     bound
+ *          │ TAKEN ... │ READY, LEASED, BOUND, BACKING_OFF, ...   │  free
+ *     ─────┴───────────┴──────────────────────────────────────────┴────────
+ *
+ * What a slot is in, follows from its state; it is in one thing at a time, and the links share their place:
+ *
+ *     BOUND         the queue of its projection (queue.c)
+ *     LEASED        the wheel, at its deadline (due.c)
+ *     BACKING_OFF   the wheel, at the end of its back-off
+ *     others        nothing
+ *
+ * Invariants, besides those of pawl/lease.h
+ *   T1  A slot changes its state in slot_move only, which knows what may follow what.
+ *   T2  is_current: the operation ID counts. Set when the number is given out; cleared when the attempt is
+ * over. In a queue it means expired, and not yet given to anybody else. T3  The timer, if there is one, is set
+ * for the earliest tick of the wheel or before. */
+#ifndef CORE_LEASE_LEASE_H
+#define CORE_LEASE_LEASE_H
+
+#include <pawl/lease.h>
+
+#include "base/heap.h"
+#include "base/wheel.h"
+#include "core/lease/estimate.h"
+#include "core/lease/minute.h"
+#include "core/lease/words.h"
+#include "port/env.h"
+
+#define LEASE_TICK_BITS    20 /* a tick of the wheel is 2^20 ns, about a millisecond */
+#define LEASE_DUE_MAX      256
+#define LEASE_DURATION_MAX ((pawl_duration)1 << 60)
+#define LEASE_NO_SLOT      UINT32_MAX
+#define LEASE_SLOT_BYTES   128
+
+struct slot {
+    union {
+        struct wheel_node timer;
+        struct heap_node back;
+        struct {
+            uint32_t next;
+            uint32_t prev;
+        } fresh; /* places of slots */
+    } in;
+    uint64_t number;
+    pawl_operation_id operation;
+    void *work;
+    void *result;
+    pawl_instant leased_at;
+    pawl_instant handed_at;
+    pawl_duration duration; /* granted; once it has expired, at least to be granted */
+    uint32_t projection;
+    uint32_t attempt;
+    uint32_t failures;
+    uint32_t words;
+    uint8_t state; /* pawl_lease_state */
+    uint8_t size_class;
+    bool is_fresh; /* never given out: in the queue's list, not in its heap */
+    bool is_current;
+    bool has_expired;
+    bool is_void;
+};
+
+_Static_assert(sizeof(struct slot) == LEASE_SLOT_BYTES, "a slot is two cache lines");
+
+struct projection {
+    uint32_t fresh_first; /* slots */
+    uint32_t fresh_last;
+    struct heap back; /* came back, by number */
+    uint32_t attempts_max;
+    pawl_lease_policy policy;
+    struct estimate estimate;
+};
+
+/* What is remembered of a number after its commit. */
+struct memory {
+    uint64_t number;
+    pawl_operation_id operation;
+    pawl_instant leased_at;
+    pawl_instant committed_at;
+    pawl_duration duration;
+    uint32_t projection;
+    uint32_t attempt;
+    bool is_void;
+};
+
+struct lease_counts {
+    uint64_t active;
+    uint64_t waiting;
+    uint64_t stalled;
+    uint64_t acquired;
+    uint64_t committed;
+    uint64_t expired;
+    uint64_t released;
+    uint64_t failed;
+    uint64_t voids;
+    uint64_t fenced;
+    uint64_t repeated;
+};
+
+struct pawl_leases {
+    pawl_leases_options options;
+    struct estimate_limits limits;
+    struct slot *slots;
+    uint64_t mask;
+    uint64_t bound;
+    uint64_t taken;
+    uint64_t committed;
+    uint64_t attempts; /* so many operation IDs were made */
+    uint64_t keys[4];  /* what makes them this table's */
+    uint64_t armed;    /* the tick that the timer is set for; UINT64_MAX: it is not */
+    bool has_news;     /* something came back that changed was not called for */
+    struct projection *projections;
+    struct memory *memories; /* a power of two of them */
+    uint64_t memory_mask;
+    void *slots_memory;
+    struct lease_counts counts;
+    struct words words;
+    pawl_timer timer;
+    struct wheel wheel;
+    struct minute minute;
+};
+
+/* table.c */
+
+/* The slot of a number that is bound and not committed, or NULL. */
+static inline struct slot *slot_find(const pawl_leases *leases, uint64_t number)
+{
+    bool is_here = number > leases->committed && number <= leases->bound;
+    return is_here ? &leases->slots[number & leases->mask] : NULL;
+}
+
+/* Out of whatever it is in, and into the queue if it is BOUND now; what goes into the wheel is put there by the
+ * caller. */
+void slot_move(pawl_leases *leases, struct slot *slot, pawl_lease_state to);
+
+void slot_void(pawl_leases *leases, struct slot *slot, const char *words, pawl_instant now);
+
+/* queue.c: what can be had of a projection. */
+void queue_init(struct projection *projection);
+void queue_put(pawl_leases *leases, struct slot *slot);
+void queue_remove(pawl_leases *leases, struct slot *slot);
+struct slot *queue_first(const pawl_leases *leases, const struct projection *projection);
+
+/* operator.c */
+void slot_show(const pawl_leases *leases, const struct slot *slot, pawl_lease *ret_lease);
+
+/* due.c: deadlines. */
+void due_init(pawl_leases *leases);
+void due_set(pawl_leases *leases, struct slot *slot, pawl_instant now, pawl_duration delay);
+void due_unset(pawl_leases *leases, struct slot *slot);
+
+/* The timer is set, if what was put in needs it earlier. Once a call, after all is put in. */
+void due_arm(pawl_leases *leases, pawl_instant now);
+
+/* Without a timer: expire what is due, up to LEASE_DUE_MAX. */
+void due_catch_up(pawl_leases *leases, pawl_instant now);
+
+/* turns.c: a number that was committed not long ago, or NULL. */
+const struct memory *memory_find(const pawl_leases *leases, uint64_t number);
+
+static inline bool operation_is(pawl_operation_id a, pawl_operation_id b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+#endif

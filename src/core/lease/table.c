@@ -1,0 +1,313 @@
+/* core/lease/table.c: what workers do with numbers: acquire, extend, release, fail, hand in.
+ *
+ *     from          may become
+ *     BOUND         LEASED; READY, BACKING_OFF, STALLED (a late word of one whose lease expired, or void)
+ *     LEASED        BOUND, READY, BACKING_OFF, STALLED
+ *     BACKING_OFF   BOUND, READY
+ *     STALLED       BOUND, READY
+ *     READY         TAKEN
+ *     TAKEN         COMMITTED; BOUND, STALLED, READY (its turn comes again) */
+#include <assert.h>
+
+#include "base/hash.h"
+#include "core/lease/lease.h"
+
+#define BIT(name) (1u << PAWL_LEASE_##name)
+
+static const uint8_t follows[] = {
+    [PAWL_LEASE_BOUND] = BIT(LEASED) | BIT(READY) | BIT(BACKING_OFF) | BIT(STALLED),
+    [PAWL_LEASE_LEASED] = BIT(BOUND) | BIT(READY) | BIT(BACKING_OFF) | BIT(STALLED),
+    [PAWL_LEASE_BACKING_OFF] = BIT(BOUND) | BIT(READY),
+    [PAWL_LEASE_STALLED] = BIT(BOUND) | BIT(READY),
+    [PAWL_LEASE_READY] = BIT(TAKEN),
+    [PAWL_LEASE_TAKEN] = BIT(COMMITTED) | BIT(BOUND) | BIT(STALLED) | BIT(READY),
+};
+
+static void leave(pawl_leases *leases, struct slot *slot)
+{
+    switch (slot->state) {
+    case PAWL_LEASE_BOUND:
+        queue_remove(leases, slot);
+        slot->is_fresh = false;
+        break;
+    case PAWL_LEASE_LEASED:
+        due_unset(leases, slot);
+        leases->counts.active--;
+        break;
+    case PAWL_LEASE_BACKING_OFF: due_unset(leases, slot); break;
+    case PAWL_LEASE_STALLED: leases->counts.stalled--; break;
+    case PAWL_LEASE_READY: leases->counts.waiting--; break;
+    default: break;
+    }
+}
+
+void slot_move(pawl_leases *leases, struct slot *slot, pawl_lease_state to)
+{
+    assert(follows[slot->state] >> to & 1); /* T1 */
+    leave(leases, slot);
+    slot->state = (uint8_t)to;
+    switch (to) {
+    case PAWL_LEASE_BOUND: queue_put(leases, slot); break;
+    case PAWL_LEASE_LEASED: leases->counts.active++; break;
+    case PAWL_LEASE_STALLED: leases->counts.stalled++; break;
+    case PAWL_LEASE_READY: leases->counts.waiting++; break;
+    default: break;
+    }
+}
+
+void slot_void(pawl_leases *leases, struct slot *slot, const char *words, pawl_instant now)
+{
+    leases->counts.voids++;
+    minute_now(&leases->minute, now)->voids++;
+    words_set(&leases->words, &slot->words, words);
+    slot->is_void = true;
+    slot->is_current = false;
+    slot->handed_at = now;
+    slot_move(leases, slot, PAWL_LEASE_READY);
+}
+
+int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *work, size_t bytes, uint64_t *ret_number)
+{
+    if (projection >= leases->options.projections)
+        return PAWL_EINVAL;
+    if (leases->bound - leases->committed > leases->mask) /* L4 */
+        return PAWL_EBUSY;
+    uint64_t number = ++leases->bound;
+    struct slot *slot = &leases->slots[number & leases->mask];
+    *slot = (struct slot){
+        .number = number,
+        .work = work,
+        .projection = projection,
+        .state = PAWL_LEASE_BOUND,
+        .size_class = estimate_class(bytes),
+        .is_fresh = true,
+    };
+    queue_put(leases, slot);
+    *ret_number = number;
+    return PAWL_OK;
+}
+
+uint64_t pawl_leases_peek(const pawl_leases *leases, uint32_t projection)
+{
+    if (projection >= leases->options.projections)
+        return 0;
+    const struct slot *slot = queue_first(leases, &leases->projections[projection]);
+    return slot ? slot->number : 0;
+}
+
+/* A count goes through a bijection that scatters bits, between two keys that nobody knows: no ID comes twice,
+ * and from those that a worker has seen it cannot tell the next. It costs less than asking for random bits. */
+static pawl_operation_id next_operation(pawl_leases *leases)
+{
+    pawl_operation_id id;
+    do {
+        uint64_t n = ++leases->attempts;
+        id.high = hash_mix(n ^ leases->keys[0]) ^ leases->keys[1];
+        id.low = hash_mix(n ^ leases->keys[2]) ^ leases->keys[3];
+    } while (id.high == 0 && id.low == 0);
+    return id;
+}
+
+static pawl_duration grant(const pawl_leases *leases, const struct slot *slot, pawl_duration asked)
+{
+    const struct estimate *estimate = &leases->projections[slot->projection].estimate;
+    pawl_duration granted = asked ? asked : estimate_get(estimate, slot->size_class, &leases->limits);
+    if (slot->has_expired && granted < slot->duration)
+        granted = slot->duration;
+    return granted < leases->limits.max ? granted : leases->limits.max;
+}
+
+static void lease(pawl_leases *leases, struct slot *slot, pawl_duration asked, pawl_instant now)
+{
+    slot_move(leases, slot, PAWL_LEASE_LEASED);
+    slot->operation = next_operation(leases);
+    slot->is_current = true;
+    slot->attempt++;
+    slot->leased_at = now;
+    slot->duration = grant(leases, slot, asked);
+    due_set(leases, slot, now, slot->duration);
+}
+
+int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
+                        pawl_lease *ret_leases, size_t *ret_count)
+{
+    if (projection >= leases->options.projections || max == 0)
+        return PAWL_EINVAL;
+    struct projection *from = &leases->projections[projection];
+    pawl_instant now = pawl_env_now(leases->options.env);
+    due_catch_up(leases, now);
+    size_t count = 0;
+    for (; count < max; count++) {
+        struct slot *slot = queue_first(leases, from);
+        if (!slot)
+            break;
+        lease(leases, slot, duration, now);
+        slot_show(leases, slot, &ret_leases[count]);
+    }
+    if (count == 0)
+        return PAWL_ENOTFOUND;
+    leases->counts.acquired += count;
+    due_arm(leases, now);
+    *ret_count = count;
+    return PAWL_OK;
+}
+
+/* Why nothing that is said of a number counts. */
+static int refuse(pawl_leases *leases, uint64_t number)
+{
+    if (number == 0 || number > leases->bound)
+        return PAWL_ENOTFOUND;
+    leases->counts.fenced++;
+    return PAWL_EFENCED;
+}
+
+/* The slot in which this ID counts, or NULL. */
+static struct slot *slot_of(pawl_leases *leases, uint64_t number, pawl_operation_id operation)
+{
+    struct slot *slot = slot_find(leases, number);
+    return slot && slot->is_current && operation_is(slot->operation, operation) ? slot : NULL;
+}
+
+/* The same if it is not handed in: it is leased, or has expired and was not yet given to anybody else. */
+static struct slot *slot_under_work(pawl_leases *leases, uint64_t number, pawl_operation_id operation)
+{
+    struct slot *slot = slot_of(leases, number, operation);
+    return slot && (slot->state == PAWL_LEASE_LEASED || slot->state == PAWL_LEASE_BOUND) ? slot : NULL;
+}
+
+int pawl_leases_extend(pawl_leases *leases, uint64_t number, pawl_operation_id operation,
+                       pawl_duration duration)
+{
+    struct slot *slot = slot_under_work(leases, number, operation);
+    if (!slot)
+        return refuse(leases, number);
+    pawl_instant now = pawl_env_now(leases->options.env);
+    pawl_duration more = duration ? duration
+                                  : estimate_get(&leases->projections[slot->projection].estimate,
+                                                 slot->size_class, &leases->limits);
+    more = more < leases->limits.max ? more : leases->limits.max;
+    if (slot->state == PAWL_LEASE_BOUND)
+        slot_move(leases, slot, PAWL_LEASE_LEASED);
+    else
+        due_unset(leases, slot);
+    slot->duration = now.ns - slot->leased_at.ns + more;
+    due_set(leases, slot, now, more);
+    due_arm(leases, now);
+    return PAWL_OK;
+}
+
+/* An attempt that expired has been counted as ended already. */
+static void count_end(pawl_leases *leases, const struct slot *slot, pawl_instant now)
+{
+    if (slot->state == PAWL_LEASE_LEASED)
+        minute_now(&leases->minute, now)->ended++;
+}
+
+int pawl_leases_release(pawl_leases *leases, uint64_t number, pawl_operation_id operation, const char *words)
+{
+    struct slot *slot = slot_under_work(leases, number, operation);
+    if (!slot)
+        return refuse(leases, number);
+    leases->counts.released++;
+    count_end(leases, slot, pawl_env_now(leases->options.env));
+    words_set(&leases->words, &slot->words, words);
+    slot->is_current = false;
+    slot->attempt--;
+    if (slot->state == PAWL_LEASE_LEASED)
+        slot_move(leases, slot, PAWL_LEASE_BOUND);
+    return PAWL_OK;
+}
+
+/* Doubled with each failure; between half of it and all, so that what failed together is not tried together. */
+static pawl_duration back_off(const pawl_leases *leases, uint32_t failures)
+{
+    pawl_duration delay = leases->options.backoff_min;
+    for (uint32_t i = 1; i < failures && delay < leases->options.backoff_max; i++)
+        delay *= 2;
+    if (delay > leases->options.backoff_max)
+        delay = leases->options.backoff_max;
+    return delay - pawl_env_random(leases->options.env) % (delay / 2 + 1);
+}
+
+int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id operation, bool permanent,
+                     const char *words)
+{
+    struct slot *slot = slot_under_work(leases, number, operation);
+    if (!slot)
+        return refuse(leases, number);
+    const struct projection *projection = &leases->projections[slot->projection];
+    pawl_instant now = pawl_env_now(leases->options.env);
+    leases->counts.failed++;
+    count_end(leases, slot, now);
+    slot->failures++;
+    bool too_often = slot->failures >= projection->attempts_max;
+    if (permanent || (too_often && projection->policy == PAWL_LEASE_VOID)) {
+        slot_void(leases, slot, words, now);
+        return PAWL_OK;
+    }
+    words_set(&leases->words, &slot->words, words);
+    slot->is_current = false;
+    if (too_often) {
+        slot_move(leases, slot, PAWL_LEASE_STALLED);
+        return PAWL_OK;
+    }
+    slot_move(leases, slot, PAWL_LEASE_BACKING_OFF);
+    due_set(leases, slot, now, back_off(leases, slot->failures));
+    due_arm(leases, now);
+    return PAWL_OK;
+}
+
+/* What it took is learnt from, also if it took longer than it should have. */
+static void hand_in(pawl_leases *leases, struct slot *slot, void *result, pawl_instant now)
+{
+    pawl_duration took = now.ns - slot->leased_at.ns;
+    pawl_duration max = leases->limits.max;
+    estimate_observe(&leases->projections[slot->projection].estimate, slot->size_class,
+                     took < max ? took : max);
+    if (slot->state == PAWL_LEASE_LEASED) {
+        struct minute_sums *sums = minute_now(&leases->minute, now);
+        sums->ended++;
+        sums->used += took < slot->duration ? took : slot->duration;
+        sums->granted += slot->duration;
+    }
+    words_fix(&leases->words, &slot->words, WORDS_NONE);
+    slot->result = result;
+    slot->handed_at = now;
+    slot_move(leases, slot, PAWL_LEASE_READY);
+}
+
+static int ready(pawl_leases *leases, uint64_t number, pawl_operation_id operation, void *result,
+                 pawl_instant now, bool *ret_again)
+{
+    struct slot *slot = slot_of(leases, number, operation);
+    if (slot && (slot->state == PAWL_LEASE_LEASED || slot->state == PAWL_LEASE_BOUND)) {
+        hand_in(leases, slot, result, now);
+        *ret_again = false;
+        return PAWL_OK;
+    }
+    const struct memory *memory = slot ? NULL : memory_find(leases, number);
+    if (!slot && !(memory && !memory->is_void && operation_is(memory->operation, operation)))
+        return refuse(leases, number);
+    *ret_again = true;
+    return PAWL_OK;
+}
+
+int pawl_leases_ready(pawl_leases *leases, uint64_t number, pawl_operation_id operation, void *result,
+                      bool *ret_again)
+{
+    bool again;
+    int status = ready(leases, number, operation, result, pawl_env_now(leases->options.env), &again);
+    if (status == PAWL_OK && ret_again)
+        *ret_again = again;
+    return status;
+}
+
+void pawl_leases_ready_many(pawl_leases *leases, pawl_handed *handed, size_t count)
+{
+    pawl_instant now = pawl_env_now(leases->options.env);
+    for (size_t i = 0; i < count; i++) {
+        struct pawl_handed *h = &handed[i];
+        h->again = false;
+        h->status = ready(leases, h->number, h->operation, h->result, now, &h->again);
+    }
+}

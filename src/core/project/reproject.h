@@ -1,0 +1,66 @@
+/* core/project/reproject.h: a lane's operations, worked out again from the events and compared with the log.
+ *
+ *     event ──► matches ──► for each: the log's next operation ──┬─► run again, and compared
+ *                                                                └─► applied as it was logged (redo.h)
+ *
+ * Everything runs serially, in the order of the log, on the tables as the logged operations make them: so the
+ * first operation that differs is named, and what follows is judged by itself. A void is a decision, and is
+ * followed. A handler that is not here cannot be run, and its operations are only applied; whether they are of
+ * the right events is checked in any case (N1 of lane.h). */
+#ifndef CORE_PROJECT_REPROJECT_H
+#define CORE_PROJECT_REPROJECT_H
+
+#include "core/event/event.h"
+#include "core/project/redo.h"
+
+/* An operation of the log. Borrowed until the next one is asked for. */
+struct logged {
+    uint64_t number;
+    pawl_place place;
+    pawl_bytes body;
+};
+
+/* What did not come out as it was logged. */
+struct reproject_difference {
+    uint64_t number;
+    uint64_t event;
+    uint64_t wsid;
+    const struct schema_projector *projector;
+    const struct schema_type *entity;   /* NULL: it is not about a row */
+    uint8_t key[PAWL_KEY_BYTES_SORTED]; /* of the row; the first bytes of it, if it is longer */
+    size_t key_size;
+    const char *words;
+};
+
+struct reproject {
+    struct redo redo;
+    uint16_t lane;
+    uint32_t generation;
+    const struct schema *(*schema_for)(void *ctx, uint16_t lane, uint32_t generation, uint64_t event_schema);
+
+    /* The log's next operation; PAWL_ENOTFOUND at its end. */
+    int (*next)(void *ctx, struct logged *ret_logged, pawl_error *error);
+
+    /* Run a handler: its intents, in memory. PAWL_ENOTFOUND: it is not here. May be NULL. */
+    int (*handle)(void *ctx, const struct derivation *derivation, const struct schema_projector *projector,
+                  uint32_t attempt, const struct state *state, struct arena *memory,
+                  const struct intent **ret_intents, size_t *ret_count, pawl_error *error);
+    void *ctx;
+
+    struct operation_maker writes;
+    uint64_t operations; /* applied */
+    uint64_t compared;   /* run again */
+    uint64_t differences;
+    struct reproject_difference first;
+};
+
+/* redo and the functions are the caller's to set before; of the cursor, at 0. */
+void reproject_init(struct reproject *reproject, const pawl_allocator *alloc);
+void reproject_release(struct reproject *reproject);
+
+/* An event, in order. *ret_ended: the log of operations ended before it: nothing of this event or of later ones
+ * can be compared. Errors: as redo_operation, those of next; PAWL_ECORRUPT: the event is none. */
+int reproject_event(struct reproject *reproject, uint64_t offset, pawl_bytes body, bool *ret_ended,
+                    pawl_error *error);
+
+#endif

@@ -1,0 +1,79 @@
+#include "core/state/audit.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+void audit_init(struct audit *a, const pawl_allocator *alloc)
+{
+    *a = (struct audit){.alloc = alloc};
+}
+
+static void forget(struct audit *a, struct audit_mark *mark)
+{
+    mem_free(a->alloc, mark->tables, mark->count * sizeof mark->tables[0]);
+    *mark = (struct audit_mark){0};
+}
+
+void audit_release(struct audit *a)
+{
+    for (size_t i = 0; i < AUDIT_RING; i++)
+        forget(a, &a->marks[i]);
+}
+
+static const pawl_digest *digest_of(const struct table_digest *tables, size_t count, uint32_t table)
+{
+    static const pawl_digest none;
+    for (size_t i = 0; i < count; i++)
+        if (tables[i].table == table)
+            return &tables[i].digest;
+    return &none; /* a table with nothing in it is as good as none */
+}
+
+/* A table of the first that the second has otherwise. */
+static uint32_t compare(const struct table_digest *a, size_t count, const struct table_digest *b,
+                        size_t b_count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!pawl_digest_equal(&a[i].digest, digest_of(b, b_count, a[i].table)))
+            return a[i].table;
+    return 0;
+}
+
+static void keep(struct audit *a, enum audit_side side, uint64_t offset, const struct position *position)
+{
+    struct audit_mark *mark = &a->marks[a->next];
+    a->next = (a->next + 1) % AUDIT_RING;
+    a->missed += mark->offset != 0;
+    forget(a, mark);
+    struct table_digest *tables = mem_new(a->alloc, position->digests.count, sizeof *tables);
+    if (!tables && position->digests.count > 0) {
+        a->missed++;
+        return;
+    }
+    if (position->digests.count > 0)
+        memcpy(tables, position->digests.tables, position->digests.count * sizeof *tables);
+    *mark =
+        (struct audit_mark){.side = side, .offset = offset, .tables = tables, .count = position->digests.count};
+}
+
+uint32_t audit_note(struct audit *a, enum audit_side side, uint64_t offset, const struct position *position)
+{
+    for (size_t i = 0; i < AUDIT_RING; i++) {
+        struct audit_mark *mark = &a->marks[i];
+        if (mark->offset != offset || mark->side == side)
+            continue;
+        uint32_t table = compare(position->digests.tables, position->digests.count, mark->tables, mark->count);
+        table = table ? table
+                      : compare(mark->tables, mark->count, position->digests.tables, position->digests.count);
+        forget(a, mark);
+        a->compared++;
+        a->differed += table != 0;
+        return table;
+    }
+    for (size_t i = 0; i < AUDIT_RING; i++) /* the same once more, after what it stood for was undone */
+        if (a->marks[i].offset == offset)
+            forget(a, &a->marks[i]);
+    keep(a, side, offset, position);
+    return 0;
+}

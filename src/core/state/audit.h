@@ -1,0 +1,43 @@
+/* core/state/audit.h: a state that is derived twice, compared at equal offsets.
+ *
+ *     live ───── at every n-th offset ──► its tables' digests ──┐
+ *                                                               ├──► equal, or which table is not
+ *     checkpoint ── at the same ones ───► its tables' digests ──┘
+ *
+ * Whichever side comes first leaves its digests in a short ring; the other finds them there. A side that is so
+ * far behind that they are gone misses an audit, which is counted. */
+#ifndef CORE_STATE_AUDIT_H
+#define CORE_STATE_AUDIT_H
+
+#include "core/state/position.h"
+
+#define AUDIT_RING 64 /* offsets of a partition that one side may be ahead by */
+
+enum audit_side { AUDIT_LIVE, AUDIT_CHECKPOINT };
+
+struct audit_mark {
+    enum audit_side side;
+    uint64_t offset; /* 0: the slot is empty */
+    struct table_digest *tables;
+    size_t count;
+};
+
+/* Of one partition. */
+struct audit {
+    struct audit_mark marks[AUDIT_RING];
+    size_t next; /* the slot that the next mark goes to */
+    uint64_t compared;
+    uint64_t differed;
+    uint64_t missed;
+    const pawl_allocator *alloc;
+};
+
+void audit_init(struct audit *audit, const pawl_allocator *alloc);
+void audit_release(struct audit *audit);
+
+/* A side has come to an offset: these are its tables. Returns a table that the two sides do not agree on; 0:
+ * they agree, or the other side is not there yet. Without memory a mark is missed. */
+uint32_t audit_note(struct audit *audit, enum audit_side side, uint64_t offset,
+                    const struct position *position);
+
+#endif

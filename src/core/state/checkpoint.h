@@ -1,0 +1,68 @@
+/* core/state/checkpoint.h: the state, derived a second time, in large transactions.
+ *
+ *     event, event, ... ──► derive ──► the set: the newest value of each row ── full or old ──► sorted ──► one
+ * commit ▲            │ └── reads ───┴── and the store below it
+ *
+ * The checkpoint of a shard follows the logs of its partitions, behind the live store and apart from it: it
+ * derives every event again, through its own rows. What many events write to one row is put once, and rows are
+ * put in the order of their keys, so that a commit copies each page once. With the rows go the sequences' last
+ * numbers and each partition's position.
+ *
+ * After any failure the set is worth nothing: forget, and go on with the events behind the positions.
+ *
+ * Invariants
+ *   C1  After a commit the store has, for each partition, exactly what the events up to its position write; and
+ *       the sequences view is complete up to an offset of its own, which is the position's unless the store was
+ *       copied from a live one, whose view goes its own way. Then the two meet as events are taken.
+ *   C2  A partition's events are taken in order, without a gap.
+ *   C3  The set has at most one change of a key. A projector that scans has it put into the transaction first,
+ *       because a scan looks at all of it. */
+#ifndef CORE_STATE_CHECKPOINT_H
+#define CORE_STATE_CHECKPOINT_H
+
+#include "core/state/derive.h"
+#include "core/state/position.h"
+
+struct checkpoint_options {
+    pawl_store *store; /* whose writer this thread is */
+    uint16_t first;    /* its partitions: first, first + step, ..., count of them */
+    uint16_t step;
+    size_t count;
+    uint64_t events_max; /* when the set is full */
+    size_t bytes_max;    /* the same, by what it holds; it may be exceeded by one event */
+    const struct schema *(*schema_at)(void *ctx, uint64_t position);
+
+    /* A partition's tables have come to an offset that is a multiple of mark_every. May be NULL. */
+    void (*mark)(void *ctx, const struct position *position, uint64_t offset);
+    uint64_t mark_every;
+    void *ctx;
+    const pawl_allocator *alloc;
+};
+
+struct checkpoint;
+
+/* Reads the positions. PAWL_ENOMEM; PAWL_ECORRUPT, PAWL_EVERSION: a position. */
+int checkpoint_new(const struct checkpoint_options *options, struct checkpoint **ret_checkpoint,
+                   pawl_error *error);
+void checkpoint_free(struct checkpoint *checkpoint);
+
+/* Where a partition is, by its place among the shard's; ahead of the store by what is not committed. */
+const struct position *checkpoint_position(const struct checkpoint *checkpoint, size_t index);
+
+/* The next event that it wants of a partition: the first that its state or its sequences view lacks. */
+uint64_t checkpoint_next(const struct checkpoint *checkpoint, size_t index);
+
+/* That event. Errors: as replay_event; error says what, not where. */
+int checkpoint_take(struct checkpoint *checkpoint, size_t index, uint64_t offset, pawl_place place,
+                    pawl_bytes body, pawl_error *error);
+
+uint64_t checkpoint_events(const struct checkpoint *checkpoint); /* taken since the last commit */
+bool checkpoint_is_full(const struct checkpoint *checkpoint);
+
+/* All since the last commit. ret_rows: how many were put. */
+int checkpoint_commit(struct checkpoint *checkpoint, uint64_t *ret_rows, pawl_error *error);
+
+/* Forget all since the last commit. If this fails, the positions are not known: do it again. */
+int checkpoint_forget(struct checkpoint *checkpoint, pawl_error *error);
+
+#endif

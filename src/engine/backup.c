@@ -1,0 +1,257 @@
+#include "engine/backup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "adapter/journal/copy.h"
+#include "adapter/journal/salvage.h"
+#include "adapter/journal/verify.h"
+#include "adapter/lmdb/store.h"
+#include "adapter/uv/env.h"
+#include "base/error.h"
+#include "core/state/position.h"
+#include "engine/node_file.h"
+#include "engine/replay.h"
+#include "engine/tree.h"
+
+struct backing {
+    const struct backup_options *options;
+    struct backup_report report;
+    struct node_file file;
+    const char *place;         /* of the stores: a backup's are checkpoints, restored ones are live */
+    char fresh[NODE_PATH_MAX]; /* TO.new */
+    pawl_error *error;
+};
+
+static int check_absent(const char *path, pawl_error *error)
+{
+    if (access(path, F_OK) == 0)
+        return error_set(error, PAWL_EEXISTS, "%s exists already", path);
+    return errno == ENOENT ? PAWL_OK : error_errno(error, errno, "cannot look for %s", path);
+}
+
+/* Beside the directory, however its name was ended. */
+static int suffixed(const char *path, const char *suffix, char *ret_path, pawl_error *error)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    int size = snprintf(ret_path, NODE_PATH_MAX, "%.*s%s", (int)length, path, suffix);
+    return size > 0 && size < NODE_PATH_MAX ? PAWL_OK
+                                            : error_set(error, PAWL_ETOOBIG, "%s: the path is too long", path);
+}
+
+/* TO.new, empty but for what says what it is. What a backup that was interrupted left there is removed. */
+static int begin(struct backing *b)
+{
+    char path[NODE_PATH_MAX];
+    int status = node_file_read(b->options->dir, &b->file, b->error);
+    if (status == PAWL_OK && b->file.log[0])
+        status = error_set(b->error, PAWL_EREADONLY, "%s holds only state, of the log in %s", b->options->dir,
+                           b->file.log);
+    if (status == PAWL_OK)
+        status = suffixed(b->options->to, ".new", b->fresh, b->error);
+    if (status != PAWL_OK)
+        return status;
+    tree_remove(b->fresh);
+    status = node_file_make(b->fresh, &b->file, b->error);
+    if (status == PAWL_OK)
+        status = node_path(b->fresh, path, b->error, "%s", b->place);
+    if (status == PAWL_OK && mkdir(path, 0777) && errno != EEXIST)
+        status = error_errno(b->error, errno, "cannot make %s", path);
+    return status;
+}
+
+/* The checkpoint; or, while that is being made, the live store, which is durable then. */
+static int open_source(struct backing *b, uint32_t shard, pawl_store **ret_store)
+{
+    int status = PAWL_ENOTFOUND;
+    for (size_t i = 0; i < 2 && status == PAWL_ENOTFOUND; i++) {
+        char path[NODE_PATH_MAX];
+        struct lmdb_options options = {
+            .dir = path, .mode = PAWL_STORE_DURABLE, .read_only = true, .alloc = b->options->allocator};
+        status = i == 0 ? node_path(b->options->dir, path, b->error, "checkpoint/%u", shard)
+                        : node_path(b->options->dir, path, b->error, "state/%u", shard);
+        if (status == PAWL_OK)
+            status = lmdb_store_open(&options, NULL, ret_store, b->error);
+    }
+    return status;
+}
+
+static int count_events(struct backing *b, uint32_t shard, pawl_store *store)
+{
+    pawl_reader *snapshot;
+    int status = pawl_store_snapshot(store, &snapshot);
+    if (status != PAWL_OK)
+        return error_set(b->error, status, "cannot read what was copied");
+    for (uint32_t i = shard; status == PAWL_OK && i < b->file.partitions; i += b->file.shards) {
+        struct position position;
+        position_init(&position, b->options->allocator, (uint16_t)i);
+        status = position_read(&position, snapshot, b->error);
+        b->report.events += position.offset;
+        position_release(&position);
+    }
+    pawl_store_release(store, snapshot);
+    return status;
+}
+
+static int copy_stores(struct backing *b)
+{
+    int status = PAWL_OK;
+    for (uint32_t i = 0; status == PAWL_OK && i < b->file.shards; i++) {
+        char path[NODE_PATH_MAX];
+        pawl_store *store;
+        status = node_path(b->fresh, path, b->error, "%s/%u", b->place, i);
+        if (status == PAWL_OK)
+            status = open_source(b, i, &store);
+        if (status != PAWL_OK)
+            return status;
+        status = pawl_store_copy(store, path, b->error);
+        if (status == PAWL_OK)
+            status = count_events(b, i, store);
+        (void)pawl_store_close(store);
+    }
+    return status;
+}
+
+static int verify_log(const struct backing *b, const char *dir)
+{
+    char path[NODE_PATH_MAX];
+    struct journal_verify_options options = {.dir = path, .alloc = b->options->allocator};
+    struct journal_verify_report report;
+    int status = node_path(dir, path, b->error, "log");
+    if (status == PAWL_OK)
+        status = journal_verify(&options, &report, b->error);
+    if (status != PAWL_OK)
+        return status;
+    if (report.faults)
+        status = error_set(b->error, PAWL_ECORRUPT, "%s", report.first.error.text);
+    journal_verify_release(&report);
+    return status;
+}
+
+/* The stores first: the log then has what they have. */
+static int copy_directory(struct backing *b)
+{
+    char from[NODE_PATH_MAX], to[NODE_PATH_MAX];
+    int status = copy_stores(b);
+    if (status == PAWL_OK)
+        status = node_path(b->options->dir, from, b->error, "log");
+    if (status == PAWL_OK)
+        status = node_path(b->fresh, to, b->error, "log");
+    if (status == PAWL_OK)
+        status = journal_copy(from, to, b->options->allocator, &b->report.log_bytes, b->error);
+    return status == PAWL_OK ? verify_log(b, b->fresh) : status;
+}
+
+/* Up to an offset: the log is written anew, and no store goes with it. */
+static int copy_until(struct backing *b)
+{
+    char from[NODE_PATH_MAX], to[NODE_PATH_MAX];
+    struct journal_salvage_report report;
+    struct uv_env *env;
+    struct journal_salvage_options options = {
+        .dir = from, .to = to, .until = b->options->until, .alloc = b->options->allocator};
+    int status = node_path(b->options->dir, from, b->error, "log");
+    if (status == PAWL_OK)
+        status = node_path(b->fresh, to, b->error, "log");
+    if (status == PAWL_OK)
+        status = uv_env_open(&(struct uv_env_options){.shards = 1, .pool_threads = 1}, &env, b->error);
+    if (status != PAWL_OK)
+        return status;
+    options.env = uv_env_port(env);
+    status = journal_salvage(&options, &report, b->error);
+    uv_env_close(env);
+    if (status == PAWL_OK)
+        journal_salvage_release(&report);
+    return status;
+}
+
+/* Into place, and the directory around it synced. */
+static int end(struct backing *b, bool replace)
+{
+    char before[NODE_PATH_MAX], around[NODE_PATH_MAX];
+    const char *to = b->options->to;
+    int status = suffixed(to, ".before", before, b->error);
+    if (status == PAWL_OK)
+        status = suffixed(to, "/..", around, b->error);
+    if (status == PAWL_OK && replace)
+        status = check_absent(before, b->error);
+    if (status == PAWL_OK && replace && rename(to, before))
+        status = error_errno(b->error, errno, "cannot rename %s to %s", to, before);
+    if (status == PAWL_OK && rename(b->fresh, to))
+        status = error_errno(b->error, errno, "cannot rename %s to %s", b->fresh, to);
+    return status == PAWL_OK ? tree_sync(around, b->error) : status;
+}
+
+int engine_backup(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)
+{
+    struct backing b = {.options = options, .place = "checkpoint", .error = error};
+    int status = check_absent(options->to, error);
+    if (status == PAWL_OK)
+        status = begin(&b);
+    if (status == PAWL_OK)
+        status = copy_directory(&b);
+    if (status == PAWL_OK)
+        status = end(&b, false);
+    if (status == PAWL_OK)
+        *ret_report = b.report;
+    else if (b.fresh[0])
+        tree_remove(b.fresh);
+    return status;
+}
+
+/* The log is sound, and the stores are what it says. */
+static int check(struct backing *b)
+{
+    struct replay_options replay = {.dir = b->options->dir, .backup = true, .allocator = b->options->allocator};
+    struct replay_report report;
+    int status = verify_log(b, b->options->dir);
+    if (status == PAWL_OK && !b->options->until)
+        status = engine_replay(&replay, &report, b->error);
+    if (status == PAWL_OK && !b->options->until && report.live.differences + report.checkpoint.differences > 0)
+        status = error_set(b->error, PAWL_ECORRUPT, "%s",
+                           report.live.differences ? report.live.first.text : report.checkpoint.first.text);
+    return status == PAWL_OK ? status : error_wrap(b->error, status, "%s is not restored", b->options->dir);
+}
+
+/* A directory that is there may be replaced, if nobody writes to it; until the end nobody will. */
+static int reserve(const struct backup_options *o, bool *ret_there, int *ret_lock, pawl_error *error)
+{
+    struct node_file file;
+    pawl_error none;
+    int status = check_absent(o->to, error);
+    *ret_there = status == PAWL_EEXISTS;
+    if (status != PAWL_EEXISTS || !o->replace)
+        return status;
+    if (node_file_read(o->to, &file, &none) != PAWL_OK)
+        return PAWL_OK; /* whatever it was, it is kept */
+    status = node_lock(o->to, ret_lock, error);
+    return status == PAWL_OK ? status : error_wrap(error, status, "cannot replace %s", o->to);
+}
+
+int engine_restore(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)
+{
+    struct backing b = {.options = options, .place = "state", .error = error};
+    bool there;
+    int lock = -1;
+    int status = reserve(options, &there, &lock, error);
+    if (status == PAWL_OK)
+        status = check(&b);
+    if (status == PAWL_OK)
+        status = begin(&b);
+    if (status == PAWL_OK)
+        status = options->until ? copy_until(&b) : copy_directory(&b);
+    if (status == PAWL_OK)
+        status = end(&b, there);
+    if (status == PAWL_OK)
+        *ret_report = b.report;
+    else if (b.fresh[0])
+        tree_remove(b.fresh);
+    if (lock >= 0)
+        close(lock);
+    return status;
+}

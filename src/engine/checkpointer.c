@@ -1,0 +1,376 @@
+#include "engine/checkpointer.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "adapter/lmdb/store.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "engine/node.h"
+
+#define EVENTS_DEFAULT UINT64_C(256000)
+#define BYTES_DEFAULT  ((size_t)64 << 20)
+#define AGE_DEFAULT    (5 * PAWL_SECOND)
+#define READ_EVENTS    UINT64_C(16384) /* of one partition, before the next one's turn */
+#define WAKE_EVENTS    UINT64_C(4096)  /* new ones that are worth waking up for */
+#define DELAY_MIN      (100 * PAWL_MILLISECOND)
+#define DELAY_MAX      (30 * PAWL_SECOND)
+#define NEVER          UINT64_MAX
+
+static pawl_engine *engine_of(const struct checkpointer *c)
+{
+    return c->shard->engine;
+}
+
+void checkpointer_init(struct checkpointer *c, struct shard *shard, const struct stores_options *stores,
+                       const struct stores_opened *opened)
+{
+    pthread_condattr_t monotonic;
+    *c = (struct checkpointer){.shard = shard, .stores = *stores};
+    atomic_store(&c->guards, !opened->durable);
+    atomic_store(&c->committed, opened->checkpoint_offsets);
+    atomic_store(&c->wake_at, NEVER);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+/* --- sleeping and waking --- */
+
+/* Until the shard has seen wake_at events, or so much time is over; 0: no time ends it. heed: nor while
+ * commands are held back, which is said before the lock is taken to wake this thread. */
+static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration timeout, bool heed)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + timeout;
+    until.tv_sec += (time_t)(ns / PAWL_SECOND);
+    until.tv_nsec = (long)(ns % PAWL_SECOND);
+    pthread_mutex_lock(&c->lock);
+    atomic_store(&c->wake_at, wake_at); /* before seen is looked at: whoever raises it looks here afterwards */
+    bool awake = c->stop || atomic_load(&c->shard->seen) >= wake_at || (heed && atomic_load(&c->hurry));
+    if (!awake && timeout > 0)
+        pthread_cond_timedwait(&c->wake, &c->lock, &until);
+    else if (!awake)
+        pthread_cond_wait(&c->wake, &c->lock);
+    atomic_store(&c->wake_at, NEVER);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void wake(struct checkpointer *c)
+{
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void checkpointer_seen(struct checkpointer *c, uint64_t events)
+{
+    if (events >= atomic_load(&c->wake_at))
+        wake(c);
+}
+
+bool checkpointer_has_room(const struct checkpointer *c, uint64_t events, uint64_t under_way)
+{
+    return !atomic_load(&c->guards) || events + under_way < atomic_load(&c->committed) + c->stores.lag_max;
+}
+
+void checkpointer_hurry(struct checkpointer *c, bool hurry)
+{
+    atomic_store(&c->hurry, hurry);
+    if (hurry)
+        wake(c);
+}
+
+bool checkpointer_error(struct checkpointer *c, pawl_error *ret_error)
+{
+    pthread_mutex_lock(&c->lock);
+    *ret_error = c->error;
+    pthread_mutex_unlock(&c->lock);
+    return ret_error->code != PAWL_OK;
+}
+
+static bool is_stopped(struct checkpointer *c)
+{
+    pthread_mutex_lock(&c->lock);
+    bool stop = c->stop;
+    pthread_mutex_unlock(&c->lock);
+    return stop;
+}
+
+static void tell(struct checkpointer *c, int status)
+{
+    pthread_mutex_lock(&c->lock);
+    c->error = c->words;
+    c->error.code = status;
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* --- the store --- */
+
+static const struct schema *schema_at(void *ctx, uint64_t position)
+{
+    const struct checkpointer *c = ctx;
+    return engine_schema_at(engine_of(c), position);
+}
+
+static void mark(void *ctx, const struct position *position, uint64_t offset)
+{
+    const struct checkpointer *c = ctx;
+    engine_audit(engine_of(c), AUDIT_CHECKPOINT, position, offset);
+}
+
+static size_t partition_count(const struct checkpointer *c)
+{
+    return (c->stores.partitions - c->stores.shard + c->stores.shards - 1) / c->stores.shards;
+}
+
+static uint64_t taken(const struct checkpointer *c)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < partition_count(c); i++)
+        sum += checkpoint_position(c->checkpoint, i)->offset;
+    return sum;
+}
+
+static void close_store(struct checkpointer *c)
+{
+    checkpoint_free(c->checkpoint);
+    c->checkpoint = NULL;
+    if (c->store)
+        (void)pawl_store_close(c->store);
+    c->store = NULL;
+}
+
+/* The set is committed before it could hold all of the lag. */
+static uint64_t events_max(const struct checkpointer *c)
+{
+    uint64_t most = c->stores.trial->checkpoint_events, half = c->stores.lag_max / 2 + 1;
+    most = most ? most : EVENTS_DEFAULT;
+    return most < half ? most : half;
+}
+
+static int open_store(struct checkpointer *c, bool make)
+{
+    int status = stores_open_checkpoint(&c->stores, &c->store, &c->words);
+    if (status == PAWL_ENOTFOUND && make) {
+        status = stores_make_checkpoint(&c->stores, c->shard->store, &c->words);
+        if (status == PAWL_OK)
+            status = stores_open_checkpoint(&c->stores, &c->store, &c->words);
+        if (status == PAWL_OK)
+            atomic_fetch_add(&c->made, 1);
+    }
+    if (status != PAWL_OK)
+        return status;
+    size_t bytes = c->stores.trial->checkpoint_bytes;
+    struct checkpoint_options options = {.store = c->store,
+                                         .first = (uint16_t)c->stores.shard,
+                                         .step = (uint16_t)c->stores.shards,
+                                         .count = partition_count(c),
+                                         .events_max = events_max(c),
+                                         .bytes_max = bytes ? bytes : BYTES_DEFAULT,
+                                         .schema_at = schema_at,
+                                         .mark = mark,
+                                         .mark_every = engine_audit_every(engine_of(c)),
+                                         .ctx = c,
+                                         .alloc = c->stores.alloc};
+    status = checkpoint_new(&options, &c->checkpoint, &c->words);
+    if (status == PAWL_OK)
+        atomic_store(&c->committed, taken(c));
+    return status;
+}
+
+/* --- following --- */
+
+/* The first entry of a read is the last one that the checkpoint has: the same, or it is of another log. */
+static bool take_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct checkpointer *c = read->arg;
+    const struct position *position = checkpoint_position(c->checkpoint, c->index);
+    if (entry->offset == position->offset && hash_checksum(0, entry->body) != position->checksum) {
+        c->status = error_set(&c->words, PAWL_ECORRUPT,
+                              "plog/%u: the event at offset %" PRIu64
+                              " is not the one that the checkpoint was made from",
+                              position->partition, entry->offset);
+        return false;
+    }
+    if (entry->offset < checkpoint_next(c->checkpoint, c->index))
+        return true;
+    if (checkpoint_events(c->checkpoint) == 0)
+        c->oldest = pawl_env_now(engine_of(c)->env);
+    c->status = checkpoint_take(c->checkpoint, c->index, entry->offset, place, entry->body, &c->words);
+    if (c->status != PAWL_OK)
+        error_wrap(&c->words, c->status, "plog/%u, offset %" PRIu64, position->partition, entry->offset);
+    return c->status == PAWL_OK && !checkpoint_is_full(c->checkpoint);
+}
+
+static void never_called(pawl_read *read)
+{
+}
+
+static int read_partition(struct checkpointer *c)
+{
+    const struct position *position = checkpoint_position(c->checkpoint, c->index);
+    uint64_t next = checkpoint_next(c->checkpoint, c->index);
+    bool at_position = position->offset > 0 && next == position->offset + 1;
+    pawl_read read = {.stream = {.kind = PAWL_STREAM_PLOG, .partition = position->partition},
+                      .from = at_position ? position->offset : next,
+                      .limit = READ_EVENTS,
+                      .at = at_position ? position->place : (pawl_place){0},
+                      .alone = true,
+                      .visit = take_entry,
+                      .done = never_called,
+                      .arg = c,
+                      .error = &c->words};
+    bool expected = next <= position->offset + (position->offset > 0);
+    c->status = PAWL_OK;
+    int status = pawl_log_read(engine_of(c)->log, &read);
+    if (status != PAWL_READ_DONE)
+        return error_set(&c->words, status, "cannot read plog/%u", position->partition);
+    if (read.status == PAWL_OK && c->status == PAWL_OK && expected && read.next == read.from)
+        return error_set(&c->words, PAWL_ECORRUPT,
+                         "plog/%u ends before offset %" PRIu64 ", which the checkpoint has",
+                         position->partition, position->offset);
+    return read.status != PAWL_OK ? read.status : c->status;
+}
+
+/* Of every partition some. */
+static int read_all(struct checkpointer *c, bool *ret_more)
+{
+    uint64_t before = checkpoint_events(c->checkpoint);
+    int status = PAWL_OK;
+    for (c->index = 0; status == PAWL_OK && c->index < partition_count(c); c->index++)
+        if (!checkpoint_is_full(c->checkpoint))
+            status = read_partition(c);
+    *ret_more = checkpoint_events(c->checkpoint) > before;
+    return status;
+}
+
+/* On the shard: from now on the checkpoint can stand in for the live store. */
+static void begin_to_guard(void *arg)
+{
+    struct checkpointer *c = arg;
+    uint64_t ahead = atomic_load(&c->shard->seen) + c->shard->outstanding;
+    if (ahead <= atomic_load(&c->committed) + c->stores.lag_max && lmdb_store_relax(c->shard->store) == PAWL_OK)
+        atomic_store(&c->guards, true);
+}
+
+static int commit(struct checkpointer *c)
+{
+    uint64_t rows, events = checkpoint_events(c->checkpoint);
+    if (events == 0)
+        return PAWL_OK;
+    trial_step(c->stores.trial, "a checkpoint is committed");
+    int status = checkpoint_commit(c->checkpoint, &rows, &c->words);
+    if (status != PAWL_OK)
+        return status;
+    trial_step(c->stores.trial, "a checkpoint was committed");
+    atomic_fetch_add(&c->events, events);
+    atomic_fetch_add(&c->rows, rows);
+    atomic_fetch_add(&c->commits, 1);
+    atomic_store(&c->committed,
+                 taken(c)); /* before hurry is looked at: the shard does it the other way round */
+    if (atomic_load(&c->hurry))
+        (void)pawl_env_post(engine_of(c)->env, c->shard->index, &c->shard->drain);
+    return PAWL_OK;
+}
+
+/* The set is committed when it is full or old, or somebody waits for it. */
+static bool is_due(const struct checkpointer *c, bool more, pawl_duration *ret_left)
+{
+    pawl_duration age = c->stores.trial->checkpoint_age;
+    age = age ? age : AGE_DEFAULT;
+    uint64_t events = checkpoint_events(c->checkpoint);
+    uint64_t old = events ? pawl_env_now(engine_of(c)->env).ns - c->oldest.ns : 0;
+    bool hurry = atomic_load(&c->hurry) || (!atomic_load(&c->guards) && !more);
+    *ret_left = age - old;
+    return events > 0 && (checkpoint_is_full(c->checkpoint) || old >= age || hurry);
+}
+
+static int follow(struct checkpointer *c)
+{
+    bool more;
+    pawl_duration left;
+    int status = read_all(c, &more);
+    if (status == PAWL_OK && is_due(c, more, &left))
+        status = commit(c);
+    if (status != PAWL_OK)
+        return status;
+    uint64_t events = checkpoint_events(c->checkpoint), room = events_max(c) - events;
+    if (events == 0 && !atomic_load(&c->guards))
+        (void)pawl_env_call(engine_of(c)->env, c->shard->index, begin_to_guard, c);
+    uint64_t worth = WAKE_EVENTS < room ? WAKE_EVENTS : room;
+    sleep_until(c, taken(c) + (events ? worth : 1), events ? left : 0, events > 0);
+    return PAWL_OK;
+}
+
+/* A store that contradicts the log, or itself, is made anew; whatever else it was may pass. */
+static void fail(struct checkpointer *c, int status)
+{
+    atomic_fetch_add(&c->failures, 1);
+    tell(c, status);
+    c->delay = c->delay ? c->delay * 2 : DELAY_MIN;
+    c->delay = c->delay > DELAY_MAX ? DELAY_MAX : c->delay;
+    bool wrong =
+        status == PAWL_ECORRUPT || status == PAWL_EVERSION || status == PAWL_EINVAL || status == PAWL_ETOOBIG;
+    if (wrong || !c->checkpoint || checkpoint_forget(c->checkpoint, &c->words) != PAWL_OK)
+        close_store(c);
+    if (wrong)
+        (void)stores_discard_checkpoint(&c->stores, &c->words);
+    sleep_until(c, NEVER, c->delay, false);
+}
+
+/* What is there, as far as it is read in one go: processes that end as soon as they have begun would otherwise
+ * leave it all to a last one. If it cannot, the next life does it. */
+static void finish(struct checkpointer *c)
+{
+    bool more;
+    if ((c->checkpoint || open_store(c, false) == PAWL_OK) && read_all(c, &more) == PAWL_OK)
+        (void)commit(c);
+    close_store(c);
+}
+
+static void *run(void *arg)
+{
+    struct checkpointer *c = arg;
+    while (!is_stopped(c)) {
+        c->words = (pawl_error){0};
+        int status = c->checkpoint ? follow(c) : open_store(c, true);
+        if (status != PAWL_OK)
+            fail(c, status);
+        else if (c->delay) {
+            c->delay = 0;
+            tell(c, PAWL_OK);
+        }
+    }
+    finish(c);
+    return NULL;
+}
+
+int checkpointer_start(struct checkpointer *c, pawl_error *error)
+{
+    int failed = pthread_create(&c->thread, NULL, run, c);
+    if (failed)
+        return error_errno(error, failed, "cannot start a thread for a checkpoint");
+    c->started = true;
+    return PAWL_OK;
+}
+
+void checkpointer_stop(struct checkpointer *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+    if (c->started)
+        pthread_join(c->thread, NULL);
+    c->started = false;
+}
+
+void checkpointer_release(struct checkpointer *c)
+{
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->lock);
+}

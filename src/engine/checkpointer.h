@@ -1,0 +1,79 @@
+/* engine/checkpointer.h: the thread that keeps a shard's checkpoint store.
+ *
+ *     log ── read ──► core/state/checkpoint ── 256,000 events, or 5 s ──► one synced commit ──► room for
+ * commands
+ *
+ * A thread of its own, and not the pool's: a commit takes as long as the disk does, the pool's threads are
+ * there for reads that somebody waits for, and LMDB's writer is one thread. It sleeps while there is little to
+ * do, and the shard wakes it when it has come to an offset that was asked for.
+ *
+ *     MAKING ── copied from the live store ──► FOLLOWING ── no more than the lag behind ──► GUARDING
+ *
+ * While it guards, the live store is fast, and commands are held back rather than that the log gets further
+ * ahead of the checkpoint than the lag (engine/stores.h, T1). Before that the live store is durable. */
+#ifndef ENGINE_CHECKPOINTER_H
+#define ENGINE_CHECKPOINTER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/state/checkpoint.h"
+#include "engine/stores.h"
+
+struct shard;
+
+struct checkpointer {
+    struct shard *shard;
+    struct stores_options stores;
+    pthread_t thread;
+    bool started;
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop;        /* under lock */
+    pawl_error error; /* under lock: why it does not come on; code 0: it does */
+
+    atomic_bool guards;
+    atomic_bool hurry;          /* commands are held back: commit what there is */
+    _Atomic uint64_t committed; /* the sum of its partitions' offsets */
+    _Atomic uint64_t wake_at;   /* be woken when the shard has seen this many events */
+    _Atomic uint64_t events;    /* figures, from here on */
+    _Atomic uint64_t rows;
+    _Atomic uint64_t commits;
+    _Atomic uint64_t failures;
+    _Atomic uint64_t made;
+
+    /* The thread's. */
+    pawl_store *store; /* NULL: there is none, or it is not open */
+    struct checkpoint *checkpoint;
+    pawl_instant oldest; /* when the first event came that is not committed */
+    pawl_duration delay; /* before the next attempt; 0: the last one worked */
+    int status;          /* of a visit */
+    pawl_error words;
+    size_t index; /* of the partition at hand */
+};
+
+/* opened is what stores_open found. The thread begins with start, which may fail (PAWL_EIO, PAWL_ENOMEM). */
+void checkpointer_init(struct checkpointer *checkpointer, struct shard *shard,
+                       const struct stores_options *stores, const struct stores_opened *opened);
+int checkpointer_start(struct checkpointer *checkpointer, pawl_error *error);
+
+/* Commits what it has, and ends the thread. Not from the shard, which may call what follows until release. */
+void checkpointer_stop(struct checkpointer *checkpointer);
+void checkpointer_release(struct checkpointer *checkpointer);
+
+/* On the shard: it has seen so many events. */
+void checkpointer_seen(struct checkpointer *checkpointer, uint64_t events);
+
+/* On the shard: whether a command may be taken, with so many events seen and so many commands under way. */
+bool checkpointer_has_room(const struct checkpointer *checkpointer, uint64_t events, uint64_t under_way);
+
+/* On the shard: commands are held back from now on, or no more. While they are, each commit posts the shard's
+ * drain.
+ */
+void checkpointer_hurry(struct checkpointer *checkpointer, bool hurry);
+
+/* Why it does not come on; false: it does. Any thread. */
+bool checkpointer_error(struct checkpointer *checkpointer, pawl_error *ret_error);
+
+#endif

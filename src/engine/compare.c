@@ -1,0 +1,225 @@
+#include "engine/compare.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "core/sequence/view.h"
+#include "core/state/key.h"
+
+__attribute__((format(printf, 2, 3))) static void differ(struct compare_side *s, const char *format, ...)
+{
+    char words[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    if (s->report->differences++ == 0)
+        error_set(&s->report->first, PAWL_ECORRUPT, "partition %u: %s", s->partition, words);
+}
+
+/* The range of a table's rows that belong to the partition: a slice of its tokens. */
+static pawl_range table_range(const struct compare_side *s, uint32_t table, uint8_t from[12], uint8_t to[12])
+{
+    unsigned bits = (unsigned)__builtin_ctz(s->partitions);
+    uint64_t width = bits == 0 ? 0 : UINT64_C(1) << (64 - bits); /* 0: all of them */
+    bool last = (uint32_t)s->partition + 1 == s->partitions;
+    put_u32_sorted(from, table);
+    put_u64_sorted(from + 4, s->partition * width);
+    put_u32_sorted(to, last ? table + 1 : table);
+    put_u64_sorted(to + 4, last ? 0 : (s->partition + UINT64_C(1)) * width);
+    return (pawl_range){.space = STATE_SPACE, .from = {from, 12}, .to = {to, 12}};
+}
+
+struct comparing {
+    struct compare_side *side;
+    pawl_reader *other;
+    uint8_t space;
+    const char *here; /* which side the scan is of */
+    const char *there;
+    uint64_t rows;
+    bool only_missing; /* rows that both have were compared by the other scan */
+    int status;
+};
+
+static void describe_table(const struct schema *schema, uint32_t table, char *text, size_t size)
+{
+    static const char *const system[] = {"", "", " (workspaces)", " (logs of workspaces)"};
+    for (size_t i = 0; i < schema->type_count; i++)
+        if (schema->types[i].table == table) {
+            snprintf(text, size, "table %u (%.*s)", table, (int)schema->types[i].name.size,
+                     (const char *)schema->types[i].name.data);
+            return;
+        }
+    snprintf(text, size, "table %u%s", table, table < sizeof system / sizeof system[0] ? system[table] : "");
+}
+
+static void describe_key(const struct comparing *c, pawl_bytes key, char *text, size_t size)
+{
+    const uint8_t *at = key.data;
+    char table[160];
+    if (c->space == VIEW_SPACE && key.size == VIEW_KEY_BYTES) {
+        snprintf(text, size, "sequence %u of workspace %" PRIu64, (unsigned)at[16] << 8 | at[17],
+                 get_u64_sorted(at + 8));
+        return;
+    }
+    if (key.size < KEY_WORKSPACE) {
+        snprintf(text, size, "a key of %zu bytes", key.size);
+        return;
+    }
+    describe_table(c->side->schema, key_table(key), table, sizeof table);
+    if (key.size == KEY_NUMBERED)
+        snprintf(text, size, "%s, workspace %" PRIu64 ", row %" PRIu64, table, get_u64_sorted(at + 12),
+                 get_u64_sorted(at + KEY_WORKSPACE));
+    else
+        snprintf(text, size, "%s, workspace %" PRIu64 ", a key of %zu bytes", table, get_u64_sorted(at + 12),
+                 key.size - KEY_WORKSPACE);
+}
+
+static bool compare_row(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct comparing *c = arg;
+    pawl_bytes other;
+    char text[300];
+    int status = pawl_store_get(c->other, c->space, key, &other);
+    c->rows++;
+    if (status != PAWL_OK && status != PAWL_ENOTFOUND) {
+        c->status = status;
+        return false;
+    }
+    if (status == PAWL_OK && (c->only_missing || bytes_equal(value, other)))
+        return true;
+    describe_key(c, key, text, sizeof text);
+    if (status == PAWL_ENOTFOUND)
+        differ(c->side, "%s: %s has it, %s has not", text, c->here, c->there);
+    else
+        differ(c->side, "%s: %s and %s have different values", text, c->here, c->there);
+    return true;
+}
+
+static int compare_range(struct compare_side *s, pawl_reader *derived, pawl_range range)
+{
+    struct comparing c = {
+        .side = s, .other = derived, .space = range.space, .here = s->name, .there = "the log"};
+    int status = pawl_store_scan(s->snapshot, range, false, compare_row, &c);
+    if (status != PAWL_OK || c.status != PAWL_OK)
+        return status != PAWL_OK ? status : c.status;
+    struct comparing back = {.side = s,
+                             .other = s->snapshot,
+                             .space = range.space,
+                             .here = "the log",
+                             .there = s->name,
+                             .only_missing = true};
+    status = pawl_store_scan(derived, range, false, compare_row, &back);
+    return status != PAWL_OK ? status : back.status;
+}
+
+static const pawl_digest *digest_of(const struct position *position, uint32_t table)
+{
+    static const pawl_digest none;
+    for (size_t i = 0; i < position->digests.count; i++)
+        if (position->digests.tables[i].table == table)
+            return &position->digests.tables[i].digest;
+    return &none;
+}
+
+static int compare_table(struct compare_side *s, const struct position *position, pawl_reader *reader,
+                         uint32_t table)
+{
+    uint8_t from[12], to[12];
+    pawl_range range = table_range(s, table, from, to);
+    pawl_digest there;
+    uint64_t before = s->report->differences;
+    int status = pawl_store_digest(s->snapshot, range, &there);
+    if (status != PAWL_OK)
+        return status;
+    const pawl_digest *derived = digest_of(position, table), *kept = digest_of(&s->stored, table);
+    if (!pawl_digest_equal(&there, derived))
+        status = compare_range(s, reader, range);
+    if (status == PAWL_OK && before == s->report->differences && !pawl_digest_equal(kept, derived))
+        differ(s, "table %u: the rows of %s are right, but not the digest that it keeps of them", table,
+               s->name);
+    return status;
+}
+
+/* Every table that either of the two has. */
+static int compare_state(struct compare_side *s, const struct position *derived, pawl_reader *reader)
+{
+    int status = PAWL_OK;
+    s->report->compared++;
+    if (s->stored.checksum != derived->checksum)
+        differ(s, "%s was made from another event at offset %" PRIu64, s->name, s->stored.offset);
+    for (size_t i = 0; status == PAWL_OK && i < derived->digests.count; i++)
+        status = compare_table(s, derived, reader, derived->digests.tables[i].table);
+    for (size_t i = 0; status == PAWL_OK && i < s->stored.digests.count; i++)
+        if (digest_of(derived, s->stored.digests.tables[i].table)->rows == 0)
+            status = compare_table(s, derived, reader, s->stored.digests.tables[i].table);
+    return status;
+}
+
+static int compare_view(struct compare_side *s, pawl_reader *reader)
+{
+    uint8_t from[VIEW_KEY_BYTES], to[VIEW_KEY_BYTES];
+    pawl_range range = {.space = VIEW_SPACE,
+                        .from = view_key(s->partition, 1, 0, from),
+                        .to = view_key((uint64_t)s->partition + 1, 0, 0, to)};
+    return compare_range(s, reader, range);
+}
+
+int compare_at(struct compare_side *s, const struct position *derived, pawl_reader *reader)
+{
+    int status = derived->offset == s->view_offset ? compare_view(s, reader) : PAWL_OK;
+    if (status == PAWL_OK && derived->offset == s->stored.offset)
+        status = compare_state(s, derived, reader);
+    return status;
+}
+
+void compare_log_ended(struct compare_side *s, uint64_t last)
+{
+    if (last < s->stored.offset)
+        differ(s, "%s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name, s->stored.offset, last);
+    if (last < s->view_offset)
+        differ(s, "the sequences view of %s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name,
+               s->view_offset, last);
+    if (s->stored.offset == 0)
+        s->report->compared++; /* nothing derived yet: nothing can differ */
+}
+
+static int read_view_offset(struct compare_side *s)
+{
+    uint8_t key[VIEW_KEY_BYTES];
+    pawl_bytes value;
+    int status =
+        pawl_store_get(s->snapshot, VIEW_SPACE, view_key(s->partition, 0, SEQ_PLOG_OFFSET, key), &value);
+    s->view_offset = status == PAWL_OK && value.size == VIEW_VALUE_BYTES ? get_u64(value.data) : 0;
+    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
+}
+
+int compare_begin(struct compare_side *s, uint16_t partition, pawl_error *error)
+{
+    pawl_error words = {0};
+    s->partition = partition;
+    int status = pawl_store_snapshot(s->store, &s->snapshot);
+    if (status != PAWL_OK)
+        return error_set(error, status, "cannot read the state of partition %u", partition);
+    position_init(&s->stored, s->alloc, partition);
+    status = position_read(&s->stored, s->snapshot, &words);
+    if (status == PAWL_ECORRUPT) {
+        differ(s, "%s: %s", s->name, words.text);
+        status = PAWL_OK;
+    }
+    if (status == PAWL_OK)
+        status = read_view_offset(s);
+    if (status == PAWL_OK)
+        return PAWL_OK;
+    compare_end(s);
+    return error_set(error, status, "cannot read the state of partition %u: %s", partition, words.text);
+}
+
+void compare_end(struct compare_side *s)
+{
+    position_release(&s->stored);
+    pawl_store_release(s->store, s->snapshot);
+}

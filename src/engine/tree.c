@@ -1,0 +1,37 @@
+#include "engine/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/node_file.h"
+
+void tree_remove(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        char below[NODE_PATH_MAX + 256];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
+        if (unlink(below) != 0 && errno == EISDIR && strlen(below) < NODE_PATH_MAX)
+            tree_remove(below);
+    }
+    if (dir)
+        closedir(dir);
+    (void)rmdir(path);
+}
+
+int tree_sync(const char *path, pawl_error *error)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = fd < 0 || fsync(fd) ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return failed ? error_errno(error, failed, "cannot sync %s", path) : PAWL_OK;
+}

@@ -1,0 +1,261 @@
+/* test_power.c: the power goes, under load, and what the disk was left with is opened.
+ *
+ * Clients send commands all the time, and count what was answered. The power is cut at random moments, in the
+ * midst of a checkpoint's commit, and in the midst of copying a new one. Each image has every event that was
+ * answered before, replays no more than the lag, and has the state that a full replay says. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "test/crash/power.h"
+#include "test/engine/twice.h"
+
+#define CLIENTS    3
+#define LAG        64
+#define IMAGES_MAX 64
+
+struct client {
+    pthread_t thread;
+    struct twice twice; /* its own request, and one workspace */
+    unsigned workspace;
+};
+
+static struct client clients[CLIENTS];
+static _Atomic uint64_t answered[CLIENTS];
+static atomic_bool stop;
+static struct twice t;
+
+/* What an image must hold. */
+static struct {
+    char dir[300];
+    uint64_t least[CLIENTS]; /* answered before the cut; and after it, with one more under way */
+    uint64_t most[CLIENTS];
+} images[IMAGES_MAX];
+static _Atomic unsigned image_count; /* raised under the disk's lock */
+static _Atomic unsigned wanted;      /* images of the round */
+static uint64_t dice;
+
+static void cut(void)
+{
+    if (image_count == IMAGES_MAX)
+        return;
+    snprintf(images[image_count].dir, sizeof images[0].dir, "%s/cut-%u", t.base, image_count);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        images[image_count].least[i] = atomic_load(&answered[i]);
+    power_cut(images[image_count].dir);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        images[image_count].most[i] = atomic_load(&answered[i]) + 1;
+    image_count++;
+}
+
+static void maybe_cut(void *arg)
+{
+    if (image_count < wanted && test_below(&dice, *(unsigned *)arg) == 0)
+        cut();
+}
+
+static void *client_main(void *arg)
+{
+    struct client *c = arg;
+    while (!atomic_load(&stop)) {
+        int status = twice_bill(&c->twice, c->workspace);
+        if (status == PAWL_OK)
+            atomic_fetch_add(&answered[c->workspace], 1);
+        else if (status != PAWL_EBUSY)
+            abort();
+    }
+    return NULL;
+}
+
+static void clients_start(void)
+{
+    atomic_store(&stop, false);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        clients[i] = (struct client){.twice = t, .workspace = i};
+        assert_ok(pawl_request_new(t.engine, &clients[i].twice.request));
+        assert_int_equal(pthread_create(&clients[i].thread, NULL, client_main, &clients[i]), 0);
+    }
+}
+
+static void clients_stop(void)
+{
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        pthread_join(clients[i].thread, NULL);
+        pawl_request_free(clients[i].twice.request);
+        t.billed[i] = atomic_load(&answered[i]);
+    }
+}
+
+static void wait_for_answers(uint64_t more)
+{
+    uint64_t from = atomic_load(&answered[0]);
+    while (atomic_load(&answered[0]) < from + more)
+        twice_pause();
+}
+
+static void begin(uint64_t seed)
+{
+    dice = seed;
+    image_count = 0;
+    memset((void *)answered, 0, sizeof answered);
+    twice_make(&t);
+    t.options.checkpoint_lag_max = LAG;
+    t.trial.boot_id = "this boot";
+    t.trial.checkpoint_age = 2 * PAWL_MILLISECOND;
+    power_watch(t.dir, seed);
+    twice_begin(&t);
+}
+
+static bool count_bills(void *arg, const pawl_event *event)
+{
+    uint64_t *bills = arg;
+    if (strstr(event->json, "\"command\":\"t.Bill\""))
+        bills[event->wsid - 1]++;
+    return true;
+}
+
+/* Opened as after a boot, used, and compared. */
+static uint64_t check_image(unsigned number)
+{
+    struct twice image = t;
+    uint64_t bills[TWICE_WORKSPACES] = {0};
+    snprintf(image.dir, sizeof image.dir, "%s", images[number].dir);
+    image.trial = (struct engine_trial){.boot_id = "the next boot", .checkpoint_age = PAWL_MILLISECOND};
+    twice_open(&image);
+    pawl_figures figures = twice_figures(&image);
+    assert_true(figures.replayed <= LAG * image.options.shards);
+    for (uint16_t p = 0; p < pawl_partitions(image.engine); p++)
+        assert_ok(pawl_events_read(image.engine, p, 1, SIZE_MAX, count_bills, bills, NULL, &image.error));
+    for (unsigned i = 0; i < TWICE_WORKSPACES; i++) {
+        if (i < CLIENTS)
+            assert_true(bills[i] >= images[number].least[i] && bills[i] <= images[number].most[i]);
+        image.billed[i] = bills[i];
+    }
+    assert_ok(twice_bill(&image, 0));
+    (void)twice_wait(&image, 0);
+    twice_close(&image);
+    twice_check(&image);
+    test_dir_remove(image.dir);
+    return figures.replayed;
+}
+
+static void check_images(const char *what)
+{
+    uint64_t replayed = 0;
+    assert_int_equal(image_count, wanted);
+    for (unsigned i = 0; i < image_count; i++)
+        replayed += check_image(i);
+    struct power_counts counts = power_counts();
+    print_message("# %u cuts %s: %" PRIu64 " events replayed; %" PRIu64 " writes, %" PRIu64
+                  " syncs; in the images %" PRIu64 " unsynced sectors kept, %" PRIu64 " lost\n",
+                  image_count, what, replayed, counts.writes, counts.syncs, counts.kept_sectors,
+                  counts.lost_sectors);
+    assert_true(counts.lost_sectors > 0);
+    image_count = 0;
+}
+
+static void end(void)
+{
+    clients_stop();
+    twice_close(&t);
+    power_watch(NULL, 0);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
+TEST(the_power_goes_at_any_moment)
+{
+    begin(test_seed(31));
+    clients_start();
+    wanted = 8;
+    for (unsigned i = 0; i < wanted; i++) {
+        wait_for_answers(1 + test_below(&dice, 60));
+        cut();
+    }
+    check_images("at any moment");
+    end();
+}
+
+TEST(the_power_goes_while_something_is_written)
+{
+    static const struct {
+        const char *part;
+        unsigned one_in;
+    } cases[] = {{"/checkpoint/", 20}, {"/log/", 40}};
+    begin(test_seed(32));
+    clients_start();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        unsigned one_in = cases[i].one_in;
+        wanted = 6;
+        power_before_write(cases[i].part, maybe_cut, &one_in);
+        while (image_count < wanted)
+            wait_for_answers(1);
+        power_before_write(NULL, NULL, NULL);
+        check_images(cases[i].part);
+    }
+    end();
+}
+
+/* The live stores are thrown away, and copies are made while commands are taken: until they are, the live
+ * stores are durable themselves. */
+TEST(the_power_goes_while_a_new_checkpoint_is_made)
+{
+    unsigned one_in = 2;
+    begin(test_seed(33));
+    twice_bill_many(&t, 4 * LAG * t.options.shards); /* more than may be replayed */
+    (void)twice_wait(&t, 0);
+    twice_close(&t);
+    for (unsigned shard = 0; shard < t.options.shards; shard++) {
+        char path[400];
+        snprintf(path, sizeof path, "%s/state/%u", t.dir, shard);
+        test_dir_remove(path);
+    }
+    for (unsigned i = 0; i < CLIENTS; i++)
+        atomic_store(&answered[i], t.billed[i]);
+    wanted = 4;
+    power_before_write(".new/", maybe_cut, &one_in);
+    twice_open(&t);
+    assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
+    clients_start();
+    (void)twice_wait(&t, 0);
+    wait_for_answers(20);
+    wanted = image_count;
+    assert_true(wanted > 0);
+    check_images("while a checkpoint is made");
+    end();
+}
+
+TEST(a_disk_that_is_full_for_the_checkpoints_holds_commands_back_at_the_lag_and_lets_them_go_on)
+{
+    begin(test_seed(34));
+    twice_bill_many(&t, 12);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        atomic_store(&answered[i], t.billed[i]);
+    (void)twice_wait(&t, 0);
+    power_fill("/checkpoint/");
+    clients_start();
+    pawl_figures figures = twice_figures(&t);
+    while (figures.held == 0 || figures.checkpoint_failures == 0) {
+        assert_true(figures.checkpoint_lag <= LAG);
+        twice_pause();
+        figures = twice_figures(&t);
+    }
+    assert_true(figures.checkpoint_lag <= LAG);
+    wanted = 1;
+    cut(); /* and the power goes now, of all moments */
+    power_fill(NULL);
+    wait_for_answers(2 * LAG);
+    check_images("while the disk of the checkpoints is full");
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(the_power_goes_at_any_moment),
+        RUN(the_power_goes_while_something_is_written),
+        RUN(the_power_goes_while_a_new_checkpoint_is_made),
+        RUN(a_disk_that_is_full_for_the_checkpoints_holds_commands_back_at_the_lag_and_lets_them_go_on),
+    };
+    return TEST_MAIN(tests);
+}

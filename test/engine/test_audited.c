@@ -1,0 +1,156 @@
+/* test_audited.c: a state that is derived twice finds out, while it runs, that the two differ; and the audit
+ * says which of them is right. */
+#include "adapter/lmdb/store.h"
+#include "core/schema/schema.h"
+#include "core/state/key.h"
+#include "test/engine/twice.h"
+
+static void audit(struct twice *t, struct replay_report *ret_report)
+{
+    struct replay_options options = {.dir = t->dir, .audit = true};
+    assert_ok(engine_replay(&options, ret_report, &t->error));
+}
+
+/* A bit falls over in a row of a store that nobody has open: the last one, which is a total. */
+struct row {
+    uint8_t key[512], value[512];
+    size_t key_size, value_size;
+};
+
+static bool take_row(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct row *row = arg;
+    memcpy(row->key, key.data, row->key_size = key.size);
+    memcpy(row->value, value.data, row->value_size = value.size);
+    return true; /* the last one stays */
+}
+
+static void flip(struct twice *t, const char *what)
+{
+    char path[400];
+    uint8_t from[KEY_TABLE];
+    struct row row = {.key_size = 0};
+    bool done = false;
+    for (unsigned shard = 0; shard < t->options.shards && !done; shard++) {
+        pawl_store *store;
+        snprintf(path, sizeof path, "%s/%s/%u", t->dir, what, shard);
+        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->trial.boot_id};
+        assert_ok(lmdb_store_open(&options, NULL, &store, &t->error));
+        put_u32_sorted(from, SCHEMA_TABLE_FIRST);
+        pawl_range range = {.space = STATE_SPACE, .from = {from, sizeof from}};
+        assert_ok(pawl_store_scan(pawl_store_writer(store), range, false, take_row, &row));
+        if (row.key_size > 0) {
+            row.value[row.value_size - 1] ^= 4;
+            assert_ok(pawl_store_put(store, STATE_SPACE, (pawl_bytes){row.key, row.key_size},
+                                     (pawl_bytes){row.value, row.value_size}));
+            assert_ok(pawl_store_commit(store));
+            done = true;
+        }
+        assert_ok(pawl_store_close(store));
+    }
+    assert_true(done);
+}
+
+static void begin(struct twice *t)
+{
+    twice_make(t);
+    t->trial.audit_every = 10;
+    twice_begin(t);
+    twice_bill_many(t, 240);
+    (void)twice_wait(t, 0);
+}
+
+TEST(two_states_that_agree_are_compared_and_nothing_is_said)
+{
+    struct twice t;
+    struct replay_report report;
+    pawl_alert alert;
+    size_t alerts;
+    begin(&t);
+    pawl_figures figures = twice_figures(&t);
+    assert_true(figures.audits >= 10);
+    assert_int_equal(figures.alerts, 0);
+    assert_int_equal(figures.audits_missed, 0);
+    pawl_alerts(t.engine, &alert, 1, &alerts);
+    assert_int_equal(alerts, 0);
+    twice_close(&t);
+    audit(&t, &report);
+    assert_int_equal(report.live.differences + report.checkpoint.differences, 0);
+    assert_int_equal(report.checkpoint.compared, t.options.partitions);
+    twice_remove(&t);
+}
+
+TEST(a_row_that_changed_by_itself_is_named_and_the_side_that_is_right)
+{
+    static const char *const sides[] = {"state", "checkpoint"};
+    for (int wrong = 0; wrong < 2; wrong++) {
+        struct twice t;
+        struct replay_report report;
+        begin(&t);
+        twice_close(&t);
+        flip(&t, sides[wrong]);
+        audit(&t, &report);
+        const struct replay_side *bad = wrong ? &report.checkpoint : &report.live;
+        const struct replay_side *good = wrong ? &report.live : &report.checkpoint;
+        assert_int_equal(good->differences, 0);
+        assert_int_equal(bad->differences, 1);
+        assert_contains(bad->first.text, wrong ? "the checkpoint store and the log have different values"
+                                               : "the live store and the log have different values");
+        assert_contains(bad->first.text, "(t.");
+        assert_contains(bad->first.text, "partition ");
+        assert_contains(bad->first.text, ", workspace ");
+
+        /* What the operator is told to do helps. */
+        for (unsigned shard = 0; shard < t.options.shards; shard++) {
+            char path[400];
+            snprintf(path, sizeof path, "%s/%s/%u", t.dir, sides[wrong], shard);
+            test_dir_remove(path);
+        }
+        twice_check(&t);
+        twice_open(&t);
+        (void)twice_wait(&t, 0);
+        twice_close(&t);
+        audit(&t, &report);
+        assert_int_equal(report.live.differences + report.checkpoint.differences, 0);
+        assert_int_equal(report.checkpoint.compared, t.options.partitions);
+        twice_remove(&t);
+    }
+}
+
+/* The totals are counted up by each command: who starts from a wrong one is wrong from then on. */
+TEST(a_difference_that_spreads_raises_an_alert_while_commands_go_on)
+{
+    static const char *const sides[] = {"state", "checkpoint"};
+    for (int wrong = 0; wrong < 2; wrong++) {
+        struct twice t;
+        pawl_alert alerts[4];
+        size_t count;
+        begin(&t);
+        twice_close(&t);
+        flip(&t, sides[wrong]);
+        twice_open(&t);
+        twice_bill_many(&t, 240);
+        pawl_figures figures = twice_wait(&t, 0);
+        assert_true(figures.alerts > 0);
+        pawl_alerts(t.engine, alerts, 4, &count);
+        assert_int_equal(count, 1); /* one partition, one table */
+        assert_contains(alerts[0].text, "the live and the checkpoint state differ at offset");
+        assert_true(alerts[0].table >= SCHEMA_TABLE_FIRST && alerts[0].offset % 10 == 0);
+        struct replay_report report;
+        twice_close(&t);
+        audit(&t, &report);
+        assert_true((wrong ? report.checkpoint : report.live).differences > 0);
+        assert_int_equal((wrong ? report.live : report.checkpoint).differences, 0);
+        twice_remove(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(two_states_that_agree_are_compared_and_nothing_is_said),
+        RUN(a_row_that_changed_by_itself_is_named_and_the_side_that_is_right),
+        RUN(a_difference_that_spreads_raises_an_alert_while_commands_go_on),
+    };
+    return TEST_MAIN(tests);
+}

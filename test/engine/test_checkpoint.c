@@ -1,0 +1,235 @@
+/* test_checkpoint.c: the checkpoint stores of a running engine: how far they are behind, what that bounds, and
+ * how they take the place of a live store that a loss of power has made worthless. */
+#include <fcntl.h>
+#include <stdatomic.h>
+
+#include "test/engine/twice.h"
+#include "test/lib/child.h"
+
+static bool exists(const struct twice *t, const char *what)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", t->dir, what);
+    return access(path, F_OK) == 0;
+}
+
+TEST(a_checkpoint_follows_writes_a_row_once_a_commit_and_goes_on_where_it_was)
+{
+    struct twice t;
+    twice_make(&t);
+    twice_begin(&t);
+    twice_bill_many(&t, 300);
+    pawl_figures figures = twice_wait(&t, 0);
+    assert_int_equal(figures.checkpoint_events, 300 + TWICE_WORKSPACES);
+    assert_int_equal(figures.checkpoint_failures, 0);
+    assert_int_equal(figures.checkpoint_made, 0);
+    assert_true(figures.checkpoint_commits > 0);
+    twice_close(&t);
+    twice_open(&t);
+    twice_bill_many(&t, 60);
+    figures = twice_wait(&t, 0);
+    assert_int_equal(figures.checkpoint_events, 60);
+    assert_int_equal(figures.replayed, 0);
+    assert_int_equal(figures.taken_over, 0);
+    twice_close(&t);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
+/* Each command counts a total up: three rows, of which one is the same as the last time. */
+TEST(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_again)
+{
+    struct twice t;
+    twice_make(&t);
+    t.options.partitions = t.options.shards = 1;
+    t.trial.checkpoint_age = 3600 * PAWL_SECOND;
+    t.trial.checkpoint_events = 50;
+    twice_begin(&t);
+    for (unsigned i = 0; i < 200; i++)
+        assert_ok(twice_bill(&t, 0));
+    pawl_figures figures = twice_wait(&t, 49);
+    assert_true(figures.checkpoint_commits >= 1 && figures.checkpoint_commits <= 4);
+    assert_true(figures.checkpoint_events > 150);
+    assert_true(figures.checkpoint_rows < 2 * figures.checkpoint_events + 40 * figures.checkpoint_commits);
+    twice_close(&t);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
+/* --- taking over --- */
+
+/* As a process leaves it that is killed, and the machine with it: the live stores are not clean, and what they
+ * hold is worth nothing. */
+static struct twice life;
+
+static int die_after(unsigned commands)
+{
+    twice_open(&life);
+    for (unsigned i = 0; i < commands; i++)
+        CHECK(twice_bill(&life, i % TWICE_WORKSPACES) == PAWL_OK);
+    pawl_figures figures = twice_figures(&life);
+    CHECK(figures.checkpoint_lag <= life.options.checkpoint_lag_max);
+    return 0;
+}
+
+static int die(void)
+{
+    return die_after(60);
+}
+
+static void note_answers(struct twice *t, unsigned commands)
+{
+    for (unsigned i = 0; i < commands; i++)
+        t->billed[i % TWICE_WORKSPACES]++;
+}
+
+static void scribble(struct twice *t, uint64_t *random)
+{
+    for (unsigned shard = 0; shard < t->options.shards; shard++) {
+        char path[400];
+        uint8_t garbage[4096];
+        snprintf(path, sizeof path, "%s/state/%u/data.mdb", t->dir, shard);
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        assert_true(fd >= 0);
+        off_t size = lseek(fd, 0, SEEK_END);
+        for (off_t at = 0; at + 4096 <= size && at < 4096 * 1000; at += 4096) {
+            if (test_below(random, 2))
+                continue;
+            for (size_t i = 0; i < sizeof garbage; i++)
+                garbage[i] = (uint8_t)test_random(random);
+            assert_int_equal(pwrite(fd, garbage, sizeof garbage, at), sizeof garbage);
+        }
+        close(fd);
+    }
+}
+
+static void live_and_lose_power(struct twice *t, unsigned lag, uint64_t *random)
+{
+    twice_make(t);
+    t->options.checkpoint_lag_max = lag;
+    t->trial.boot_id = "this boot";
+    twice_begin(t);
+    twice_bill_many(t, 120);
+    (void)twice_wait(t, 0);
+    twice_close(t);
+    life = *t;
+    assert_int_equal(in_child(die), 0);
+    note_answers(t, 60);
+    scribble(t, random);
+    t->trial.boot_id = "the next boot";
+}
+
+TEST(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replayed)
+{
+    uint64_t random = test_seed(5);
+    for (unsigned lag = 20; lag <= 2000; lag *= 10) {
+        struct twice t;
+        live_and_lose_power(&t, lag, &random);
+        twice_open(&t);
+        pawl_figures figures = twice_figures(&t);
+        assert_int_equal(figures.taken_over, t.options.shards);
+        print_message("# a lag of at most %u: %" PRIu64 " events replayed\n", lag, figures.replayed);
+        assert_true(figures.replayed <= (uint64_t)lag * t.options.shards);
+        assert_true(figures.replayed <= 60);
+        twice_bill_many(&t, 60);
+        figures = twice_wait(&t, 0);
+        assert_int_equal(figures.checkpoint_made, t.options.shards);
+        twice_close(&t);
+        assert_true(exists(&t, "checkpoint/0") && exists(&t, "checkpoint/1"));
+        assert_false(exists(&t, "checkpoint/0.new"));
+        twice_check(&t);
+        twice_remove(&t);
+    }
+}
+
+/* Dies at the n-th step of opening, of making a checkpoint, or of committing one. */
+struct dying {
+    _Atomic int left;
+};
+
+static struct dying dying;
+
+static void die_at_step(void *arg, const char *what)
+{
+    (void)arg;
+    if (atomic_fetch_sub(&dying.left, 1) == 1) {
+        fprintf(stderr, "# dies when %s\n", what);
+        _exit(55);
+    }
+}
+
+static int open_and_die(void)
+{
+    life.trial.step = die_at_step;
+    twice_open(&life);
+    for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
+        CHECK(twice_bill(&life, i) == PAWL_OK);
+    (void)twice_wait(&life, 0);
+    CHECK(twice_bill(&life, 0) == PAWL_OK);
+    twice_close(&life);
+    return 0;
+}
+
+/* How many of the child's commands were answered is not known: the log says. */
+static bool count_bills(void *arg, const pawl_event *event)
+{
+    struct twice *t = arg;
+    if (strstr(event->json, "\"command\":\"t.Bill\""))
+        t->billed[event->wsid - 1]++;
+    return true;
+}
+
+static void recount(struct twice *t)
+{
+    memset(t->billed, 0, sizeof t->billed);
+    twice_open(t);
+    for (uint16_t p = 0; p < pawl_partitions(t->engine); p++)
+        assert_ok(pawl_events_read(t->engine, p, 1, SIZE_MAX, count_bills, t, NULL, &t->error));
+}
+
+TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_than_the_lag)
+{
+    uint64_t random = test_seed(6);
+    bool ended = false;
+    int steps = 0;
+    struct twice lost;
+    live_and_lose_power(&lost, 40, &random); /* of 186 events */
+    for (int step = 1; !ended; step++) {
+        struct twice t = lost;
+        snprintf(t.dir, sizeof t.dir, "%s/%d", lost.base, step);
+        twice_copy(lost.dir, t.dir);
+        life = t;
+        atomic_store(&dying.left, step);
+        int how = in_child(open_and_die);
+        assert_true(how == 55 || how == 0);
+        ended = how == 0;
+        steps = step;
+        t.trial.boot_id = "the boot after";
+        uint64_t known = 180;
+        recount(&t);
+        uint64_t there = 0;
+        for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
+            there += t.billed[i];
+        assert_true(there >= known);
+        pawl_figures figures = twice_figures(&t);
+        assert_true(figures.replayed <= 40 * t.options.shards);
+        (void)twice_wait(&t, 0);
+        twice_close(&t);
+        twice_check(&t);
+        test_dir_remove(t.dir);
+    }
+    twice_remove(&lost);
+    print_message("# %d steps\n", steps);
+    assert_true(steps > 12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(a_checkpoint_follows_writes_a_row_once_a_commit_and_goes_on_where_it_was),
+        RUN(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_again),
+        RUN(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replayed),
+        RUN(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_than_the_lag),
+    };
+    return TEST_MAIN(tests);
+}

@@ -1,0 +1,172 @@
+#include "test/engine/twice.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/latch.h"
+
+static const char schema[] = "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {\"sequences\": "
+                             "{\"invoice\": {\"first\": 1}}}},"
+                             " \"types\": {\"Invoice\": {\"kind\": \"WDoc\", \"fields\": {\"number\": "
+                             "{\"type\": \"int64\", \"sequence\": "
+                             "\"invoice\"}, \"cents\": {\"type\": \"int64\"}}}},"
+                             " \"commands\": {\"Bill\": {\"records\": [\"Invoice\"]}},"
+                             " \"entities\": {\"Total\": {\"key\": [\"k\"], \"fields\": {\"k\": {\"type\": "
+                             "\"int64\"}, \"n\": {\"type\": "
+                             "\"int64\"}}}},"
+                             " \"projectors\": {\"count\": {\"sync\": true, \"on\": [\"Bill\"], \"do\": "
+                             "[{\"upsert\": \"Total\", \"key\": "
+                             "{\"k\": \"1\"}, \"set\": {\"n\": \"coalesce(n, 0) + 1\"}}]}}}";
+
+void twice_make(struct twice *t)
+{
+    *t = (struct twice){.options = {.partitions = 4, .shards = 2, .checkpoint_lag_max = 10000}};
+    t->trial.checkpoint_age = 20 * PAWL_MILLISECOND;
+    test_dir_make(t->base, sizeof t->base);
+    snprintf(t->dir, sizeof t->dir, "%s/data", t->base);
+}
+
+void twice_remove(struct twice *t)
+{
+    test_dir_remove(t->base);
+}
+
+void twice_open(struct twice *t)
+{
+    int status = engine_open(t->dir, &t->options, &t->trial, &t->engine, &t->error);
+    if (status != PAWL_OK)
+        print_error("%s\n", t->error.text);
+    assert_ok(status);
+    assert_ok(pawl_request_new(t->engine, &t->request));
+}
+
+void twice_begin(struct twice *t)
+{
+    twice_open(t);
+    assert_ok(pawl_schema_apply(t->engine, schema, NULL, &t->error));
+    for (uint64_t i = 0; i < TWICE_WORKSPACES; i++)
+        assert_ok(pawl_workspace_create(t->engine, t->request, i + 1, "t.tenant", NULL, &t->error));
+}
+
+void twice_close(struct twice *t)
+{
+    pawl_request_free(t->request);
+    assert_ok(pawl_close(t->engine));
+}
+
+int twice_bill(struct twice *t, unsigned n)
+{
+    assert_ok(pawl_request_begin(t->request, n + 1, "t.Bill", &t->error));
+    assert_ok(pawl_request_record(t->request, 1, "t.Invoice", &t->error));
+    assert_ok(pawl_request_set_int64(t->request, "cents", (int64_t)t->billed[n], &t->error));
+    int status = pawl_command(t->engine, t->request, NULL, &t->error);
+    t->billed[n] += status == PAWL_OK;
+    return status;
+}
+
+void twice_bill_many(struct twice *t, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        assert_ok(twice_bill(t, i % TWICE_WORKSPACES));
+}
+
+pawl_figures twice_figures(struct twice *t)
+{
+    pawl_figures figures;
+    assert_ok(pawl_figures_get(t->engine, &figures, &t->error));
+    return figures;
+}
+
+void twice_pause(void)
+{
+    struct timespec now;
+    struct latch never;
+    latch_init(&never);
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    uint64_t ns = (uint64_t)now.tv_sec * PAWL_SECOND + (uint64_t)now.tv_nsec;
+    (void)latch_wait_until(&never, (pawl_instant){ns + PAWL_MILLISECOND});
+}
+
+pawl_figures twice_wait(struct twice *t, uint64_t lag)
+{
+    pawl_figures figures = twice_figures(t);
+    while (figures.checkpoint_lag > lag || figures.checkpoints_ready < t->options.shards) {
+        twice_pause();
+        figures = twice_figures(t);
+    }
+    return figures;
+}
+
+static bool count_event(void *arg, const pawl_event *event)
+{
+    struct twice *t = arg;
+    if (strstr(event->json, "\"command\":\"t.Bill\""))
+        t->billed[event->wsid - 1]--;
+    return true;
+}
+
+void twice_check(struct twice *t)
+{
+    struct twice found = *t;
+    twice_open(&found);
+    for (uint16_t p = 0; p < pawl_partitions(found.engine); p++)
+        assert_ok(pawl_events_read(found.engine, p, 1, SIZE_MAX, count_event, &found, NULL, &found.error));
+    for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
+        assert_int_equal(found.billed[i], 0);
+    twice_close(&found);
+    struct replay_options replay = {.dir = t->dir};
+    struct replay_report report;
+    assert_ok(engine_replay(&replay, &report, &t->error));
+    if (report.live.differences)
+        print_error("%s\n", report.live.first.text);
+    assert_int_equal(report.live.differences, 0);
+    assert_int_equal(report.live.behind, 0);
+    assert_int_equal(report.live.compared, t->options.partitions);
+}
+
+static struct {
+    const char *from, *to;
+} copying;
+
+static void copy_file(const char *from, const char *to, off_t size)
+{
+    static char buffer[1 << 16];
+    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (in < 0 && errno == ENOENT) { /* it was a moment's */
+        close(out);
+        unlink(to);
+        return;
+    }
+    assert_true(in >= 0 && out >= 0);
+    assert_int_equal(ftruncate(out, size), 0);
+    for (off_t at = 0; (at = lseek(in, at, SEEK_DATA)) >= 0;) {
+        ssize_t got = pread(in, buffer, sizeof buffer, at);
+        assert_true(got >= 0);
+        if (got == 0)
+            break;
+        assert_int_equal(pwrite(out, buffer, (size_t)got, at), got);
+        at += got;
+    }
+    close(in);
+    close(out);
+}
+
+static int copy_one(const char *path, const struct stat *s, int type, struct FTW *ftw)
+{
+    char to[800];
+    snprintf(to, sizeof to, "%s%s", copying.to, path + strlen(copying.from));
+    if (type == FTW_D)
+        return mkdir(to, 0700);
+    if (type == FTW_F)
+        copy_file(path, to, s->st_size);
+    return 0;
+}
+
+void twice_copy(const char *from, const char *to)
+{
+    copying.from = from;
+    copying.to = to;
+    assert_int_equal(nftw(from, copy_one, 8, FTW_PHYS), 0);
+}

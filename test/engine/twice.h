@@ -1,0 +1,51 @@
+/* What the tests of the two stores share: a directory, an engine on it, commands that make rows which are
+ * written again and again, and a look at whether everything is what a replay of the log says. */
+#ifndef TEST_ENGINE_TWICE_H
+#define TEST_ENGINE_TWICE_H
+
+#include <pawl/engine.h>
+#include <pawl/figures.h>
+
+#include "engine/replay.h"
+#include "engine/trial.h"
+#include "test/lib/dir.h"
+
+#define TWICE_WORKSPACES 6
+
+struct twice {
+    char base[256];
+    char dir[300];
+    pawl_options options;
+    struct engine_trial trial;
+    pawl_engine *engine;
+    pawl_request *request;
+    uint64_t billed[TWICE_WORKSPACES]; /* commands that were answered */
+    pawl_error error;
+};
+
+void twice_make(struct twice *t);   /* the directory, and defaults that are small */
+void twice_remove(struct twice *t); /* the engine is closed */
+
+void twice_open(struct twice *t);
+void twice_begin(struct twice *t); /* and apply the schema, create the workspaces */
+void twice_close(struct twice *t);
+
+/* One command to the n-th workspace: a record, and a total that is counted up. */
+int twice_bill(struct twice *t, unsigned n);
+void twice_bill_many(struct twice *t, unsigned count);
+
+/* Between two looks at a condition. */
+void twice_pause(void);
+
+/* Until the checkpoints lack at most so many events, and can stand in for the live stores. */
+pawl_figures twice_wait(struct twice *t, uint64_t lag);
+pawl_figures twice_figures(struct twice *t);
+
+/* The engine is closed. Everything that was answered is there, once, and the state is what a replay says: fails
+ * the test otherwise. */
+void twice_check(struct twice *t);
+
+/* A directory as it is, holes included, into one that is made. */
+void twice_copy(const char *from, const char *to);
+
+#endif
