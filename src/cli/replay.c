@@ -16,7 +16,10 @@ static int run(const struct options *options)
     struct progress progress;
     pawl_error error = {0};
     const char *where, *to = options_get(options, "to");
-    struct replay_options how = {.to = to, .progress = progress_count, .arg = &progress};
+    struct replay_options how = {.to = to,
+                                 .reproject = options_get(options, "reproject") != NULL,
+                                 .progress = progress_count,
+                                 .arg = &progress};
     if (options_dir(options, &where, &error) != PAWL_OK
         || options_number(options, "until", 1, 0, &how.until, &error) != PAWL_OK)
         return say_usage(&error);
@@ -44,7 +47,7 @@ static int run(const struct options *options)
     status = say_finish(&error);
     if (status != PAWL_OK && status != PAWL_ECLOSED)
         return say_failure(options, &error);
-    return report.live.differences == 0 ? CLI_OK : CLI_CORRUPT;
+    return report.live.differences == 0 && report.lanes.differences == 0 ? CLI_OK : CLI_CORRUPT;
 }
 
 const struct command command_replay = {
@@ -60,6 +63,7 @@ const struct command command_replay = {
     .options = {OPTION_DIR,
                 {"to", "NEWDIR", "where to keep the derived state; must not exist"},
                 {"until", "OFFSET", "the last offset of each partition"},
+                {"reproject", NULL, "work operations of lanes out again, and compare them with the log"},
                 OPTION_JSON},
     .run = run,
 };

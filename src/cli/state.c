@@ -5,9 +5,23 @@
 
 #include "cli/say.h"
 
+static void print_lanes(const struct replay_lanes_report *r)
+{
+    if (r->operations)
+        printf("%" PRIu64 " operations of lanes applied again\n", r->operations);
+    if (r->compared)
+        printf("%" PRIu64 " of them worked out again from their events\n", r->compared);
+    if (r->differences == 0)
+        return;
+    printf("NOT THE SAME AGAIN: %s\n", r->first.text);
+    if (r->differences > 1)
+        printf("and %" PRIu64 " more operations\n", r->differences - 1);
+}
+
 void print_state(const struct replay_report *r, double seconds)
 {
     printf("%" PRIu64 " events derived again in %.3f s: %" PRIu64 " rows\n", r->events, seconds, r->rows);
+    print_lanes(&r->lanes);
     if (r->live.compared)
         printf("the state of %u partitions compared\n", r->live.compared);
     else if (r->checkpoint.compared)
@@ -61,6 +75,15 @@ void print_audit(const struct replay_report *r)
                r->checkpoint.differences ? "" : ", from the checkpoint stores,");
 }
 
+static json_t *lanes_json(const struct replay_lanes_report *r)
+{
+    json_t *object = json_pack("{s:o,s:o,s:o}", "operations", json_u64(r->operations), "worked_out_again",
+                               json_u64(r->compared), "differences", json_u64(r->differences));
+    if (r->differences)
+        json_object_set_new(object, "first_difference", json_string(r->first.text));
+    return object;
+}
+
 json_t *state_json(const struct replay_report *r)
 {
     json_t *object = json_pack("{s:o,s:o,s:i,s:i,s:o}", "events", json_u64(r->events), "rows",
@@ -68,5 +91,6 @@ json_t *state_json(const struct replay_report *r)
                                (int)r->live.behind, "differences", json_u64(r->live.differences));
     if (r->live.differences)
         json_object_set_new(object, "first_difference", json_string(r->live.first.text));
+    json_object_set_new(object, "lanes", lanes_json(&r->lanes));
     return object;
 }

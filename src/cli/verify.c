@@ -115,11 +115,15 @@ static int verify_log(struct verifying *v, pawl_error *error)
     return status;
 }
 
-static int verify_state(struct verifying *v, bool audit, pawl_error *error)
+static int verify_state(struct verifying *v, const struct options *asked, pawl_error *error)
 {
     struct progress progress;
-    struct replay_options options = {
-        .dir = v->dir, .backup = true, .audit = audit, .progress = progress_count, .arg = &progress};
+    struct replay_options options = {.dir = v->dir,
+                                     .backup = true,
+                                     .audit = options_get(asked, "audit") != NULL,
+                                     .reproject = options_get(asked, "replay") != NULL,
+                                     .progress = progress_count,
+                                     .arg = &progress};
     progress_begin(&progress, "deriving");
     int status = engine_replay(&options, &v->state, error);
     v->state_seconds = seconds_now() - progress.begun;
@@ -130,7 +134,8 @@ static int verify_state(struct verifying *v, bool audit, pawl_error *error)
 static bool say_found(const struct options *options, const struct verifying *v)
 {
     bool audit = v->dir && (options_get(options, "audit") || v->state.checkpoint.compared);
-    bool sound = v->log.faults == 0 && v->state.live.differences == 0 && v->state.checkpoint.differences == 0;
+    bool sound = v->log.faults == 0 && v->state.live.differences == 0 && v->state.checkpoint.differences == 0
+                 && v->state.lanes.differences == 0;
     if (options_get(options, "json")) {
         json_t *object = report_json(&v->log, v->log_seconds);
         json_object_set_new(object, "sound", json_boolean(sound));
@@ -158,8 +163,9 @@ static int run(const struct options *options)
     struct verifying v = {0};
     pawl_error error = {0};
     int status = options_log(options, &v.where, &error);
-    if (status == PAWL_OK && options_get(options, "log") && options_get(options, "audit"))
-        status = error_set(&error, PAWL_EINVAL, "a log alone has no state to audit: say --dir DIR");
+    if (status == PAWL_OK && options_get(options, "log")
+        && (options_get(options, "audit") || options_get(options, "replay")))
+        status = error_set(&error, PAWL_EINVAL, "a log alone has no state to compare: say --dir DIR");
     if (status != PAWL_OK)
         return say_usage(&error);
     if (cluster_is(v.where))
@@ -170,7 +176,7 @@ static int run(const struct options *options)
     if (options_get(options, "log"))
         v.dir = NULL;
     if (v.dir)
-        status = verify_state(&v, options_get(options, "audit") != NULL, &error);
+        status = verify_state(&v, options, &error);
     bool sound = status == PAWL_OK && say_found(options, &v);
     journal_verify_release(&v.log);
     if (status == PAWL_OK)
@@ -191,10 +197,12 @@ const struct command command_verify = {
         "the row, if something is not as it was written. What a crash left unfinished is no fault, and is "
         "told. With --audit the checkpoint stores are compared, too: of the two states it says which one "
         "agrees\n"
-        "with the log.\n",
+        "with the log. With --replay the operations of lanes are not only applied, but worked out again from\n"
+        "their events, and the first one that comes out differently is named.\n",
     .options = {OPTION_DIR,
                 OPTION_LOG,
                 {"audit", NULL, "compare the checkpoint stores with the log, too"},
+                {"replay", NULL, "work operations of lanes out again, and compare them with the log"},
                 OPTION_JSON},
     .run = run,
 };

@@ -48,7 +48,7 @@ static void describe_table(const struct schema *schema, uint32_t table, char *te
 {
     static const char *const system[] = {"", "", " (workspaces)", " (logs of workspaces)"};
     for (size_t i = 0; i < schema->type_count; i++)
-        if (schema->types[i].table == table) {
+        if (schema->types[i].table == (table & ((1u << SCHEMA_TABLE_BITS) - 1))) {
             snprintf(text, size, "table %u (%.*s)", table, (int)schema->types[i].name.size,
                      (const char *)schema->types[i].name.data);
             return;
@@ -116,47 +116,42 @@ static int compare_range(struct compare_side *s, pawl_reader *derived, pawl_rang
     return status != PAWL_OK ? status : back.status;
 }
 
-static const pawl_digest *digest_of(const struct position *position, uint32_t table)
-{
-    static const pawl_digest none;
-    for (size_t i = 0; i < position->digests.count; i++)
-        if (position->digests.tables[i].table == table)
-            return &position->digests.tables[i].digest;
-    return &none;
-}
-
-static int compare_table(struct compare_side *s, const struct position *position, pawl_reader *reader,
-                         uint32_t table)
+/* A table whose digest is derived, kept by the side, and that of the rows that are really there. */
+static int compare_table(struct compare_side *s, const struct digests *derived, const struct digests *kept,
+                         pawl_reader *reader, uint32_t table)
 {
     uint8_t from[12], to[12];
     pawl_range range = table_range(s, table, from, to);
-    pawl_digest there;
+    pawl_digest there, is = digests_of(derived, table), was = digests_of(kept, table);
     uint64_t before = s->report->differences;
     int status = pawl_store_digest(s->snapshot, range, &there);
-    if (status != PAWL_OK)
-        return status;
-    const pawl_digest *derived = digest_of(position, table), *kept = digest_of(&s->stored, table);
-    if (!pawl_digest_equal(&there, derived))
+    if (status == PAWL_OK && !pawl_digest_equal(&there, &is))
         status = compare_range(s, reader, range);
-    if (status == PAWL_OK && before == s->report->differences && !pawl_digest_equal(kept, derived))
+    if (status == PAWL_OK && before == s->report->differences && !pawl_digest_equal(&was, &is))
         differ(s, "table %u: the rows of %s are right, but not the digest that it keeps of them", table,
                s->name);
     return status;
 }
 
 /* Every table that either of the two has. */
-static int compare_state(struct compare_side *s, const struct position *derived, pawl_reader *reader)
+static int compare_tables(struct compare_side *s, const struct digests *derived, const struct digests *kept,
+                          pawl_reader *reader)
 {
     int status = PAWL_OK;
+    for (size_t i = 0; status == PAWL_OK && i < derived->count; i++)
+        status = compare_table(s, derived, kept, reader, derived->tables[i].table);
+    for (size_t i = 0; status == PAWL_OK && i < kept->count; i++)
+        if (digests_of(derived, kept->tables[i].table).rows == 0)
+            status = compare_table(s, derived, kept, reader, kept->tables[i].table);
+    return status;
+}
+
+static int compare_state(struct compare_side *s, const struct position *derived, pawl_reader *reader)
+{
     s->report->compared++;
     if (s->stored.checksum != derived->checksum)
         differ(s, "%s was made from another event at offset %" PRIu64, s->name, s->stored.offset);
-    for (size_t i = 0; status == PAWL_OK && i < derived->digests.count; i++)
-        status = compare_table(s, derived, reader, derived->digests.tables[i].table);
-    for (size_t i = 0; status == PAWL_OK && i < s->stored.digests.count; i++)
-        if (digest_of(derived, s->stored.digests.tables[i].table)->rows == 0)
-            status = compare_table(s, derived, reader, s->stored.digests.tables[i].table);
-    return status;
+    return compare_tables(s, &derived->digests, &s->stored.digests, reader);
 }
 
 static int compare_view(struct compare_side *s, pawl_reader *reader)
@@ -222,4 +217,47 @@ void compare_end(struct compare_side *s)
 {
     position_release(&s->stored);
     pawl_store_release(s->store, s->snapshot);
+}
+
+/* --- lanes --- */
+
+int compare_read_cursor(struct compare_side *s, struct cursor *cursor, bool *ret_known, pawl_error *error)
+{
+    pawl_error words = {0};
+    int status = cursor_read(cursor, s->snapshot, &words);
+    *ret_known = status == PAWL_OK;
+    if (status == PAWL_ECORRUPT) {
+        differ(s, "%s: %s", s->name, words.text);
+        status = PAWL_OK;
+    }
+    return status == PAWL_OK ? status
+                             : error_set(error, status, "cannot read the state of partition %u: %s",
+                                         s->partition, words.text);
+}
+
+int compare_lane(struct compare_side *s, const struct schema_lane *lane, const struct cursor *derived,
+                 const struct cursor *stored, pawl_reader *reader)
+{
+    if (stored->checksum != derived->checksum)
+        differ(s, "lane %.*s: %s was made from another operation %" PRIu64, (int)lane->name.size,
+               (const char *)lane->name.data, s->name, stored->applied);
+    return compare_tables(s, &derived->digests, &stored->digests, reader);
+}
+
+void compare_lane_ended(struct compare_side *s, const struct schema_lane *lane, const struct cursor *stored,
+                        uint64_t last)
+{
+    if (last < stored->applied)
+        differ(s, "lane %.*s: %s is at operation %" PRIu64 ", the log ends at %" PRIu64, (int)lane->name.size,
+               (const char *)lane->name.data, s->name, stored->applied, last);
+}
+
+void compare_describe_row(const struct schema_type *entity, uint64_t wsid, pawl_bytes key, char *text,
+                          size_t size)
+{
+    int used = snprintf(text, size, "row of %.*s in workspace %" PRIu64 ", key ", (int)entity->name.size,
+                        (const char *)entity->name.data, wsid);
+    const uint8_t *at = key.data;
+    for (size_t i = 0; i < key.size && used > 0 && (size_t)used + 3 < size; i++)
+        used += snprintf(text + used, size - (size_t)used, "%02x", at[i]);
 }

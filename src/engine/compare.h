@@ -6,6 +6,7 @@
 #ifndef ENGINE_COMPARE_H
 #define ENGINE_COMPARE_H
 
+#include "core/project/cursor.h"
 #include "core/schema/schema.h"
 #include "core/state/position.h"
 #include "engine/replay.h"
@@ -35,5 +36,17 @@ int compare_at(struct compare_side *side, const struct position *derived, pawl_r
 
 /* The log has ended. */
 void compare_log_ended(struct compare_side *side, uint64_t last);
+
+/* The same of a generation of a lane, which stands where its cursor says. A cursor that is none is a
+ * difference, and not known. */
+int compare_read_cursor(struct compare_side *side, struct cursor *cursor, bool *ret_known, pawl_error *error);
+int compare_lane(struct compare_side *side, const struct schema_lane *lane, const struct cursor *derived,
+                 const struct cursor *stored, pawl_reader *reader);
+void compare_lane_ended(struct compare_side *side, const struct schema_lane *lane, const struct cursor *stored,
+                        uint64_t last);
+
+/* A row of an entity, in words: key is its own, behind the workspace. */
+void compare_describe_row(const struct schema_type *entity, uint64_t wsid, pawl_bytes key, char *text,
+                          size_t size);
 
 #endif

@@ -13,6 +13,7 @@
 #include "core/state/replay.h"
 #include "engine/compare.h"
 #include "engine/node.h"
+#include "engine/replay_lanes.h"
 #include "engine/tree.h"
 
 #define SIDES          2
@@ -117,6 +118,20 @@ static int derive_partition(struct replaying *r)
     return PAWL_OK;
 }
 
+static int derive_lanes(struct replaying *r)
+{
+    struct replay_lanes lanes = {.source = r->source,
+                                 .store = r->replay.store,
+                                 .partition = r->partition,
+                                 .until = r->options->until,
+                                 .sides = r->sides,
+                                 .side_count = SIDES,
+                                 .reproject = r->options->reproject,
+                                 .report = &r->report->lanes,
+                                 .alloc = r->options->allocator};
+    return replay_lanes(&lanes, r->error);
+}
+
 static int compare_partition(struct replaying *r, uint32_t shard)
 {
     size_t begun = 0;
@@ -130,9 +145,11 @@ static int compare_partition(struct replaying *r, uint32_t shard)
         if (r->sides[begun].store)
             status = compare_begin(&r->sides[begun], r->partition, r->error);
     }
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
         status = derive_partition(r);
-    else
+        if (status == PAWL_OK)
+            status = derive_lanes(r);
+    } else
         begun--;
     while (begun-- > 0)
         if (r->sides[begun].store)

@@ -5,7 +5,8 @@
  * Reads only: it may run beside the process that writes. What is compared, partition by partition, at the
  * offset that DIR's state has come to: the digest that the state keeps of each table, the digest of the rows
  * that are really there, and the digest of the rows that were derived; and the sequences view at its own
- * offset. */
+ * offset. The tables of lanes are derived from their operation logs, and compared where they stand
+ * (engine/replay_lanes.h). */
 #ifndef ENGINE_REPLAY_H
 #define ENGINE_REPLAY_H
 
@@ -18,8 +19,9 @@ struct replay_options {
         until; /* the last offset of each partition; 0: all. Less than DIR's own state: nothing is compared */
     void (*progress)(void *arg, uint64_t events); /* may be NULL; on the calling thread */
     void *arg;
-    bool backup; /* DIR may be a backup, or what a loss of power has left: checkpoints, and no live stores */
-    bool audit;  /* compare the checkpoint stores too */
+    bool backup;    /* DIR may be a backup, or what a loss of power has left: checkpoints, and no live stores */
+    bool audit;     /* compare the checkpoint stores too */
+    bool reproject; /* work operations of lanes out again, from their events */
     const pawl_allocator *allocator;
 };
 
@@ -31,9 +33,18 @@ struct replay_side {
     pawl_error first; /* the first difference, in words: partition, table, row, and which side has what */
 };
 
+/* What lanes have done. */
+struct replay_lanes_report {
+    uint64_t operations; /* applied */
+    uint64_t compared;   /* worked out again */
+    uint64_t differences;
+    pawl_error first; /* partition, lane, operation, row, and what is different */
+};
+
 struct replay_report {
     uint64_t events; /* derived */
-    uint64_t rows;   /* in the derived state */
+    uint64_t rows;   /* in the derived state, but for those of lanes */
+    struct replay_lanes_report lanes;
     struct replay_side live;
     struct replay_side checkpoint; /* if it was asked for, or there is no live one; what is missing is not
                                       compared */

@@ -8,6 +8,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static int encode(const struct group0_command *command, struct arena *arena, pawl_bytes *ret_bytes)
+{
+    switch (command->kind) {
+    case GROUP0_SCHEMA: return group0_schema_encode(&command->schema, arena, ret_bytes);
+    case GROUP0_REBUILD: return group0_rebuild_encode(command->lane, arena, ret_bytes);
+    case GROUP0_SWITCH:
+        return group0_switch_encode(command->lane, command->generation, command->offsets, command->offset_count,
+                                    arena, ret_bytes);
+    }
+    abort();
+}
+
 static void same_bytes(pawl_bytes bytes)
 {
     struct arena arena;
@@ -15,7 +27,7 @@ static void same_bytes(pawl_bytes bytes)
     pawl_bytes again;
     arena_init(&arena, NULL, 4096);
     if (group0_command_decode(bytes, &arena, &command, NULL) == PAWL_OK
-        && (group0_schema_encode(&command.schema, &arena, &again) != PAWL_OK || again.size != bytes.size
+        && (encode(&command, &arena, &again) != PAWL_OK || again.size != bytes.size
             || memcmp(again.data, bytes.data, bytes.size) != 0))
         abort();
     arena_release(&arena);

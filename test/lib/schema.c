@@ -90,3 +90,28 @@ int schema_apply(struct group0 *group0, const char *text, enum group0_outcome *r
     arena_release(&arena);
     return status;
 }
+
+int lane_rebuild(struct group0 *group0, uint16_t lane, enum group0_outcome *ret_outcome, pawl_error *error)
+{
+    struct arena arena;
+    pawl_bytes command;
+    arena_init(&arena, NULL, 64);
+    int status = group0_rebuild_encode(lane, &arena, &command);
+    if (status == PAWL_OK)
+        status = group0_apply(group0, group0_position(group0) + 1, command, ret_outcome, error);
+    arena_release(&arena);
+    return status;
+}
+
+int lane_switch(struct group0 *group0, uint16_t lane, uint32_t generation, uint64_t offset,
+                enum group0_outcome *ret_outcome, pawl_error *error)
+{
+    struct arena arena;
+    pawl_bytes command;
+    arena_init(&arena, NULL, 64);
+    int status = group0_switch_encode(lane, generation, &offset, 1, &arena, &command);
+    if (status == PAWL_OK)
+        status = group0_apply(group0, group0_position(group0) + 1, command, ret_outcome, error);
+    arena_release(&arena);
+    return status;
+}

@@ -20,4 +20,9 @@ int schema_command(const pawl_allocator *alloc, const char *text, struct arena *
 int schema_check(struct group0 *group0, const char *text, enum group0_outcome *ret_outcome, pawl_error *error);
 int schema_apply(struct group0 *group0, const char *text, enum group0_outcome *ret_outcome, pawl_error *error);
 
+/* A lane's rebuild, and its switch to a generation in one partition, applied behind the last position. */
+int lane_rebuild(struct group0 *group0, uint16_t lane, enum group0_outcome *ret_outcome, pawl_error *error);
+int lane_switch(struct group0 *group0, uint16_t lane, uint32_t generation, uint64_t offset,
+                enum group0_outcome *ret_outcome, pawl_error *error);
+
 #endif

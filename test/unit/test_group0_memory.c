@@ -5,16 +5,20 @@
 #include "test/lib/schema.h"
 #include "test/lib/test.h"
 
-/* Two packages, and then a change of the first. */
+/* Two packages, a third, and then commands about the first one's lane. */
 TEST(applying_survives_every_failed_allocation)
 {
     static const char *const schemas[] = {
         schema_shop, schema_crm,
         "{'schema': 1, 'package': 'other', 'workspaces': {'w': {'sequences': {'s': {}}}}}"};
+    enum { COMMANDS = 5 };
+    const uint64_t offsets[] = {7, 8};
     struct arena arenas[3];
-    pawl_bytes commands[3];
+    pawl_bytes commands[COMMANDS];
     for (size_t i = 0; i < 3; i++)
         assert_ok(schema_command(NULL, schemas[i], &arenas[i], &commands[i], NULL));
+    assert_ok(group0_rebuild_encode(1, &arenas[0], &commands[3]));
+    assert_ok(group0_switch_encode(1, 2, offsets, 2, &arenas[0], &commands[4]));
     uint64_t k = 1;
     for (bool failed = true; failed; k++) {
         struct test_alloc memory;
@@ -23,7 +27,7 @@ TEST(applying_survives_every_failed_allocation)
         test_alloc_init(&memory);
         test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
         int status = group0_new(&memory.allocator, &group0);
-        for (size_t i = 0; i < 3 && status == PAWL_OK; i++) {
+        for (size_t i = 0; i < COMMANDS && status == PAWL_OK; i++) {
             pawl_error error = {0};
             status = group0_apply(group0, i + 1, commands[i], &outcome, &error);
             assert_int_equal(error.code, status);

@@ -2,6 +2,19 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/id.h"
+
+#define REBUILD_BYTES ((size_t)8)
+#define SWITCH_FIXED  ((size_t)16)
+
+static struct encoder begin(void *bytes, size_t size, enum group0_command_kind kind)
+{
+    struct encoder e = encoder_over(bytes, size);
+    encode_u8(&e, GROUP0_COMMAND_VERSION);
+    encode_u8(&e, (uint8_t)kind);
+    encode_u16(&e, 0);
+    return e;
+}
 
 int group0_schema_encode(const struct definition *definition, struct arena *arena, pawl_bytes *ret_command)
 {
@@ -12,11 +25,73 @@ int group0_schema_encode(const struct definition *definition, struct arena *aren
     uint8_t *command = arena_take(arena, GROUP0_COMMAND_FIXED + body.size);
     if (!command)
         return PAWL_ENOMEM;
-    put_u8(command, GROUP0_COMMAND_VERSION);
-    put_u8(command + 1, GROUP0_SCHEMA);
-    put_u16(command + 2, 0);
-    memcpy(command + GROUP0_COMMAND_FIXED, body.data, body.size);
+    struct encoder e = begin(command, GROUP0_COMMAND_FIXED + body.size, GROUP0_SCHEMA);
+    encode_raw(&e, body);
     *ret_command = (pawl_bytes){command, GROUP0_COMMAND_FIXED + body.size};
+    return PAWL_OK;
+}
+
+int group0_rebuild_encode(uint16_t lane, struct arena *arena, pawl_bytes *ret_command)
+{
+    void *command = arena_take(arena, REBUILD_BYTES);
+    if (!command)
+        return PAWL_ENOMEM;
+    struct encoder e = begin(command, REBUILD_BYTES, GROUP0_REBUILD);
+    encode_u16(&e, lane);
+    encode_u16(&e, 0);
+    *ret_command = (pawl_bytes){command, REBUILD_BYTES};
+    return PAWL_OK;
+}
+
+int group0_switch_encode(uint16_t lane, uint32_t generation, const uint64_t *offsets, size_t count,
+                         struct arena *arena, pawl_bytes *ret_command)
+{
+    if (count == 0 || count > PARTITIONS_MAX)
+        return PAWL_EINVAL;
+    size_t size = SWITCH_FIXED + count * 8;
+    void *command = arena_take(arena, size);
+    if (!command)
+        return PAWL_ENOMEM;
+    struct encoder e = begin(command, size, GROUP0_SWITCH);
+    encode_u16(&e, lane);
+    encode_u16(&e, 0);
+    encode_u32(&e, generation);
+    encode_u32(&e, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        encode_u64(&e, offsets[i]);
+    *ret_command = (pawl_bytes){command, size};
+    return PAWL_OK;
+}
+
+static int decode_offsets(struct decoder *d, struct arena *arena, struct group0_command *command)
+{
+    command->generation = decode_u32(d);
+    command->offset_count = decode_u32(d);
+    if (d->bad || command->offset_count == 0 || command->offset_count > PARTITIONS_MAX
+        || d->left != command->offset_count * 8)
+        return PAWL_ECORRUPT;
+    uint64_t *offsets = arena_take(arena, command->offset_count * sizeof *offsets);
+    if (!offsets)
+        return PAWL_ENOMEM;
+    for (size_t i = 0; i < command->offset_count; i++)
+        offsets[i] = decode_u64(d);
+    command->offsets = offsets;
+    return PAWL_OK;
+}
+
+static int decode_lane(struct decoder *d, struct arena *arena, struct group0_command *command,
+                       pawl_error *error)
+{
+    command->lane = decode_u16(d);
+    uint16_t zero = decode_u16(d);
+    int status = d->bad || zero != 0 ? PAWL_ECORRUPT : PAWL_OK;
+    if (status == PAWL_OK && command->kind == GROUP0_SWITCH)
+        status = decode_offsets(d, arena, command);
+    if (status == PAWL_ENOMEM)
+        return status;
+    if (status || d->left != 0)
+        return error_set(error, PAWL_ECORRUPT, "byte %zu: these are not bytes of a command about a lane",
+                         GROUP0_COMMAND_FIXED);
     return PAWL_OK;
 }
 
@@ -32,13 +107,18 @@ int group0_command_decode(pawl_bytes bytes, struct arena *arena, struct group0_c
                          GROUP0_COMMAND_VERSION);
     if (d.bad || version == 0 || zero != 0)
         return error_set(error, PAWL_ECORRUPT, "byte 0: this is not the head of a command");
-    if (kind != GROUP0_SCHEMA)
+    if (kind < GROUP0_SCHEMA || kind > GROUP0_SWITCH)
         return error_set(error, PAWL_EVERSION, "byte 1: this program knows no command of kind %u", kind);
-    struct group0_command command = {.kind = GROUP0_SCHEMA};
-    int status = definition_decode((pawl_bytes){d.at, d.left}, arena, &command.schema, error);
-    if (status)
-        return status == PAWL_ENOMEM ? status
-                                     : error_wrap(error, status, "behind byte %zu", GROUP0_COMMAND_FIXED);
-    *ret_command = command;
-    return PAWL_OK;
+    struct group0_command command = {.kind = (enum group0_command_kind)kind};
+    int status;
+    if (command.kind == GROUP0_SCHEMA) {
+        status = definition_decode((pawl_bytes){d.at, d.left}, arena, &command.schema, error);
+        if (status && status != PAWL_ENOMEM)
+            error_wrap(error, status, "behind byte %zu", GROUP0_COMMAND_FIXED);
+    } else {
+        status = decode_lane(&d, arena, &command, error);
+    }
+    if (status == PAWL_OK)
+        *ret_command = command;
+    return status;
 }

@@ -93,7 +93,7 @@ static int judge(const struct group0 *group0, uint64_t position, pawl_bytes byte
     arena_init(&arena, group0->alloc, VERSION_CHUNK);
     int status = group0_command_decode(bytes, &arena, &command, error);
     if (status == PAWL_OK)
-        status = version_next(newest(group0), position, &command.schema, ret_version, error);
+        status = version_next(newest(group0), position, &command, ret_version, error);
     arena_release(&arena);
     if (status && error && error->code != status)
         error_set(error, status, "%s", pawl_status_text(status));
@@ -143,9 +143,10 @@ const struct schema *group0_schema(const struct group0 *group0)
     return &newest(group0)->resolved.schema;
 }
 
-const struct schema *group0_schema_at(const struct group0 *group0, uint64_t position)
+/* How many of the first count versions are at or before the position: at least one. */
+static size_t versions_until(const struct group0 *group0, size_t count, uint64_t position)
 {
-    size_t low = 1, high = group0->count; /* versions[low - 1] is at or before the position */
+    size_t low = 1, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (group0->versions[middle]->resolved.schema.position <= position)
@@ -153,7 +154,44 @@ const struct schema *group0_schema_at(const struct group0 *group0, uint64_t posi
         else
             high = middle;
     }
-    return &group0->versions[low - 1]->resolved.schema;
+    return low;
+}
+
+const struct schema *group0_schema_at(const struct group0 *group0, uint64_t position)
+{
+    return &group0->versions[versions_until(group0, group0->count, position) - 1]->resolved.schema;
+}
+
+/* What a version knows of a lane, present or not; NULL: it came later. */
+static const struct known_lane *known(const struct version *version, uint16_t lane)
+{
+    return lane >= 1 && lane <= version->resolved.lane_count ? &version->resolved.lanes[lane - 1] : NULL;
+}
+
+/* Generations only ascend, and a lane that comes back has another: so those that had this one follow each
+ * other, and whether a version is behind them is said by the version alone. */
+static bool is_behind(const struct version *version, uint16_t lane, uint32_t generation)
+{
+    const struct known_lane *k = known(version, lane);
+    return k && (k->lane.generation > generation || (k->lane.generation == generation && !k->present));
+}
+
+const struct schema *group0_schema_for(const struct group0 *group0, uint16_t lane, uint32_t generation,
+                                       uint64_t event_schema)
+{
+    size_t low = 1, high = group0->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_behind(group0->versions[middle], lane, generation))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    const struct known_lane *last = known(group0->versions[low - 1], lane);
+    if (!last || last->lane.generation != generation)
+        return NULL;
+    uint64_t until = event_schema > last->lane.born ? event_schema : last->lane.born;
+    return &group0->versions[versions_until(group0, low, until) - 1]->resolved.schema;
 }
 
 struct hash128 group0_digest(const struct group0 *group0)

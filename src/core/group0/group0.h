@@ -1,5 +1,5 @@
 /* core/group0/group0.h: the small state that all nodes have in common, as a pure state machine over the group0
- * stream's commands: schemas now; tablets, views and tasks later.
+ * stream's commands: schemas, and the generations of lanes; tablets, views and tasks later.
  *
  *     bytes ── check (would it apply?) ──► the log ──► apply(position, bytes) ──► schema at that position
  *
@@ -8,7 +8,8 @@
  *
  *   G1  Applying the same commands at the same positions gives the same state: group0_digest is equal.
  *   G2  A command that cannot be applied changes nothing; check and apply judge alike.
- *   G3  A schema that says nothing new makes no version: the one before it goes on.
+ *   G3  A command that says nothing new makes no version: the one before it goes on. Any other one does, so
+ *       that a schema's position tells its lanes' generations too.
  *
  * Threads. A group0 is used on one thread at a time; schemas that are held, on any. */
 #ifndef CORE_GROUP0_GROUP0_H
@@ -30,8 +31,9 @@ int group0_new(const pawl_allocator *alloc, struct group0 **ret_group0);
 /* Schemas that are held stay. NULL is allowed. */
 void group0_free(struct group0 *group0);
 
-/* What apply would say of this command now. PAWL_EINVAL, with the path ("$.types.Order.fields.qty: ...");
- * PAWL_EVERSION, PAWL_ECORRUPT, PAWL_ETOOBIG (not a command that this program knows); PAWL_ENOMEM. */
+/* What apply would say of this command now. PAWL_EINVAL, with the path ("$.types.Order.fields.qty: ..."); a
+ * lane that is not there, or a switch to a generation that is not its newest; PAWL_EVERSION, PAWL_ECORRUPT,
+ * PAWL_ETOOBIG (not a command that this program knows); PAWL_ENOMEM. */
 int group0_check(const struct group0 *group0, pawl_bytes command, enum group0_outcome *ret_outcome,
                  pawl_error *error);
 
@@ -47,6 +49,13 @@ uint64_t group0_position(const struct group0 *group0);
  * Borrowed until group0_free. Never NULL: at position 0 stands the empty schema. */
 const struct schema *group0_schema(const struct group0 *group0);
 const struct schema *group0_schema_at(const struct group0 *group0, uint64_t position);
+
+/* The schema under which a generation of a lane projects an event that was made under event_schema: the newest
+ * up to that one that has this generation as the lane's newest; for earlier events, the one that it was born
+ * with. So a generation that was replaced and still serves goes on with the last schema that had it.
+ * Logarithmic in the number of schemas. NULL: there is no such generation. */
+const struct schema *group0_schema_for(const struct group0 *group0, uint16_t lane, uint32_t generation,
+                                       uint64_t event_schema);
 
 /* Keep a schema beyond group0_free, or on another thread. Whoever holds it may hold it again. */
 const struct schema *schema_hold(const struct schema *schema);

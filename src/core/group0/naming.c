@@ -151,6 +151,8 @@ static int text_order(const void *a, const void *b, void *names)
 
 static size_t names_of(const struct definition *d)
 {
+    if (!d)
+        return 0;
     size_t count = d->workspace_count + d->type_count + d->entity_count + d->command_count + d->projector_count
                    + d->view_count;
     for (size_t i = 0; i < d->workspace_count; i++)
@@ -165,7 +167,7 @@ int naming_extend(const struct schema *before, const struct definition *package,
                       .arena = arena,
                       .before = before,
                       .room = before->name_count + names_of(package),
-                      .package = package->package,
+                      .package = package ? package->package : (pawl_bytes){NULL, 0},
                       .next_id = SCHEMA_NAME_FIRST,
                       .next_table = SCHEMA_TABLE_FIRST,
                       .next_singleton = RECORD_SINGLETON_FIRST};
@@ -173,7 +175,8 @@ int naming_extend(const struct schema *before, const struct definition *package,
     if (!n.out.names)
         return PAWL_ENOMEM;
     copy_names(&n);
-    name_package(&n, package);
+    if (package)
+        name_package(&n, package);
     if (n.v.status)
         return n.v.status;
     n.out.by_text = arena_take(arena, n.out.count * sizeof *n.out.by_text);

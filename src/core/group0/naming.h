@@ -10,9 +10,9 @@ struct naming {
     uint16_t *by_text; /* places in names */
 };
 
-/* All names of before, copied, and behind them those that the package newly defines. All is taken from the
- * arena. PAWL_EINVAL, with the path, if a name was given to something else, or if there are no numbers left;
- * PAWL_ENOMEM. */
+/* All names of before, copied, and behind them those that the package (NULL: none) newly defines. All is taken
+ * from the arena. PAWL_EINVAL, with the path, if a name was given to something else, or if there are no numbers
+ * left; PAWL_ENOMEM. */
 int naming_extend(const struct schema *before, const struct definition *package, struct arena *arena,
                   struct naming *ret_naming, pawl_error *error);
 

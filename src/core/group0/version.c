@@ -4,8 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/error.h"
 #include "core/group0/compat.h"
 #include "core/group0/naming.h"
+#include "core/schema/path.h"
 
 /* What the system itself names. */
 static const struct schema_name system_names[] = {
@@ -84,6 +86,8 @@ static struct hash128 digest_of(const struct version *version, struct hash128 be
                      lane->digest.low, lane->digest.high);
         fold_numbers(&digest, lane->lane.born, lane->lane.serving, lane->lane.serving_born,
                      lane->lane.serving_last);
+        for (size_t k = 0; k < lane->lane.switched_count; k++)
+            fold_numbers(&digest, lane->lane.switched[k], 0, 0, 0);
         hash_chain(&digest, lane->lane.name);
     }
     return digest;
@@ -155,6 +159,19 @@ static int put_package(struct version *version, const struct definition *package
     return PAWL_OK;
 }
 
+static int copy_offsets(struct version *version, const uint64_t *offsets, size_t count,
+                        struct schema_lane *lane)
+{
+    uint64_t *copy = arena_take(&version->arena, count * sizeof *copy);
+    if (!copy)
+        return PAWL_ENOMEM;
+    if (count)
+        memcpy(copy, offsets, count * sizeof *copy);
+    lane->switched = copy;
+    lane->switched_count = count;
+    return PAWL_OK;
+}
+
 static int copy_lanes(struct version *version, const struct version *before, struct known_lane **ret_lanes)
 {
     size_t count = before->resolved.lane_count;
@@ -166,9 +183,39 @@ static int copy_lanes(struct version *version, const struct version *before, str
         lanes[i].lane.name = arena_copy(&version->arena, lanes[i].lane.name);
         if (!lanes[i].lane.name.data)
             return PAWL_ENOMEM;
+        int status =
+            copy_offsets(version, lanes[i].lane.switched, lanes[i].lane.switched_count, &lanes[i].lane);
+        if (status)
+            return status;
     }
     *ret_lanes = lanes;
     return PAWL_OK;
+}
+
+/* Whether a command about a lane can be followed. ret_same: it was. To repeat a switch is harmless, because
+ * whoever proposed it may not know what became of it. */
+static int judge_lane(const struct version *before, const struct group0_command *command, bool *ret_same,
+                      pawl_error *error)
+{
+    const struct schema_lane *lane = schema_lane_by_id(&before->resolved.schema, command->lane);
+    if (!lane)
+        return error_set(error, PAWL_EINVAL, "there is no lane %u", command->lane);
+    if (command->kind == GROUP0_REBUILD)
+        return PAWL_OK;
+    *ret_same = command->generation == lane->serving;
+    if (!*ret_same && command->generation != lane->generation)
+        return error_set(error, PAWL_EINVAL,
+                         "generation %u of lane %.*s is not its newest, which is %u, and cannot serve",
+                         command->generation, TEXT(lane->name), lane->generation);
+    return PAWL_OK;
+}
+
+static int switch_lane(struct version *version, const struct group0_command *command, struct schema_lane *lane)
+{
+    lane->serving = lane->generation;
+    lane->serving_born = lane->born;
+    lane->serving_last = UINT64_MAX;
+    return copy_offsets(version, command->offsets, command->offset_count, lane);
 }
 
 /* Keep in mind who fills what, for all later versions. */
@@ -190,30 +237,35 @@ static void note_fillers(const struct schema *schema, struct naming *naming)
 }
 
 static int fill(struct version *version, const struct version *before, uint64_t position,
-                const struct definition *package, bool *ret_same, pawl_error *error)
+                const struct group0_command *command, bool *ret_same, pawl_error *error)
 {
+    const struct definition *package = command->kind == GROUP0_SCHEMA ? &command->schema : NULL;
     struct naming naming;
     struct known_lane *lanes;
     int status = take_packages(version, before, error);
     if (status == PAWL_OK)
-        status = put_package(version, package, ret_same, error);
+        status = package ? put_package(version, package, ret_same, error)
+                         : judge_lane(before, command, ret_same, error);
     if (status || *ret_same)
         return status;
     status = naming_extend(&before->resolved.schema, package, &version->arena, &naming, error);
     if (status == PAWL_OK)
         status = copy_lanes(version, before, &lanes);
+    if (status == PAWL_OK && command->kind == GROUP0_SWITCH)
+        status = switch_lane(version, command, &lanes[command->lane - 1].lane);
     if (status)
         return status;
     struct schema_source source = {.position = position,
                                    .before = before->resolved.schema.position,
                                    .packages = version->packages,
                                    .package_count = version->package_count,
-                                   .subject = package->package,
+                                   .subject = package ? package->package : (pawl_bytes){NULL, 0},
                                    .names = naming.names,
                                    .name_count = naming.count,
                                    .names_by_text = naming.by_text,
                                    .lanes = lanes,
-                                   .lane_count = before->resolved.lane_count};
+                                   .lane_count = before->resolved.lane_count,
+                                   .rebuild = command->kind == GROUP0_REBUILD ? command->lane : 0};
     status = schema_resolve(&source, &version->arena, &version->resolved, error);
     if (status)
         return status;
@@ -222,14 +274,14 @@ static int fill(struct version *version, const struct version *before, uint64_t 
     return PAWL_OK;
 }
 
-int version_next(const struct version *before, uint64_t position, const struct definition *package,
+int version_next(const struct version *before, uint64_t position, const struct group0_command *command,
                  struct version **ret_version, pawl_error *error)
 {
     struct version *version = version_new(before->alloc);
     if (!version)
         return PAWL_ENOMEM;
     bool same = false;
-    int status = fill(version, before, position, package, &same, error);
+    int status = fill(version, before, position, command, &same, error);
     if (status || same) {
         version_drop(version);
         version = NULL;

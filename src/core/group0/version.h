@@ -1,7 +1,7 @@
-/* core/group0/version.h: group0's state behind one schema command: packages, numbers, lanes, and the schema
- * that they make.
+/* core/group0/version.h: group0's state behind one command that changed it: packages, numbers, lanes, and the
+ * schema that they make.
  *
- * A version is made whole or not at all, in an arena of its own, from the one before it and a package; it never
+ * A version is made whole or not at all, in an arena of its own, from the one before it and a command; it never
  * changes, and needs no other to live. So a failure leaves nothing behind, and any thread may read it while it
  * holds a reference.
  *
@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "core/group0/command.h"
 #include "core/schema/resolve.h"
 
 /* Bytes that are allocated at a time. A test makes it 1, so that whatever is taken can fail by itself. */
@@ -37,9 +38,9 @@ struct version {
 /* The empty one, at position 0. PAWL_ENOMEM. */
 int version_first(const pawl_allocator *alloc, struct version **ret_version);
 
-/* The one behind before that this package makes. ret_version is NULL if nothing would change.
- * PAWL_EINVAL, with the path; PAWL_ENOMEM. */
-int version_next(const struct version *before, uint64_t position, const struct definition *package,
+/* The one behind before that this command makes. ret_version is NULL if nothing would change.
+ * PAWL_EINVAL, with the path, or the lane that is not there; PAWL_ENOMEM. */
+int version_next(const struct version *before, uint64_t position, const struct group0_command *command,
                  struct version **ret_version, pawl_error *error);
 
 void version_hold(struct version *version);

@@ -27,6 +27,7 @@ struct schema_source {
     const uint16_t *names_by_text;
     const struct known_lane *lanes; /* by ID: 1, 2, 3, ... */
     size_t lane_count;
+    uint16_t rebuild; /* a lane that gets a new generation in any case; 0: none */
 };
 
 struct compiled; /* an expression, and the next one */

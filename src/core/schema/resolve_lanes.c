@@ -5,8 +5,9 @@
  * lane is called what it is called in the schema, or as its first projector.
  *
  * A name keeps its lane's ID for ever. The lane gets a new generation when its projectors are others, in
- * another order, or do something else; and when it comes back after a schema without it. What they do is
- * compared by a digest of its text, with everything that has a number by that. What serves goes on to serve.
+ * another order, or do something else; when it comes back after a schema without it; and when it is told to.
+ * What they do is compared by a digest of its text, with everything that has a number by that. What serves goes
+ * on to serve.
  *
  *   L1  An entity is filled by synchronous projectors, or by those of exactly one lane; and which of the two
  *       does not change, even if for a while nothing fills it: its rows are there.
@@ -230,7 +231,8 @@ static void settle_group(struct resolver *r, const struct grouping *g, size_t gr
     struct summary sum = enter_group(r, g, group, known->lane.id);
     const struct known_lane *before =
         known->lane.id <= r->source->lane_count ? &r->source->lanes[known->lane.id - 1] : NULL;
-    if (before && before->present && before->digest.low == sum.digest.low
+    bool rebuild = known->lane.id == r->source->rebuild;
+    if (before && before->present && !rebuild && before->digest.low == sum.digest.low
         && before->digest.high == sum.digest.high)
         known->lane = before->lane; /* L2 */
     else

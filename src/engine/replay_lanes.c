@@ -1,0 +1,232 @@
+#include "engine/replay_lanes.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "engine/log_entries.h"
+
+#define OPERATIONS_AT_ONCE 4096 /* in one transaction */
+#define ARENA_CHUNK        ((size_t)256 * 1024)
+#define SIDES_MAX          2
+
+/* One generation of a lane. */
+struct replaying {
+    struct replay_lanes *lanes;
+    const struct schema_lane *lane;
+    uint32_t generation;
+    struct cursor derived;
+    struct cursor stored[SIDES_MAX];
+    bool known[SIDES_MAX]; /* whether it could be read */
+    struct log_entries operations;
+    struct reproject reproject;
+    struct overlay overlay;
+    struct arena memory;
+    uint64_t uncommitted;
+};
+
+static const struct schema *schema_at(void *ctx, uint64_t position)
+{
+    const struct replaying *r = ctx;
+    return engine_schema_at(r->lanes->source, position);
+}
+
+static const struct schema *schema_for(void *ctx, uint16_t lane, uint32_t generation, uint64_t event_schema)
+{
+    const struct replaying *r = ctx;
+    return engine_schema_for(r->lanes->source, lane, generation, event_schema);
+}
+
+static int commit(struct replaying *r, pawl_error *error)
+{
+    int status = redo_commit(&r->reproject.redo);
+    r->uncommitted = 0;
+    arena_reset(&r->memory);
+    return status == PAWL_OK ? status : error_set(error, status, "cannot write what lanes have derived");
+}
+
+/* Where a side's tables stand, they are compared. */
+static int compare_sides(struct replaying *r)
+{
+    int status = PAWL_OK;
+    for (size_t i = 0; status == PAWL_OK && i < r->lanes->side_count; i++) {
+        struct compare_side *side = &r->lanes->sides[i];
+        if (side->store && r->known[i] && r->stored[i].applied == r->derived.applied)
+            status =
+                compare_lane(side, r->lane, &r->derived, &r->stored[i], pawl_store_writer(r->lanes->store));
+    }
+    return status;
+}
+
+/* Behind an operation. */
+static int step(struct replaying *r, pawl_error *error)
+{
+    int status = compare_sides(r);
+    if (status != PAWL_OK)
+        return error_set(error, status, "cannot compare the tables of lane %.*s", (int)r->lane->name.size,
+                         (const char *)r->lane->name.data);
+    return ++r->uncommitted == OPERATIONS_AT_ONCE ? commit(r, error) : PAWL_OK;
+}
+
+/* The log's next operation, and the tables as all before it have left them. */
+static int next_operation(void *ctx, struct logged *ret_logged, pawl_error *error)
+{
+    struct replaying *r = ctx;
+    const struct log_entry *entry;
+    int status = r->derived.applied > 0 ? step(r, error) : PAWL_OK;
+    if (status == PAWL_OK)
+        status = log_entries_next(&r->operations, &entry, error);
+    if (status != PAWL_OK)
+        return status;
+    *ret_logged = (struct logged){.number = entry->offset, .place = entry->place, .body = entry->body};
+    return PAWL_OK;
+}
+
+/* Operations as they were logged; those of events behind until are left. */
+static int apply(struct replaying *r, pawl_error *error)
+{
+    struct logged logged;
+    struct operation op;
+    int status;
+    while ((status = next_operation(r, &logged, error)) == PAWL_OK) {
+        status = operation_decode(logged.body, &op, error);
+        if (status == PAWL_OK && r->lanes->until && op.event > r->lanes->until)
+            return PAWL_OK;
+        if (status == PAWL_OK)
+            status = redo_operation(&r->reproject.redo, logged.number, logged.place, logged.body, NULL, error);
+        if (status != PAWL_OK)
+            return error_wrap(error, status, "operation %" PRIu64, logged.number);
+        r->reproject.operations++;
+    }
+    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
+}
+
+/* Events, and for each what the log has for it. */
+static int work_out_again(struct replaying *r, pawl_error *error)
+{
+    struct log_entries events;
+    const struct log_entry *entry;
+    bool ended = false;
+    int status = PAWL_OK;
+    pawl_stream plog = {.kind = PAWL_STREAM_PLOG, .partition = r->lanes->partition};
+    log_entries_init(&events, r->lanes->source->log, plog, 1, r->lanes->alloc);
+    while (!ended && (status = log_entries_next(&events, &entry, error)) == PAWL_OK) {
+        if (r->lanes->until && entry->offset > r->lanes->until)
+            break;
+        status = reproject_event(&r->reproject, entry->offset, entry->body, &ended, error);
+        if (status != PAWL_OK)
+            break;
+    }
+    log_entries_release(&events);
+    if (status == PAWL_ENOTFOUND && !ended
+        && !r->lanes->until) { /* the events are over: so must the other be */
+        struct logged logged;
+        status = next_operation(r, &logged, error);
+        if (status == PAWL_OK)
+            status = error_set(error, PAWL_ECORRUPT, "operation %" PRIu64 " is of no event", logged.number);
+    }
+    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
+}
+
+static void tell_difference(struct replaying *r)
+{
+    const struct reproject_difference *d = &r->reproject.first;
+    struct replay_lanes_report *report = r->lanes->report;
+    char row[256] = "";
+    if (r->reproject.differences == 0)
+        return;
+    if (d->entity)
+        compare_describe_row(d->entity, d->wsid, (pawl_bytes){d->key, d->key_size}, row, sizeof row);
+    if (report->differences == 0)
+        error_set(&report->first, PAWL_ECORRUPT,
+                  "partition %u, lane %.*s, operation %" PRIu64 " (event %" PRIu64 ", projector %.*s)%s%s: %s",
+                  r->lanes->partition, (int)r->lane->name.size, (const char *)r->lane->name.data, d->number,
+                  d->event, (int)d->projector->name.size, (const char *)d->projector->name.data,
+                  d->entity ? ", " : "", row, d->words);
+    report->differences += r->reproject.differences;
+}
+
+static int replay(struct replaying *r, pawl_error *error)
+{
+    int status = r->lanes->reproject ? work_out_again(r, error) : apply(r, error);
+    if (status == PAWL_OK && r->uncommitted > 0)
+        status = commit(r, error);
+    if (status == PAWL_OK && r->derived.applied == 0) /* else each was compared behind its last operation */
+        status = compare_sides(r);
+    if (status != PAWL_OK)
+        return error_wrap(error, status, "lane %.*s, generation %" PRIu32 ", partition %u",
+                          (int)r->lane->name.size, (const char *)r->lane->name.data, r->generation,
+                          r->lanes->partition);
+    for (size_t i = 0; i < r->lanes->side_count && !r->lanes->until; i++)
+        if (r->known[i])
+            compare_lane_ended(&r->lanes->sides[i], r->lane, &r->stored[i], r->derived.applied);
+    r->lanes->report->operations += r->reproject.operations;
+    r->lanes->report->compared += r->reproject.compared;
+    tell_difference(r);
+    return PAWL_OK;
+}
+
+static int read_cursors(struct replaying *r, pawl_error *error)
+{
+    int status = PAWL_OK;
+    for (size_t i = 0; i < r->lanes->side_count; i++) {
+        struct compare_side *side = &r->lanes->sides[i];
+        cursor_init(&r->stored[i], r->lanes->alloc, r->lanes->partition, r->lane->id, r->generation);
+        if (side->store && status == PAWL_OK)
+            status = compare_read_cursor(side, &r->stored[i], &r->known[i], error);
+    }
+    return status;
+}
+
+static int replay_generation(struct replay_lanes *lanes, const struct schema_lane *lane, uint32_t generation,
+                             pawl_error *error)
+{
+    struct replaying r = {.lanes = lanes, .lane = lane, .generation = generation};
+    pawl_stream oplog = {
+        .kind = PAWL_STREAM_OPLOG, .partition = lanes->partition, .lane = lane->id, .generation = generation};
+    uint8_t *scratch = mem_new(lanes->alloc, 1, STATE_SCRATCH_BYTES);
+    if (!scratch)
+        return error_set(error, PAWL_ENOMEM, "no memory to replay");
+    cursor_init(&r.derived, lanes->alloc, lanes->partition, lane->id, generation);
+    overlay_init(&r.overlay, lanes->alloc);
+    arena_init(&r.memory, lanes->alloc, ARENA_CHUNK);
+    log_entries_init(&r.operations, lanes->source->log, oplog, 1, lanes->alloc);
+    reproject_init(&r.reproject, lanes->alloc);
+    r.reproject.redo = (struct redo){.store = lanes->store,
+                                     .cursor = &r.derived,
+                                     .overlay = &r.overlay,
+                                     .memory = &r.memory,
+                                     .scratch = scratch,
+                                     .schema_at = schema_at,
+                                     .ctx = &r};
+    r.reproject.lane = lane->id;
+    r.reproject.generation = generation;
+    r.reproject.schema_for = schema_for;
+    r.reproject.next = next_operation;
+    r.reproject.ctx = &r;
+    int status = read_cursors(&r, error);
+    if (status == PAWL_OK)
+        status = replay(&r, error);
+    for (size_t i = 0; i < lanes->side_count; i++)
+        cursor_release(&r.stored[i]);
+    reproject_release(&r.reproject);
+    log_entries_release(&r.operations);
+    arena_release(&r.memory);
+    overlay_release(&r.overlay);
+    cursor_release(&r.derived);
+    mem_free(lanes->alloc, scratch, STATE_SCRATCH_BYTES);
+    return status;
+}
+
+int replay_lanes(struct replay_lanes *lanes, pawl_error *error)
+{
+    const struct schema *schema = engine_schema(lanes->source);
+    int status = PAWL_OK;
+    for (size_t i = 0; status == PAWL_OK && i < schema->lane_count; i++) {
+        const struct schema_lane *lane = &schema->lanes[i];
+        status = replay_generation(lanes, lane, lane->generation, error);
+        if (status == PAWL_OK && lane->serving && lane->serving != lane->generation)
+            status = replay_generation(lanes, lane, lane->serving, error);
+    }
+    return status;
+}
