@@ -31,7 +31,7 @@
  *
  * Order and cost. Every call is O(1), amortised, whether ten numbers are leased or a million: nothing here
  * scans the active leases. Numbers that come back are given out again before new ones, the lowest first,
- * because what comes after them waits for them.
+ * because what comes after them waits for them; that costs the logarithm of how many came back.
  *
  * Threads. All calls on one shard of the env, where the timer lives. Or, with the option untimed, on any
  * threads, one at a time, under a lock of the caller's: then acquire itself looks for what has expired, and

@@ -535,7 +535,12 @@ void desk_run(struct desk *desk, void (*fn)(void *arg), void *arg)
 
 void desk_open(struct desk *desk, const pawl_leases_options *options)
 {
-    struct mem_world_options world = {.seed = 1};
+    desk_open_seeded(desk, options, 1);
+}
+
+void desk_open_seeded(struct desk *desk, const pawl_leases_options *options, uint64_t seed)
+{
+    struct mem_world_options world = {.seed = seed};
     struct mem_env_options node = {.shards = 1};
     *desk = (struct desk){0};
     assert_ok(mem_world_open(&world, &desk->world, NULL));

@@ -40,6 +40,7 @@ struct desk {
 
 /* options: may be NULL; env, changed and ctx are filled in. */
 void desk_open(struct desk *desk, const pawl_leases_options *options);
+void desk_open_seeded(struct desk *desk, const pawl_leases_options *options, uint64_t seed);
 void desk_close(struct desk *desk);
 
 /* Run fn on the shard. */

@@ -38,7 +38,9 @@ const char schema_crm[] =
     "'entities': {'Notes': {'key': ['about'], 'fields': {'about': {'type': 'ref'}, 'count': {'type': 'int64'},"
     "                                                    'last': {'type': 'timestamp'}, 'by': {'type': "
     "'string'},"
-    "                                                    'cents': {'type': 'int64'}}}},"
+    "                                                    'cents': {'type': 'int64'}}},"
+    "             'Letters': {'key': ['to'], 'fields': {'to': {'type': 'ref'}}},"
+    "             'Stamps': {'key': ['on'], 'fields': {'on': {'type': 'int64'}}}},"
     "'projectors': {'count': {'on': ['AddNote'], 'sync': true, 'do': [{'upsert': 'Notes', 'key': {'about': "
     "'$event.argument.about'},"
     "                  'set': {'count': 'coalesce(count, 0) + 1', 'last': '$event.time', 'by': "
@@ -46,7 +48,9 @@ const char schema_crm[] =
     "               'bill': {'on': ['AddNote', 'shop.PlaceOrder'], 'sync': true, 'do': [{'update': 'Notes',"
     "                  'where': 'about = $event.records.shop.Invoice.order and count > 0 and by != `x`',"
     "                  'set': {'cents': '$event.records.shop.Invoice.cents'}}, {'delete': 'Notes', 'where': "
-    "'count = 99'}]}},"
+    "'count = 99'}]},"
+    "               'mail': {'on': ['AddNote'], 'lane': 'post', 'writes': ['Letters', 'Stamps'], 'reads': "
+    "['Stamps'], 'on_failure': 'void', 'max_attempts': 3, 'workers': 16}},"
     "'views': {'by_count': {'base': 'Notes', 'key': ['count', 'last'], 'filter': 'count > 1'}}}";
 
 int schema_command(const pawl_allocator *alloc, const char *text, struct arena *arena, pawl_bytes *ret_command,

@@ -341,6 +341,31 @@ static pawl_bytes made(struct history *h, uint32_t *ret_count)
     return copy;
 }
 
+static struct operation operation_of(const struct run *run)
+{
+    return (struct operation){.kind = OPERATION_WRITES,
+                              .event = run->derivation.offset,
+                              .wsid = run->event.envelope.wsid,
+                              .schema = run->schema->position};
+}
+
+/* What is logged gives the changes that exploding gave, when it is derived on the same state. */
+static void check_derived(struct history *h, const struct run *run, struct state *state,
+                          const struct changes *exploded)
+{
+    struct operation o = operation_of(run);
+    struct changes derived;
+    overlay_remove(state->overlay, exploded);
+    assert_ok(operation_maker_writes(&h->maker, &o.writes, &o.count));
+    assert_ok(operation_derive(&o, run->schema, ENTITY_GENERATION, state, &h->memory, &derived, NULL));
+    const struct row_change *x = exploded->first, *y = derived.first;
+    for (; x && y; x = x->next, y = y->next) {
+        assert_true(bytes_equal(x->key, y->key) && bytes_equal(x->value, y->value));
+        assert_true(pawl_digest_equal(&x->digest, &y->digest));
+    }
+    assert_true(!x && !y);
+}
+
 static void run_serially(struct history *h)
 {
     for (size_t i = 0; i < h->run_count; i++) {
@@ -350,8 +375,10 @@ static void run_serially(struct history *h)
         uint32_t count;
         overlay_init(&overlay, NULL);
         struct state state = {&overlay, pawl_store_writer(h->serial), scratch};
-        if (explode_run(h, run, &state, false, &changes) == PAWL_OK)
+        if (explode_run(h, run, &state, false, &changes) == PAWL_OK) {
             run->serial = made(h, &count);
+            check_derived(h, run, &state, &changes);
+        }
         write_changes(h->serial, &changes);
         assert_ok(pawl_store_commit(h->serial));
         overlay_release(&overlay);
@@ -380,9 +407,6 @@ static bool run_early(struct history *h, const struct run *run)
 static void log_operation(struct history *h, struct run *run, struct operation *o)
 {
     o->number = h->staged + 1;
-    o->event = run->derivation.offset;
-    o->wsid = run->event.envelope.wsid;
-    o->schema = run->schema->position;
     assert_ok(operation_encode(o, &h->memory, &run->logged));
     assert_ok(operation_decode(run->logged, o, NULL));
 }
@@ -390,7 +414,7 @@ static void log_operation(struct history *h, struct run *run, struct operation *
 static void take_turn(struct history *h, struct run *run)
 {
     struct state state = {&h->overlay, pawl_store_writer(h->lane), scratch};
-    struct operation o = {.kind = OPERATION_WRITES};
+    struct operation o = operation_of(run);
     bool good = run_early(h, run);
     if (good && recent_stands(h->recent, &h->reads)) {
         h->stood++;
@@ -404,7 +428,7 @@ static void take_turn(struct history *h, struct run *run)
         if (good)
             o.writes = made(h, &o.count);
         else
-            o = (struct operation){.kind = OPERATION_VOID, .reason = text_bytes("it failed")};
+            o.kind = OPERATION_VOID;
         log_operation(h, run, &o);
     }
     h->failed += !good;

@@ -233,10 +233,10 @@ TEST(refuses_commands_it_does_not_know_and_names_the_position)
         {{1, 9, 0, 0}, 4, PAWL_EVERSION, "group0 position 7: byte 1: this program knows no command of kind 9"},
         {{1, 1, 0, 1}, 4, PAWL_ECORRUPT, "group0 position 7: byte 0: "},
         {{1, 1, 0, 0}, 4, PAWL_ECORRUPT, "group0 position 7: behind byte 4: byte 0: "},
-        {{1, 1, 0, 0, 2, 0},
+        {{1, 1, 0, 0, 3, 0},
          6,
          PAWL_EVERSION,
-         "group0 position 7: behind byte 4: byte 0: the package is of version 2"},
+         "group0 position 7: behind byte 4: byte 0: the package is of version 3"},
     };
     struct group0 *group0;
     assert_ok(group0_new(NULL, &group0));
@@ -248,6 +248,57 @@ TEST(refuses_commands_it_does_not_know_and_names_the_position)
         assert_contains(error.text, cases[i].text);
     }
     assert_int_equal(group0_position(group0), 0);
+    group0_free(group0);
+}
+
+/* The same package in the bytes of version 1, which ended a projector with its actions. */
+TEST(a_package_of_version_1_is_what_it_was)
+{
+    static const uint8_t one[] = {
+        1, 1, 0, 0,                          /* a command: a schema */
+        1, 0,                                /* of version 1 */
+        1, 0, 0, 0, 'p',                     /* package p */
+        0, 0,                                /* no workspaces, no types */
+        0, 0,                                /* */
+        1, 0, 2, 0, 0,   0,   'D', 'o',      /* command Do */
+        0, 0, 0, 0, 0,   0,                  /* without argument and records */
+        1, 0, 1, 0, 0,   0,   'E',           /* entity E */
+        1, 0, 1, 0, 0,   0,   'k',           /* with key k */
+        1, 0, 1, 0, 0,   0,   'k',           /* and field k */
+        5, 0, 0, 0, 'i', 'n', 't', '6', '4', /* of type int64 */
+        0, 0, 0, 0, 0,   0,   0,   0,   0,   /* and nothing else */
+        2, 0, 1, 0, 0,   0,   'q',           /* projector q */
+        1, 0, 2, 0, 0,   0,   'D', 'o',      /* on Do */
+        0, 0, 0, 0, 0,                       /* not synchronous, of no named lane */
+        1, 0, 3, 1, 0,   0,   0,   'E',      /* delete E */
+        0, 0, 0, 0, 0,   0,   0,   0,        /* without key, set and where */
+        1, 0, 0, 0, 'r',                     /* projector r */
+        1, 0, 2, 0, 0,   0,   'D', 'o',      /* the same */
+        0, 0, 0, 0, 0,                       /* */
+        1, 0, 3, 1, 0,   0,   0,   'E',      /* */
+        0, 0, 0, 0, 0,   0,   0,   0,        /* */
+        0, 0,                                /* no views */
+    };
+    struct group0 *group0;
+    enum group0_outcome outcome;
+    pawl_error error = {0};
+    assert_ok(group0_new(NULL, &group0));
+    int status = group0_apply(group0, 1, (pawl_bytes){one, sizeof one}, &outcome, &error);
+    if (status)
+        print_error("%s\n", error.text);
+    assert_ok(status);
+    assert_ok(
+        schema_apply(group0,
+                     "{'schema': 1, 'package': 'p', 'commands': {'Do': {}}, 'entities': {'E': {'key': "
+                     "['k'], 'fields': {'k': {'type': 'int64'}}}}, 'projectors': {'q': {'on': ['Do'], 'do': "
+                     "[{'delete': 'E'}]}, 'r': {'on': ['Do'], 'do': [{'delete': 'E'}]}}}",
+                     &outcome, &error));
+    assert_int_equal(outcome, GROUP0_UNCHANGED);
+    const struct schema_projector *r = schema_projector_by_name(group0_schema(group0), text_bytes("p.r"));
+    assert_int_equal(r->on_failure, ON_FAILURE_STALL);
+    assert_int_equal(r->attempts_max, 5);
+    assert_int_equal(r->workers, 4);
+    assert_false(r->handler);
     group0_free(group0);
 }
 
@@ -287,6 +338,7 @@ int main(void)
         RUN(what_is_shown_applies_again_and_changes_nothing),
         RUN(every_schema_stays_at_its_position),
         RUN(refuses_commands_it_does_not_know_and_names_the_position),
+        RUN(a_package_of_version_1_is_what_it_was),
         RUN(a_changed_byte_is_refused_or_gives_a_sound_schema),
     };
     return TEST_MAIN(tests);

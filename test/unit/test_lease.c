@@ -515,6 +515,20 @@ TEST(asking_for_a_time_is_granted_up_to_the_greatest)
                "look 1           -> leased try 2 for 10ms \"it took longer than its lease\"\n");
 }
 
+TEST(a_lease_never_ends_early_and_at_most_a_tick_late)
+{
+    struct desk desk;
+    desk_open(&desk, NULL);
+    desk_play(&desk, "bind                 -> 1\n");
+    for (int i = 0; i < 20; i++)
+        desk_play(&desk, "acquire a for 600s   -> a=1\n"
+                         "extend a for 5ms     -> ok\n"
+                         "wait 4999999ns       -> quiet\n"
+                         "wait 1048578ns       -> changed 1\n"
+                         "wait 77777ns         -> quiet\n");
+    desk_close(&desk);
+}
+
 TEST(without_a_timer_acquire_and_tick_let_happen_what_is_due)
 {
     pawl_leases_options untimed = {.untimed = true};
@@ -562,6 +576,7 @@ int main(void)
         RUN(a_reset_forgets_all_that_is_not_committed_and_fences_everybody),
         RUN(a_clock_that_jumps_expires_what_it_jumped_over_and_nothing_else),
         RUN(asking_for_a_time_is_granted_up_to_the_greatest),
+        RUN(a_lease_never_ends_early_and_at_most_a_tick_late),
         RUN(without_a_timer_acquire_and_tick_let_happen_what_is_due),
     };
     return TEST_MAIN(tests);

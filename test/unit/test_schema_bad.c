@@ -11,9 +11,10 @@
       "'commands': {'Do': {'argument': 'O'}, 'Other': {}},"                                                    \
       "'entities': {'E': {'key': ['k'], 'fields': {'k': {'type': 'int64'}, 'v': {'type': 'int64'},"            \
       "                                            'x': {'type': 'string'}}}}" members)
-#define ACTION(action) S(", 'projectors': {'q': {'on': ['Do'], 'do': [" action "]}}")
-#define FIELD(field)   P(", 'types': {'T': {'kind': 'CDoc', 'fields': {'f': " field "}}}")
-#define TYPE(type)     P(", 'types': {'T': " type "}")
+#define ACTION(action)   S(", 'projectors': {'q': {'on': ['Do'], 'do': [" action "]}}")
+#define HANDLER(members) S(", 'projectors': {'q': {'on': ['Do'], " members "}}")
+#define FIELD(field)     P(", 'types': {'T': {'kind': 'CDoc', 'fields': {'f': " field "}}}")
+#define TYPE(type)       P(", 'types': {'T': " type "}")
 
 static const struct {
     const char *schema;
@@ -123,6 +124,34 @@ static const struct {
      "$.projectors.q.on[1]: p.Do is there twice"},
     {S(", 'projectors': {'q': {'on': ['Do'], 'sync': true, 'lane': 'l', 'do': [{'delete': 'E'}]}}"),
      "$.projectors.q.lane: a synchronous projector is in no lane"},
+    {HANDLER("'reads': ['E']"),
+     "$.projectors.q.do: a projector needs something to do, or says what its handler"},
+    {HANDLER("'writes': 'E'"), "$.projectors.q.writes: expected an array of strings, not a string"},
+    {HANDLER("'writes': ['E'], 'sync': true"), "$.projectors.q.sync: a handler takes its time"},
+    {HANDLER("'writes': ['F']"), "$.projectors.q.writes[0]: there is no entity 'F'"},
+    {HANDLER("'writes': ['E', 'C']"), "$.projectors.q.writes[1]: 'C' is a type, not an entity"},
+    {HANDLER("'writes': ['E', 'E']"), "$.projectors.q.writes[1]: 'E' is there twice"},
+    {HANDLER("'writes': ['E', 'p.E']"), "$.projectors.q.writes[1]: p.E is there twice"},
+    {HANDLER("'writes': ['E'], 'reads': ['Do']"), "$.projectors.q.reads[0]: 'Do' is a command, not an entity"},
+    {HANDLER("'writes': ['E'], 'do': [{'delete': 'E'}]"), "$.projectors.q.writes: what it does says"},
+    {HANDLER("'reads': ['E'], 'do': [{'delete': 'E'}]"), "$.projectors.q.reads: what it does says"},
+    {HANDLER("'writes': ['E'], 'on_failure': 'skip'"),
+     "$.projectors.q.on_failure: 'skip' is neither stall nor void"},
+    {HANDLER("'writes': ['E'], 'on_failure': true"),
+     "$.projectors.q.on_failure: expected a string, not a bool"},
+    {HANDLER("'writes': ['E'], 'max_attempts': 0"), "$.projectors.q.max_attempts: it must be at least 1"},
+    {HANDLER("'writes': ['E'], 'max_attempts': 1001"), "$.projectors.q.max_attempts: it must be at most 1000"},
+    {HANDLER("'writes': ['E'], 'workers': -1"), "$.projectors.q.workers: it must be at least 1"},
+    {HANDLER("'writes': ['E'], 'workers': 1025"), "$.projectors.q.workers: it must be at most 1024"},
+    {HANDLER("'sync': true, 'workers': 4, 'do': [{'delete': 'E'}]"),
+     "$.projectors.q.workers: a synchronous projector is run once"},
+    {HANDLER("'sync': true, 'max_attempts': 1, 'do': [{'delete': 'E'}]"),
+     "$.projectors.q.max_attempts: a synchronous projector is run once"},
+    {HANDLER("'sync': true, 'on_failure': 'stall', 'do': [{'delete': 'E'}]"),
+     "$.projectors.q.on_failure: a synchronous projector is run once"},
+    {S(", 'projectors': {'q': {'on': ['Do'], 'sync': true, 'do': [{'delete': 'E'}]},"
+       "'r': {'on': ['Do'], 'writes': ['E']}}"),
+     "$.projectors.r.writes: p.E is filled by p.q too, and only one of them is synchronous"},
     {ACTION("{}"), "$.projectors.q.do[0]: an action is an upsert, an update or a delete"},
     {ACTION("{'delete': 'E', 'set': {}}"), "$.projectors.q.do[0].set: there is no such member"},
     {ACTION("{'delete': 'C'}"), "$.projectors.q.do[0].delete: 'C' is a type, not an entity"},

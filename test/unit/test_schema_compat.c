@@ -13,8 +13,10 @@ static const char before[] =
     "          'B': {'kind': 'WDoc', 'singleton': true}, 'K': {'kind': 'CRecord'}, 'L': {'kind': 'CRecord'}},"
     "'commands': {'Do': {'records': ['A']}, 'Undo': {}, 'Set': {'argument': 'A'}},"
     "'entities': {'E': {'key': ['k', 'j'], 'fields': {'k': {'type': 'int64'}, 'j': {'type': 'int64'}, 'v': "
-    "{'type': 'int64'}}}},"
-    "'projectors': {'q': {'on': ['Do'], 'do': [{'update': 'E', 'set': {'v': 'v + 1'}}]}},"
+    "{'type': 'int64'}}},"
+    "             'H': {'key': ['k'], 'fields': {'k': {'type': 'int64'}}}},"
+    "'projectors': {'q': {'on': ['Do'], 'do': [{'update': 'E', 'set': {'v': 'v + 1'}}]},"
+    "               'h': {'on': ['Do'], 'writes': ['H'], 'reads': ['E']}},"
     "'views': {'x': {'base': 'A', 'key': ['a']}}}";
 
 /* Each replaces one text of the package by another. error NULL: that is fine. */
@@ -39,7 +41,11 @@ static const struct {
     {"'records': ['A']", "'records': ['A', 'B']", NULL},
     {"'records': ['A']", "'argument': 'A'", NULL},
     /* Not stored. */
-    {"'projectors': {'q': {'on': ['Do'], 'do': [{'update': 'E', 'set': {'v': 'v + 1'}}]}},", "", NULL},
+    {"'projectors': {'q': {'on': ['Do'], 'do': [{'update': 'E', 'set': {'v': 'v + 1'}}]},",
+     "'projectors': {'q': {'on': ['Do'], 'writes': ['E']},", NULL},
+    {", 'reads': ['E']", ", 'on_failure': 'void'", NULL},
+    {"'h': {'on': ['Do'], 'writes': ['H'], 'reads': ['E']}", "'h': {'on': ['Do'], 'do': [{'delete': 'H'}]}",
+     NULL},
     {"'views': {'x': {'base': 'A', 'key': ['a']}}", "'views': {}", NULL},
     {"'key': ['a']", "'key': ['b']", NULL},
 
@@ -81,6 +87,12 @@ static const struct {
      "$.views.q: the name is one of the package's projectors already"},
     {"'projectors': {'q': {'on': ['Do'],", "'projectors': {'q2': {'on': ['Do'], 'sync': true,",
      "$.projectors.q2.do: p.E was filled by a lane before"},
+    {"'h': {'on': ['Do'], 'writes': ['H'], 'reads': ['E']}",
+     "'h': {'on': ['Do'], 'sync': true, 'do': [{'delete': 'H'}]}",
+     "$.projectors.h.do: p.H was filled by a lane before"},
+    {"'reads': ['E']", "'reads': ['A']", "$.projectors.h.reads[0]: 'A' is a type, not an entity"},
+    {"'q': {'on': ['Do'], 'do': [{'update': 'E', 'set': {'v': 'v + 1'}}]},", "",
+     "$.projectors.h.reads: no lane fills p.E: what a handler reads is filled by its own lane"},
 };
 
 static char *replaced(const char *from, const char *to)
@@ -130,6 +142,9 @@ TEST(the_same_in_other_words_changes_nothing)
         {"'records': ['A']", "'records': ['p.A']"},
         {"'on': ['Do']", "'on': ['p.Do']"},
         {"'update': 'E'", "'update': 'p.E'"},
+        {"'q': {", "'q': {'on_failure': 'stall', 'max_attempts': 5, 'workers': 4, "},
+        {"'h': {", "'h': {'on_failure': 'stall', 'max_attempts': 5, 'workers': 4, "},
+        {"'writes': ['H'], 'reads': ['E']", "'writes': ['p.H'], 'reads': ['p.E']"},
         {"'sequence': 's'", "'sequence': 'p.s'"},
         {"'base': 'A'", "'base': 'p.A'"},
         {"'u': {}", "'u': {'first': 1}"},

@@ -11,7 +11,8 @@
 #define P(projectors) "{'schema': 1, 'package': 'p'," BASE ", 'projectors': {" projectors "}}"
 #define Q(name, more, entity)                                                                                  \
     "'" name "': {'on': ['Do'], " more "'do': [{'update': '" entity "', 'set': {'v': '1'}}]}"
-#define AB(name) "'" name "': {'on': ['Do'], 'do': [{'delete': 'A'}, {'delete': 'B'}]}"
+#define H(name, writes, reads) "'" name "': {'on': ['Do'], 'writes': [" writes "], 'reads': [" reads "]}"
+#define AB(name)               "'" name "': {'on': ['Do'], 'do': [{'delete': 'A'}, {'delete': 'B'}]}"
 
 static void apply(struct group0 *group0, const char *text)
 {
@@ -61,6 +62,13 @@ TEST(projectors_are_together_by_what_they_fill_or_by_name)
         {P(Q("x", "", "A") "," Q("y", "'lane': 'l',", "B") "," AB("w")), "1=p.l.1: p.x p.y p.w"},
         {P(Q("x", "'sync': true,", "A") "," Q("y", "", "B")), "1=p.y.1: p.y"},
         {P(Q("x", "'sync': true,", "A") "," Q("y", "'sync': true,", "A")), ""},
+        /* Handlers: by what they write or read of what another one writes; to read the same binds nobody. */
+        {P(H("x", "'A'", "") "," H("y", "'B'", "")), "1=p.x.1: p.x; 2=p.y.1: p.y"},
+        {P(H("x", "'A', 'B'", "") "," H("y", "'B'", "")), "1=p.x.1: p.x p.y"},
+        {P(H("x", "'A'", "'B'") "," H("y", "'C'", "") "," H("z", "'B'", "")), "1=p.x.1: p.x p.z; 2=p.y.1: p.y"},
+        {P(H("x", "'A'", "'A'") "," H("y", "'B'", "")), "1=p.x.1: p.x; 2=p.y.1: p.y"},
+        {P(H("x", "'A'", "'C'") "," H("y", "'B'", "'C'") "," Q("z", "", "C")), "1=p.x.1: p.x p.y p.z"},
+        {P(Q("x", "", "A") "," H("y", "'B'", "'A'")), "1=p.x.1: p.x p.y"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct group0 *group0;
@@ -106,6 +114,64 @@ TEST(a_lane_whose_projectors_change_gets_a_new_generation)
         apply(group0, steps[i].schema);
         assert_lanes(group0, steps[i].lanes);
     }
+    group0_free(group0);
+}
+
+TEST(a_handlers_generation_is_new_when_it_reads_or_writes_something_else)
+{
+    static const struct {
+        const char *schema;
+        uint32_t generation;
+    } steps[] = {
+        {P(H("x", "'A', 'B'", "")), 1},
+        {P(H("x", "'B', 'A'", "")), 1},
+        {P(H("x", "'A', 'B'", "'B'")), 2},
+        {P(H("x", "'A', 'B', 'C'", "'B'")), 3},
+        {P("'x': {'on': ['Undo'], 'writes': ['A', 'B', 'C'], 'reads': ['B']}"), 4},
+        {P("'x': {'on': ['Undo'], 'writes': ['A', 'B', 'C'], 'reads': ['B'], 'workers': 9}"), 4},
+        {P("'x': {'on': ['Undo'], 'writes': ['A', 'B', 'C'], 'reads': ['B'], 'max_attempts': 1}"), 4},
+        {P("'x': {'on': ['Undo'], 'writes': ['A', 'B', 'C'], 'reads': ['B'], 'on_failure': 'void'}"), 4},
+        {P("'x': {'on': ['Undo'], 'do': [{'delete': 'A'}, {'delete': 'B'}, {'delete': 'C'}]}"), 5},
+    };
+    struct group0 *group0;
+    assert_ok(group0_new(NULL, &group0));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        apply(group0, steps[i].schema);
+        assert_int_equal(group0_schema(group0)->lanes[0].generation, steps[i].generation);
+    }
+    group0_free(group0);
+}
+
+TEST(a_handler_says_how_it_is_run)
+{
+    struct group0 *group0;
+    assert_ok(group0_new(NULL, &group0));
+    apply(group0, P("'x': {'on': ['Do'], 'writes': ['B', 'A'], 'reads': ['C', 'A'], 'on_failure': 'void',"
+                    "      'max_attempts': 1000, 'workers': 1024}," Q(
+                        "y", "", "C") ","
+                                      "'s': {'on': ['Do'], 'writes': ['C']}"));
+    const struct schema *s = group0_schema(group0);
+    const struct schema_type *a = schema_type_by_name(s, text_bytes("p.A"));
+    const struct schema_projector *x = &s->projectors[0], *y = &s->projectors[1], *z = &s->projectors[2];
+    assert_true(x->handler && !y->handler && z->handler);
+    assert_int_equal(x->action_count, 0);
+    assert_int_equal(x->write_count, 2);
+    assert_ptr_equal(x->writes[0], a);
+    assert_ptr_equal(x->writes[1], a + 1);
+    assert_int_equal(x->read_count, 2);
+    assert_ptr_equal(x->reads[1], a + 2);
+    assert_int_equal(x->on_failure, ON_FAILURE_VOID);
+    assert_int_equal(x->attempts_max, 1000);
+    assert_int_equal(x->workers, 1024);
+    assert_int_equal(y->write_count, 1);
+    assert_ptr_equal(y->writes[0], a + 2);
+    for (size_t i = 1; i < 3; i++) {
+        assert_int_equal(s->projectors[i].on_failure, ON_FAILURE_STALL);
+        assert_int_equal(s->projectors[i].attempts_max, 5);
+        assert_int_equal(s->projectors[i].workers, 4);
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(a[i].lane, 1);
     group0_free(group0);
 }
 
@@ -232,6 +298,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(projectors_are_together_by_what_they_fill_or_by_name),
         RUN(a_lane_whose_projectors_change_gets_a_new_generation),
+        RUN(a_handlers_generation_is_new_when_it_reads_or_writes_something_else),
+        RUN(a_handler_says_how_it_is_run),
         RUN(what_does_not_concern_a_lane_leaves_its_generation),
         RUN(another_package_may_join_a_lane),
         RUN(what_serves_goes_on_beside_a_new_generation),

@@ -18,9 +18,7 @@ static uint64_t tick_after(pawl_instant now, pawl_duration delay)
 
 static void fire(pawl_timer *timer)
 {
-    pawl_leases *leases = heap_entry(timer, pawl_leases, timer);
-    leases->armed = UINT64_MAX;
-    pawl_leases_tick(leases);
+    pawl_leases_tick(heap_entry(timer, pawl_leases, timer));
 }
 
 void due_init(pawl_leases *leases)

@@ -40,6 +40,13 @@ enum type_kind definition_type_kind(pawl_bytes text)
     return (enum type_kind)0;
 }
 
+enum on_failure definition_on_failure(pawl_bytes text)
+{
+    return text_is(text, "stall")  ? ON_FAILURE_STALL
+           : text_is(text, "void") ? ON_FAILURE_VOID
+                                   : (enum on_failure)0;
+}
+
 void *definition_find(const void *items, size_t count, size_t item_size, pawl_bytes name)
 {
     for (size_t i = 0; i < count; i++) {
@@ -130,11 +137,20 @@ static void settle_entity(struct settling *s, struct definition_entity *entity,
     ORDER(s, entity, fields, field_count, old);
 }
 
+/* What is given as what it is without, is not given; so that saying it changes nothing. */
 static void settle_projector(const struct settling *s, struct definition_projector *projector)
 {
     settle_names(s, projector->on, projector->on_count);
     for (size_t i = 0; i < projector->action_count; i++)
         settle_name(s, &projector->actions[i].entity);
+    settle_names(s, projector->writes, projector->write_count);
+    settle_names(s, projector->reads, projector->read_count);
+    if (definition_on_failure(projector->on_failure) == ON_FAILURE_STALL)
+        projector->on_failure = (pawl_bytes){NULL, 0};
+    if (projector->attempts_max == PROJECTOR_ATTEMPTS)
+        projector->attempts_max = 0;
+    if (projector->workers == PROJECTOR_WORKERS)
+        projector->workers = 0;
 }
 
 /* What was not given is what it means, so that saying it changes nothing. */

@@ -6,17 +6,17 @@
  * that has a name begins with it. Texts and lists are borrowed from wherever the definition was made: an arena,
  * or the bytes that it was decoded from.
  *
- * As bytes (what a group0 schema command carries; docs/FORMAT.md): version u8 1, zero u8, then the members in
+ * As bytes (what a group0 schema command carries; docs/FORMAT.md): version u8 2, zero u8, then the members in
  * the order of the structs below. A text is its size as u32 and its bytes, a list its count as u16 and its
- * items, a flag a byte 0 or 1, an action's kind a byte, first and end u64. Equal definitions have equal bytes.
- */
+ * items, a flag a byte 0 or 1, an action's kind a byte, a number u64. Equal definitions have equal bytes.
+ * Version 1 ended a projector with its actions: what is behind them is as if it were not given. */
 #ifndef CORE_SCHEMA_DEFINITION_H
 #define CORE_SCHEMA_DEFINITION_H
 
 #include "base/arena.h"
 #include "core/schema/schema.h"
 
-#define DEFINITION_VERSION   1
+#define DEFINITION_VERSION   2
 #define DEFINITION_BYTES_MAX ((size_t)4 << 20)
 
 /* How many there may be: of a package, but for those that say otherwise. */
@@ -30,7 +30,14 @@
 #define DEFINITION_PROJECTORS_MAX 1024
 #define DEFINITION_ON_MAX         1000 /* of a projector */
 #define DEFINITION_ACTIONS_MAX    256  /* of a projector */
+#define DEFINITION_ENTITIES_MAX   256  /* that a handler writes, and that it reads */
 #define DEFINITION_VIEWS_MAX      1024
+
+/* Of a projector in a lane. */
+#define PROJECTOR_ATTEMPTS     5 /* if it does not say */
+#define PROJECTOR_ATTEMPTS_MAX 1000
+#define PROJECTOR_WORKERS      4
+#define PROJECTOR_WORKERS_MAX  1024
 
 struct definition_sequence {
     pawl_bytes name;
@@ -101,6 +108,13 @@ struct definition_projector {
     pawl_bytes lane;
     struct definition_action *actions;
     size_t action_count;
+    pawl_bytes *writes;
+    size_t write_count;
+    pawl_bytes *reads;
+    size_t read_count;
+    pawl_bytes on_failure;
+    uint64_t attempts_max; /* 0: not given */
+    uint64_t workers;      /* 0: not given */
 };
 
 struct definition_view {
@@ -149,9 +163,11 @@ int definition_check(const struct definition *definition, struct arena *arena, p
  * that were checked. PAWL_ENOMEM. */
 int definition_settle(struct definition *definition, const struct definition *before, struct arena *arena);
 
-/* A field's type and a type's kind by what they are called: VALUE_NULL and 0 if there is none of that name. */
+/* A field's type, a type's kind and what follows a failure by what they are called: VALUE_NULL and 0 if there
+ * is none of that name. */
 enum value_type definition_value_type(pawl_bytes text);
 enum type_kind definition_type_kind(pawl_bytes text);
+enum on_failure definition_on_failure(pawl_bytes text);
 
 /* The item of that name, among count items of this size that begin with theirs; NULL. */
 void *definition_find(const void *items, size_t count, size_t item_size, pawl_bytes name);

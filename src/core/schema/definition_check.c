@@ -167,6 +167,43 @@ static void check_action(struct check *c, const struct path *here, const struct 
     check_pairs(c, here, "set", action->sets, action->set_count);
 }
 
+/* What only a projector has that is in a lane. */
+static void check_attempts(struct check *c, const struct path *here, const struct definition_projector *p)
+{
+    struct path on_failure = path_member(here, "on_failure"), attempts = path_member(here, "max_attempts");
+    struct path workers = path_member(here, "workers");
+    static const char once[] = "a synchronous projector is run once, with its command";
+    if (p->sync && p->on_failure.size)
+        verdict_refuse(&c->v, &on_failure, once);
+    if (p->sync && p->attempts_max)
+        verdict_refuse(&c->v, &attempts, once);
+    if (p->sync && p->workers)
+        verdict_refuse(&c->v, &workers, once);
+    if (p->on_failure.size && !definition_on_failure(p->on_failure))
+        verdict_refuse(&c->v, &on_failure, "'%.*s' is neither stall nor void", TEXT(p->on_failure));
+    if (p->attempts_max > PROJECTOR_ATTEMPTS_MAX)
+        verdict_refuse(&c->v, &attempts, "it must be at most %d", PROJECTOR_ATTEMPTS_MAX);
+    if (p->workers > PROJECTOR_WORKERS_MAX)
+        verdict_refuse(&c->v, &workers, "it must be at most %d", PROJECTOR_WORKERS_MAX);
+}
+
+/* Actions say all that they read and write; a handler's schema must. */
+static void check_handler(struct check *c, const struct path *here, const struct definition_projector *p)
+{
+    struct path all = path_member(here, "do"), sync = path_member(here, "sync");
+    struct path writes = path_member(here, "writes"), reads = path_member(here, "reads");
+    if (p->action_count && p->write_count)
+        verdict_refuse(&c->v, &writes, "what it does says what it writes");
+    if (p->action_count && p->read_count)
+        verdict_refuse(&c->v, &reads, "what it does says what it reads");
+    if (p->action_count == 0 && p->write_count == 0)
+        verdict_refuse(&c->v, &all, "a projector needs something to do, or says what its handler writes");
+    if (p->action_count == 0 && p->sync)
+        verdict_refuse(&c->v, &sync, "a handler takes its time: only what is all in 'do' can be synchronous");
+    check_texts(c, &writes, p->writes, p->write_count, DEFINITION_ENTITIES_MAX);
+    check_texts(c, &reads, p->reads, p->read_count, DEFINITION_ENTITIES_MAX);
+}
+
 static void check_projector(struct check *c, const struct path *group, const struct definition_projector *p)
 {
     struct path here = path_name(group, p->name), on = path_member(&here, "on"), all = path_member(&here, "do");
@@ -178,8 +215,8 @@ static void check_projector(struct check *c, const struct path *group, const str
         verdict_refuse(&c->v, &lane, "a synchronous projector is in no lane");
     if (p->lane.size)
         check_name(c, &lane, p->lane);
-    if (p->action_count == 0)
-        verdict_refuse(&c->v, &all, "a projector needs something to do");
+    check_handler(c, &here, p);
+    check_attempts(c, &here, p);
     if (!within(c, &all, p->action_count, DEFINITION_ACTIONS_MAX))
         return;
     for (size_t i = 0; i < p->action_count && c->v.status == PAWL_OK; i++) {

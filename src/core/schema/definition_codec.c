@@ -10,6 +10,7 @@ enum codec_mode { COUNT, WRITE, READ };
 
 struct codec {
     enum codec_mode mode;
+    uint8_t version; /* of the bytes */
     struct encoder out;
     struct decoder in;
     size_t size; /* COUNT: so far */
@@ -196,6 +197,13 @@ static void code_projector(struct codec *c, void *item)
     code_flag(c, &p->sync);
     code_text(c, &p->lane);
     LIST(c, p->actions, p->action_count, code_action);
+    if (c->version < 2)
+        return;
+    LIST(c, p->writes, p->write_count, code_name);
+    LIST(c, p->reads, p->read_count, code_name);
+    code_text(c, &p->on_failure);
+    code_u64(c, &p->attempts_max);
+    code_u64(c, &p->workers);
 }
 
 static void code_view(struct codec *c, void *item)
@@ -223,14 +231,15 @@ int definition_encode(const struct definition *definition, struct arena *arena, 
 {
     /* Counting and writing put back only what was there. */
     struct definition walked = *definition;
-    struct codec counter = {.mode = COUNT, .size = 2};
+    struct codec counter = {.mode = COUNT, .version = DEFINITION_VERSION, .size = 2};
     code_definition(&counter, &walked);
     if (counter.status || counter.size > DEFINITION_BYTES_MAX)
         return PAWL_ETOOBIG;
     void *bytes = arena_take(arena, counter.size);
     if (!bytes)
         return PAWL_ENOMEM;
-    struct codec writer = {.mode = WRITE, .out = encoder_over(bytes, counter.size)};
+    struct codec writer = {
+        .mode = WRITE, .version = DEFINITION_VERSION, .out = encoder_over(bytes, counter.size)};
     encode_u8(&writer.out, DEFINITION_VERSION);
     encode_u8(&writer.out, 0);
     code_definition(&writer, &walked);
@@ -250,6 +259,7 @@ int definition_decode(pawl_bytes bytes, struct arena *arena, struct definition *
     if (c.in.bad || version == 0 || zero != 0 || bytes.size > DEFINITION_BYTES_MAX)
         return error_set(error, PAWL_ECORRUPT, "byte 0: this is not the head of a package");
     struct definition d = {0};
+    c.version = version;
     code_definition(&c, &d);
     if (c.status)
         return error_set(error, c.status, "%s", pawl_status_text(c.status));

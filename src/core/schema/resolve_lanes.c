@@ -1,8 +1,8 @@
 /* core/schema/resolve_lanes.c: which projectors belong together.
  *
- * Projectors that have an entity in common are in one lane, and so are those whose schema says so by name; a
- * declarative projector reads what it writes and nothing else, so what it writes is all there is to compare. A
- * lane is called what it is called in the schema, or as its first projector.
+ * Projectors that have an entity in common, which one of them writes and the other writes or reads, are in one
+ * lane, and so are those whose schema says so by name. A declarative projector reads what it writes and nothing
+ * else. A lane is called what it is called in the schema, or as its first projector.
  *
  * A name keeps its lane's ID for ever. The lane gets a new generation when its projectors are others, in
  * another order, or do something else; when it comes back after a schema without it; and when it is told to.
@@ -11,7 +11,8 @@
  *
  *   L1  An entity is filled by synchronous projectors, or by those of exactly one lane; and which of the two
  *       does not change, even if for a while nothing fills it: its rows are there.
- *   L2  A lane that is there and whose projectors are what they were is what it was. */
+ *   L2  What a handler reads is filled by its own lane.
+ *   L3  A lane that is there and whose projectors are what they were is what it was. */
 #include "base/bytes.h"
 #include "core/schema/resolve_impl.h"
 
@@ -82,16 +83,32 @@ static void unite_by_entity(struct resolver *r, struct grouping *g, size_t proje
         const struct schema_projector *other = &r->projectors[*filler - 1];
         if (other->sync != p->sync)
             verdict_refuse(
-                &r->v, path_to(r, projector, "do", &steps),
+                &r->v, path_to(r, projector, p->handler ? "writes" : "do", &steps),
                 "%.*s is filled by %.*s too, and only one of them is synchronous: an entity is filled by "
                 "synchronous projectors, or by one lane",
                 TEXT(entity->name), TEXT(other->name));
         else if (filler_was(r, entity) == (p->sync ? FILLED_BY_LANE : FILLED_SYNC))
-            verdict_refuse(&r->v, path_to(r, projector, "do", &steps),
+            verdict_refuse(&r->v, path_to(r, projector, p->handler ? "writes" : "do", &steps),
                            "%.*s was filled by %s before, and stays so", TEXT(entity->name),
                            p->sync ? "a lane" : "synchronous projectors");
         else if (!p->sync)
             unite(r, g, *filler - 1, projector);
+    }
+}
+
+/* L2. Behind all that are filled. */
+static void unite_by_reads(struct resolver *r, struct grouping *g, size_t projector)
+{
+    struct steps steps;
+    const struct schema_projector *p = &r->projectors[projector];
+    for (size_t i = 0; i < p->read_count && r->v.status == PAWL_OK; i++) {
+        size_t filler = g->filler[p->reads[i] - r->types];
+        if (filler == 0 || r->projectors[filler - 1].sync)
+            verdict_refuse(&r->v, path_to(r, projector, "reads", &steps),
+                           "no lane fills %.*s: what a handler reads is filled by its own lane",
+                           TEXT(p->reads[i]->name));
+        else
+            unite(r, g, filler - 1, projector);
     }
 }
 
@@ -133,6 +150,13 @@ static void fold_pairs(struct hash128 *digest, const struct schema_type *entity,
     }
 }
 
+static void fold_entities(struct hash128 *digest, const struct schema_type *const *entities, size_t count)
+{
+    fold_number(digest, count);
+    for (size_t i = 0; i < count; i++)
+        fold_number(digest, entities[i]->id);
+}
+
 static void fold_projector(struct hash128 *digest, const struct schema_projector *p,
                            const struct definition_projector *from)
 {
@@ -148,6 +172,10 @@ static void fold_projector(struct hash128 *digest, const struct schema_projector
         fold_pairs(digest, entity, from->actions[i].key, from->actions[i].key_count);
         fold_pairs(digest, entity, from->actions[i].sets, from->actions[i].set_count);
         hash_chain(digest, from->actions[i].where);
+    }
+    if (p->handler) {
+        fold_entities(digest, p->writes, p->write_count);
+        fold_entities(digest, p->reads, p->read_count);
     }
 }
 
@@ -234,7 +262,7 @@ static void settle_group(struct resolver *r, const struct grouping *g, size_t gr
     bool rebuild = known->lane.id == r->source->rebuild;
     if (before && before->present && !rebuild && before->digest.low == sum.digest.low
         && before->digest.high == sum.digest.high)
-        known->lane = before->lane; /* L2 */
+        known->lane = before->lane; /* L3 */
     else
         begin_generation(r, group, &sum, &known->lane);
     known->digest = sum.digest;
@@ -283,6 +311,8 @@ void resolve_lanes(struct resolver *r)
         unite_by_name(r, &g, i);
         unite_by_entity(r, &g, i);
     }
+    for (size_t i = 0; i < count && r->v.status == PAWL_OK; i++)
+        unite_by_reads(r, &g, i);
     for (size_t i = 0; i < count && r->v.status == PAWL_OK; i++)
         if (!r->projectors[i].sync && g.first[i] == i)
             settle_group(r, &g, i);

@@ -132,6 +132,45 @@ static int type_order(const void *a, const void *b)
     return name_order(*(const struct schema_type *const *)a, *(const struct schema_type *const *)b);
 }
 
+/* Entities by their names, sorted; each once. */
+static const struct schema_type *const *resolve_entities(struct resolver *r, const struct path *projector,
+                                                         const char *member, const pawl_bytes *names,
+                                                         size_t count)
+{
+    struct path group = path_member(projector, member);
+    const struct schema_type **entities = resolver_take(r, count, sizeof(void *));
+    for (size_t i = 0; i < count && entities; i++) {
+        struct path at = path_index(&group, i);
+        const struct schema_name *name = resolver_refer(r, &at, names[i], NAMED_ENTITY);
+        if (!name)
+            return NULL;
+        entities[i] = schema_type_by_id(&r->out->schema, name->id);
+        for (size_t k = 0; k < i; k++)
+            if (entities[k] == entities[i])
+                verdict_refuse(&r->v, &at, "%.*s is there twice", TEXT(name->text));
+    }
+    if (entities)
+        qsort(entities, count, sizeof *entities, type_order);
+    return entities;
+}
+
+static void resolve_handler(struct resolver *r, const struct path *here,
+                            const struct definition_projector *from, struct schema_projector *to)
+{
+    to->handler = true;
+    to->writes = resolve_entities(r, here, "writes", from->writes, from->write_count);
+    to->write_count = to->writes ? from->write_count : 0;
+    to->reads = resolve_entities(r, here, "reads", from->reads, from->read_count);
+    to->read_count = to->reads ? from->read_count : 0;
+}
+
+static void resolve_attempts(const struct definition_projector *from, struct schema_projector *to)
+{
+    to->on_failure = from->on_failure.size ? definition_on_failure(from->on_failure) : ON_FAILURE_STALL;
+    to->attempts_max = from->attempts_max ? (uint32_t)from->attempts_max : PROJECTOR_ATTEMPTS;
+    to->workers = from->workers ? (uint32_t)from->workers : PROJECTOR_WORKERS;
+}
+
 /* What the actions fill, each once. */
 static void resolve_writes(struct resolver *r, struct schema_projector *to)
 {
@@ -166,7 +205,11 @@ static void resolve_projector(struct resolver *r, const struct path *group,
     }
     to->actions = actions;
     to->action_count = actions ? from->action_count : 0;
-    if (r->v.status == PAWL_OK)
+    if (!from->sync)
+        resolve_attempts(from, to);
+    if (from->action_count == 0)
+        resolve_handler(r, &here, from, to);
+    else if (r->v.status == PAWL_OK)
         resolve_writes(r, to);
 }
 

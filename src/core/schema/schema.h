@@ -155,6 +155,12 @@ struct schema_action {
     const struct expr *where; /* UPDATE, DELETE: NULL is all of the workspace's */
 };
 
+/* What becomes of a lane's number when all attempts at it have failed. */
+enum on_failure {
+    ON_FAILURE_STALL = 1, /* the lane waits for somebody to decide */
+    ON_FAILURE_VOID = 2,  /* it goes on with a void */
+};
+
 struct schema_projector {
     uint16_t id;
     pawl_bytes name;
@@ -164,8 +170,14 @@ struct schema_projector {
     size_t on_count;
     const struct schema_action *actions;
     size_t action_count;
-    const struct schema_type *const *writes; /* the entities that it fills, by ID */
+    bool handler; /* it has no actions: a callback or an external worker says what is written */
+    const struct schema_type *const *writes; /* the entities that it fills, by ID; a handler, may fill */
     size_t write_count;
+    const struct schema_type *const *reads; /* the further ones that a handler may read, by ID */
+    size_t read_count;
+    enum on_failure on_failure; /* these three: of a lane's; 0: synchronous */
+    uint32_t attempts_max;
+    uint32_t workers; /* how many may run at once */
 };
 
 /* Stored and shown; built by the view coordinator. */

@@ -213,15 +213,8 @@ static void read_action(struct reader *r, const struct path *at, json_t *json, s
     to->where = read_text(r, at, json, "where", false);
 }
 
-static void read_projector(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_actions(struct reader *r, const struct path *at, json_t *json, struct definition_projector *to)
 {
-    static const char *const members[] = {"on", "sync", "lane", "do", NULL};
-    struct definition_projector *to = item;
-    if (!tree_expect_members(&r->v, at, json, members))
-        return;
-    to->on = read_texts(r, at, json, "on", &to->on_count);
-    to->sync = read_flag(r, at, json, "sync");
-    to->lane = read_text(r, at, json, "lane", false);
     struct path all = path_member(at, "do");
     const json_t *list = json_object_get(json, "do");
     if (!list || !tree_expect(&r->v, &all, list, json_is_array(list), "an array of actions"))
@@ -233,6 +226,24 @@ static void read_projector(struct reader *r, const struct path *at, json_t *json
         struct path here = path_index(&all, i);
         read_action(r, &here, json_array_get(list, i), &to->actions[i]);
     }
+}
+
+static void read_projector(struct reader *r, const struct path *at, json_t *json, void *item)
+{
+    static const char *const members[] = {"on",    "sync",       "lane",         "do",      "writes",
+                                          "reads", "on_failure", "max_attempts", "workers", NULL};
+    struct definition_projector *to = item;
+    if (!tree_expect_members(&r->v, at, json, members))
+        return;
+    to->on = read_texts(r, at, json, "on", &to->on_count);
+    to->sync = read_flag(r, at, json, "sync");
+    to->lane = read_text(r, at, json, "lane", false);
+    read_actions(r, at, json, to);
+    to->writes = read_texts(r, at, json, "writes", &to->write_count);
+    to->reads = read_texts(r, at, json, "reads", &to->read_count);
+    to->on_failure = read_text(r, at, json, "on_failure", false);
+    to->attempts_max = read_number(r, at, json, "max_attempts");
+    to->workers = read_number(r, at, json, "workers");
 }
 
 static void read_view(struct reader *r, const struct path *at, json_t *json, void *item)

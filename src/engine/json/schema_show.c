@@ -150,17 +150,30 @@ static json_t *show_action(struct writer *w, const struct definition_action *a)
     return json;
 }
 
-static json_t *show_projector(struct writer *w, const void *item)
+static void put_actions(struct writer *w, json_t *object, const struct definition_projector *p)
 {
-    const struct definition_projector *p = item;
-    json_t *json = json_object(), *actions = json_array();
-    put_texts(w, json, "on", p->on, p->on_count);
-    put_flag(w, json, "sync", p->sync);
-    put_text(w, json, "lane", p->lane);
+    if (p->action_count == 0)
+        return;
+    json_t *actions = json_array();
     for (size_t i = 0; i < p->action_count; i++)
         if (json_array_append_new(actions, show_action(w, &p->actions[i])))
             w->failed = true;
-    put_member(w, json, "do", actions);
+    put_member(w, object, "do", actions);
+}
+
+static json_t *show_projector(struct writer *w, const void *item)
+{
+    const struct definition_projector *p = item;
+    json_t *json = json_object();
+    put_texts(w, json, "on", p->on, p->on_count);
+    put_flag(w, json, "sync", p->sync);
+    put_text(w, json, "lane", p->lane);
+    put_actions(w, json, p);
+    put_texts(w, json, "writes", p->writes, p->write_count);
+    put_texts(w, json, "reads", p->reads, p->read_count);
+    put_text(w, json, "on_failure", p->on_failure);
+    put_number(w, json, "max_attempts", p->attempts_max);
+    put_number(w, json, "workers", p->workers);
     return json;
 }
 
