@@ -151,6 +151,11 @@ int engine_enter_writing(const pawl_engine *engine, pawl_error *error);
 /* The schema that the command at this very position made; NULL if none did. Any thread. */
 const struct schema *engine_schema_at(pawl_engine *engine, uint64_t position);
 
+/* The schema under which a generation of a lane projects an event that was made under another; NULL: it does
+ * not. Any thread. */
+const struct schema *engine_schema_for(pawl_engine *engine, uint16_t lane, uint32_t generation,
+                                       uint64_t event_schema);
+
 /* workspaces.c: whether a workspace exists (PAWL_ENOTFOUND); its last offset, 0 if it has no event. */
 int engine_workspace(pawl_engine *engine, uint64_t wsid, pawl_error *error);
 int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last);

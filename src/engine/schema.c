@@ -102,6 +102,17 @@ const struct schema *engine_schema_at(pawl_engine *e, uint64_t position)
     return schema && schema->position == position ? schema : NULL;
 }
 
+const struct schema *engine_schema_for(pawl_engine *e, uint16_t lane, uint32_t generation,
+                                       uint64_t event_schema)
+{
+    if (!engine_schema_at(e, event_schema)) /* which reads what a process that writes has applied meanwhile */
+        return NULL;
+    pthread_mutex_lock(&e->group0_lock);
+    const struct schema *schema = group0_schema_for(e->group0, lane, generation, event_schema);
+    pthread_mutex_unlock(&e->group0_lock);
+    return schema;
+}
+
 int engine_group0_open(pawl_engine *e, pawl_error *error)
 {
     int status = e->options.read_only ? PAWL_OK : claim_group0(e, error);

@@ -5,7 +5,7 @@
 #include "adapter/journal/impl.h"
 #include "base/error.h"
 
-int cursor_init(struct cursor *c, struct journal *j, pawl_stream stream, uint64_t from)
+int journal_cursor_init(struct cursor *c, struct journal *j, pawl_stream stream, uint64_t from)
 {
     *c = (struct cursor){.journal = j, .stream = stream, .next = from, .file = -1};
     return scan_init(&c->scan, j->disk, -1, j->seed, j->alloc);
@@ -18,7 +18,7 @@ static void leave_segment(struct cursor *c)
     c->file = -1;
 }
 
-void cursor_release(struct cursor *c)
+void journal_cursor_release(struct cursor *c)
 {
     leave_segment(c);
     scan_release(&c->scan);
@@ -37,7 +37,7 @@ static bool look_up(struct cursor *c, uint32_t number)
     return true;
 }
 
-int cursor_refresh(struct cursor *c, pawl_error *error)
+int journal_cursor_refresh(struct cursor *c, pawl_error *error)
 {
     struct journal *j = c->journal;
     if (j->read_only) {
@@ -52,7 +52,7 @@ int cursor_refresh(struct cursor *c, pawl_error *error)
     pthread_mutex_unlock(&j->lock);
     /* A recovery has copied what was read here already into the segment that it began: go over there. */
     if (c->file >= 0 && c->scan.lsn > c->segment_end)
-        return cursor_place(c, (pawl_place){0}, error);
+        return journal_cursor_place(c, (pawl_place){0}, error);
     return PAWL_OK;
 }
 
@@ -149,7 +149,7 @@ static bool try_place(struct cursor *c, pawl_place place)
     return true;
 }
 
-int cursor_place(struct cursor *c, pawl_place place, pawl_error *error)
+int journal_cursor_place(struct cursor *c, pawl_place place, pawl_error *error)
 {
     struct journal *j = c->journal;
     pthread_mutex_lock(&j->lock);
@@ -190,7 +190,8 @@ static int damaged(const struct cursor *c, enum scan_result result, const char *
                      c->scan.lsn, result == SCAN_BAD ? c->scan.why : why);
 }
 
-int cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error)
+int journal_cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place,
+                        pawl_error *error)
 {
     while (c->scan.lsn <= c->limit) {
         if (still && (c->scan.lsn == c->segment_end || !scan_ready(&c->scan)))

@@ -21,19 +21,20 @@ struct cursor {
     uint64_t segment_end; /* the LSN that the next segment begins with, or UINT64_MAX */
 };
 
-int cursor_init(struct cursor *c, struct journal *j, pawl_stream stream, uint64_t from);
-void cursor_release(struct cursor *c);
+int journal_cursor_init(struct cursor *c, struct journal *j, pawl_stream stream, uint64_t from);
+void journal_cursor_release(struct cursor *c);
 
 /* Go to the entry .next, from its place if that still fits. PAWL_ENOTFOUND: it is not visible yet; try again
  * later. */
-int cursor_place(struct cursor *c, pawl_place place, pawl_error *error);
+int journal_cursor_place(struct cursor *c, pawl_place place, pawl_error *error);
 
 /* Take in how far one may see by now. PAWL_ENOTFOUND: the entry .next is not visible yet. */
-int cursor_refresh(struct cursor *c, pawl_error *error);
+int journal_cursor_refresh(struct cursor *c, pawl_error *error);
 
 /* The next entry of the stream below the limit. PAWL_ENOTFOUND: there is none yet. PAWL_ECORRUPT. The body is
  * borrowed until a call that is not still: a still one leaves all bytes where they are, and returns PAWL_EBUSY
  * if it cannot go on so. */
-int cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error);
+int journal_cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place,
+                        pawl_error *error);
 
 #endif

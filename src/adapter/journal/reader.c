@@ -64,7 +64,7 @@ static struct follower *follower_new(struct journal *j, pawl_stream stream, uint
         return NULL;
     f->room = FILL_ENTRIES;
     f->entries = mem_new(j->alloc, f->room, sizeof *f->entries);
-    if (!f->entries || cursor_init(&f->cursor, j, stream, from) != PAWL_OK) {
+    if (!f->entries || journal_cursor_init(&f->cursor, j, stream, from) != PAWL_OK) {
         mem_free(j->alloc, f->entries, f->room * sizeof *f->entries);
         mem_free(j->alloc, f, sizeof *f);
         return NULL;
@@ -79,7 +79,7 @@ static struct follower *follower_new(struct journal *j, pawl_stream stream, uint
 static void follower_free(struct follower *f)
 {
     const pawl_allocator *alloc = f->journal->alloc;
-    cursor_release(&f->cursor);
+    journal_cursor_release(&f->cursor);
     mem_free(alloc, f->entries, f->room * sizeof *f->entries);
     mem_free(alloc, f, sizeof *f);
 }
@@ -147,14 +147,14 @@ static void fill(pawl_work *work)
     if (f->cancelled)
         return;
     if (f->follow || !f->placed)
-        f->status = cursor_refresh(c, &f->error);
+        f->status = journal_cursor_refresh(c, &f->error);
     if (f->status == PAWL_OK && !f->placed) {
-        f->status = cursor_place(c, f->at, &f->error);
+        f->status = journal_cursor_place(c, f->at, &f->error);
         f->placed = f->status == PAWL_OK;
     }
     while (f->status == PAWL_OK && f->count < f->room && f->count < f->left) {
         struct filled *slot = &f->entries[f->count];
-        f->status = cursor_next(c, f->count > 0, &slot->entry, &slot->place, &f->error);
+        f->status = journal_cursor_next(c, f->count > 0, &slot->entry, &slot->place, &f->error);
         f->count += f->status == PAWL_OK;
     }
     if (f->status == PAWL_EBUSY)
@@ -232,13 +232,13 @@ static int read_here(struct follower *f)
     pawl_read *read = f->read;
     struct cursor *c = &f->cursor;
     bool more = true;
-    int status = cursor_refresh(c, &f->error);
+    int status = journal_cursor_refresh(c, &f->error);
     if (status == PAWL_OK)
-        status = cursor_place(c, f->at, &f->error);
+        status = journal_cursor_place(c, f->at, &f->error);
     while (status == PAWL_OK && more && f->left > 0) {
         pawl_entry entry;
         pawl_place place;
-        status = cursor_next(c, false, &entry, &place, &f->error);
+        status = journal_cursor_next(c, false, &entry, &place, &f->error);
         if (status == PAWL_OK) {
             more = read->visit(read, &entry, place);
             f->left--;
