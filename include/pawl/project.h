@@ -126,6 +126,29 @@ PAWL_API int pawl_worker_release(pawl_engine *engine, uint16_t partition, const 
 
 /* --- lanes --- */
 
+/* A projector, as the schema that is in force has it. Names are borrowed until visit returns. */
+typedef struct pawl_projector {
+    pawl_bytes name;
+    pawl_bytes lane;     /* empty: it is synchronous, and what concerns lanes is 0 */
+    uint32_t generation; /* of the lane, the newest */
+    uint32_t serving;    /* the one that reads come from */
+    bool handler;        /* its work is that of a handler or of workers */
+    const pawl_bytes *on;
+    size_t on_count;
+    const pawl_bytes *writes; /* entities */
+    size_t write_count;
+    const pawl_bytes *reads; /* entities that a handler reads, besides */
+    size_t read_count;
+    uint32_t workers;
+    uint32_t attempts_max;
+    bool voids; /* what fails that often becomes a void; else the lane stalls */
+} pawl_projector;
+
+/* All of them, in the order in which they run; return false to stop. */
+typedef bool (*pawl_projector_visit)(void *arg, const pawl_projector *projector);
+PAWL_API int pawl_projectors_read(pawl_engine *engine, pawl_projector_visit visit, void *arg,
+                                  pawl_error *error);
+
 typedef enum pawl_lane_state {
     PAWL_LANE_RECOVERING = 1,
     PAWL_LANE_RUNNING = 2,
