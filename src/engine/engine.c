@@ -132,6 +132,8 @@ static void open_store(void *arg)
 static void close_store(void *arg)
 {
     struct storing *s = arg;
+    if (s->shard->applier.env) /* it was opened for writing */
+        applier_close(&s->shard->applier);
     s->status = pawl_store_close(s->shard->store);
 }
 

@@ -264,6 +264,19 @@ static inline bool pawl_stream_valid(pawl_stream s)
     }
 }
 
+/* Whether an append is well formed, before anybody looks at what its log holds. */
+static inline bool pawl_append_valid(const pawl_append *append)
+{
+    if (!append->done || !append->entries || append->count == 0)
+        return false;
+    for (size_t i = 0; i < append->count; i++) {
+        const pawl_entry *e = &append->entries[i].entry;
+        if (!pawl_stream_valid(e->stream) || e->offset == 0 || (e->body.size > 0 && !e->body.data))
+            return false;
+    }
+    return true;
+}
+
 /* "plog/5" and back. Lanes are numbers here; their names are the schema's. text has PAWL_STREAM_TEXT_MAX bytes.
  * parse: PAWL_EINVAL, with the reason, unless the whole text is one stream. */
 PAWL_API void pawl_stream_format(pawl_stream stream, char *text);

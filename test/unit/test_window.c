@@ -55,7 +55,7 @@ static uint64_t hash_of(uint64_t offset)
 static uint64_t find(struct window_bed *bed, uint64_t wsid, uint64_t last, uint64_t hash)
 {
     uint64_t found = 12345;
-    assert_ok(windows_find(&bed->windows, &bed->state.state, &bed->state.memory, wsid, last, hash, &found));
+    assert_ok(windows_find(&bed->windows, &bed->state.state, wsid, last, hash, &found));
     return found;
 }
 
@@ -197,8 +197,7 @@ TEST(rows_that_are_none_are_reported_and_not_kept)
     store_row(&bed, WSID, 1, 11);
     assert_ok(pawl_store_put(bed.state.store, STATE_SPACE, key_numbered(TABLE_WLOG, WSID, 2, key),
                              text_bytes("not a row")));
-    assert_status(windows_find(&bed.windows, &bed.state.state, &bed.state.memory, WSID, 2, 11, &found),
-                  PAWL_ECORRUPT);
+    assert_status(windows_find(&bed.windows, &bed.state.state, WSID, 2, 11, &found), PAWL_ECORRUPT);
     assert_true(found == 4);
     store_row(&bed, WSID, 2, 22);
     assert_true(find(&bed, WSID, 2, 11) == plog_of(1));
@@ -214,8 +213,7 @@ TEST(a_row_that_is_gone_behind_its_tag_is_corruption)
     store_row(&bed, WSID, 1, 11);
     assert_true(find(&bed, WSID, 1, 11) == plog_of(1));
     assert_ok(pawl_store_remove(bed.state.store, STATE_SPACE, key_numbered(TABLE_WLOG, WSID, 1, key)));
-    assert_status(windows_find(&bed.windows, &bed.state.state, &bed.state.memory, WSID, 1, 11, &found),
-                  PAWL_ECORRUPT);
+    assert_status(windows_find(&bed.windows, &bed.state.state, WSID, 1, 11, &found), PAWL_ECORRUPT);
     assert_true(found == 4);
     close_bed(&bed);
 }
@@ -229,8 +227,7 @@ TEST(a_store_that_cannot_be_read_is_asked_again_the_next_time)
         open_bed(&bed, 1);
         store_row(&bed, WSID, 1, 11);
         mem_store_disk_fail(bed.state.disk, (struct mem_store_fault){ops[i], 1, 1, PAWL_EIO});
-        assert_status(windows_find(&bed.windows, &bed.state.state, &bed.state.memory, WSID, 1, 11, &found),
-                      PAWL_EIO);
+        assert_status(windows_find(&bed.windows, &bed.state.state, WSID, 1, 11, &found), PAWL_EIO);
         assert_true(found == 4);
         assert_true(find(&bed, WSID, 1, 11) == plog_of(1));
         close_bed(&bed);
@@ -260,16 +257,13 @@ TEST(a_window_is_read_without_going_through_what_others_have_staged)
     stage_row(&bed, &changes, WSID, 2, 22);
     for (uint64_t wsid = 100; wsid < 1100; wsid++)
         stage_row(&bed, &changes, wsid, 1, wsid);
-    struct arena none;
-    arena_init(&none, &bed.state.alloc.allocator, 64);
     test_alloc_fail(&bed.state.alloc, 1, TEST_ALLOC_FROM_THEN_ON);
     for (uint64_t offset = 1; offset <= 2; offset++) {
         uint64_t found = 0;
         windows_clear(&bed.windows);
-        assert_ok(windows_find(&bed.windows, &bed.state.state, &none, WSID, 2, 11 * offset, &found));
+        assert_ok(windows_find(&bed.windows, &bed.state.state, WSID, 2, 11 * offset, &found));
         assert_true(found == plog_of(offset));
     }
-    arena_release(&none);
     close_bed(&bed);
 }
 
@@ -279,8 +273,7 @@ TEST(a_log_that_ends_before_the_workspaces_last_event_is_corruption)
     uint64_t found = 4;
     open_bed(&bed, 1);
     store_row(&bed, WSID, 1, 11);
-    assert_status(windows_find(&bed.windows, &bed.state.state, &bed.state.memory, WSID, 2, 11, &found),
-                  PAWL_ECORRUPT);
+    assert_status(windows_find(&bed.windows, &bed.state.state, WSID, 2, 11, &found), PAWL_ECORRUPT);
     assert_true(found == 4);
     close_bed(&bed);
 }

@@ -54,18 +54,6 @@ void kafka_collect(struct kafka_log *log)
     }
 }
 
-static bool append_valid(const pawl_append *a)
-{
-    if (!a->done || !a->entries || a->count == 0)
-        return false;
-    for (size_t i = 0; i < a->count; i++) {
-        const pawl_entry *e = &a->entries[i].entry;
-        if (!pawl_stream_valid(e->stream) || e->offset == 0 || (e->body.size > 0 && !e->body.data))
-            return false;
-    }
-    return true;
-}
-
 static int make_room(struct view *v, size_t more)
 {
     size_t need = v->flight_count + more;
@@ -152,7 +140,7 @@ int kafka_append(pawl_log *port, pawl_append *a)
 {
     struct kafka_log *log = (struct kafka_log *)port;
     struct op *op = (struct op *)a->impl;
-    if (!append_valid(a))
+    if (!pawl_append_valid(a))
         return error_set(a->error, PAWL_EINVAL,
                          "an append needs done, entries, valid streams, and offsets above 0");
     op_begin(log, op, a, append_run);

@@ -42,18 +42,6 @@ void log_deliver(struct mem_log *log)
     }
 }
 
-static bool append_valid(const pawl_append *a)
-{
-    if (!a->done || !a->entries || a->count == 0)
-        return false;
-    for (size_t i = 0; i < a->count; i++) {
-        const pawl_entry *e = &a->entries[i].entry;
-        if (!pawl_stream_valid(e->stream) || e->offset == 0 || (e->body.size > 0 && !e->body.data))
-            return false;
-    }
-    return true;
-}
-
 static uint32_t records_of(const struct mem_log *log, const pawl_entry *e)
 {
     size_t limit = log->options.message_bytes;
@@ -203,7 +191,7 @@ static int append_start(struct mem_log *log, pawl_append *a, struct op *op)
 int log_append(pawl_log *port, pawl_append *a)
 {
     struct mem_log *log = (struct mem_log *)port;
-    if (!append_valid(a))
+    if (!pawl_append_valid(a))
         return error_set(a->error, PAWL_EINVAL,
                          "an append needs done, entries, valid streams, and offsets above 0");
     struct op *op = op_take(log, a, append_run);

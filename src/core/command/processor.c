@@ -29,11 +29,6 @@ const struct position *processor_position(const struct processor *p)
     return &p->position;
 }
 
-pawl_sequencer *processor_sequencer(const struct processor *p)
-{
-    return p->sequencer;
-}
-
 const pawl_error *processor_error(const struct processor *p)
 {
     return &p->error;
@@ -128,14 +123,13 @@ static int find_workspace(struct processor *p, const struct request *r, const st
 
 /* Whether the command's key was used within the window; then *ret_offset is that event's, else 0. */
 static int find_key(struct processor *p, const struct call *call, const struct state *state,
-                    struct arena *memory, const struct workspace_facts *facts, uint64_t *ret_offset)
+                    const struct workspace_facts *facts, uint64_t *ret_offset)
 {
     const struct request *r = call->request;
     *ret_offset = 0;
     if (r->key.size == 0 || call->not_repeated || facts->last == 0)
         return PAWL_OK;
-    int status =
-        windows_find(&p->windows, state, memory, r->wsid, facts->last, idempotency_hash(r->key), ret_offset);
+    int status = windows_find(&p->windows, state, r->wsid, facts->last, idempotency_hash(r->key), ret_offset);
     if (status != PAWL_OK)
         return error_set(call->error, status, "cannot read the log of workspace %" PRIu64, r->wsid);
     return PAWL_OK;
@@ -207,7 +201,7 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     call->repeated = false;
     int status = find_workspace(p, r, &state, &facts, call->error);
     if (status == PAWL_OK)
-        status = find_key(p, call, &state, &batch->memory, &facts, &repeated);
+        status = find_key(p, call, &state, &facts, &repeated);
     if (status == PAWL_OK && repeated != 0) {
         repeat_look(p, call, repeated);
         return PAWL_OK;

@@ -148,7 +148,6 @@ void processor_schema(struct processor *processor, const struct schema *schema);
 enum processor_state processor_state(const struct processor *processor);
 const struct processor_figures *processor_figures(const struct processor *processor);
 const struct position *processor_position(const struct processor *processor);
-pawl_sequencer *processor_sequencer(const struct processor *processor); /* may be NULL */
 
 /* Why it is not running: words for whoever waits. */
 const pawl_error *processor_error(const struct processor *processor);

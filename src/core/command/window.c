@@ -102,8 +102,8 @@ static bool has_tag(const struct window *window, uint32_t tag)
     return found != 0;
 }
 
-int windows_find(struct windows *w, const struct state *state, struct arena *memory, uint64_t wsid,
-                 uint64_t last, uint64_t hash, uint64_t *ret_plog_offset)
+int windows_find(struct windows *w, const struct state *state, uint64_t wsid, uint64_t last, uint64_t hash,
+                 uint64_t *ret_plog_offset)
 {
     assert(hash != 0);
     struct window *window = lru_get(&w->used, wsid);

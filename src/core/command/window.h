@@ -22,9 +22,9 @@ void windows_release(struct windows *windows);
 void windows_clear(struct windows *windows);
 
 /* The PLog offset of the latest event among the last WINDOW_EVENTS, up to last, whose key has this hash,
- * which is not 0; 0: none. memory is for its own use. PAWL_ECORRUPT; those of the store. */
-int windows_find(struct windows *windows, const struct state *state, struct arena *memory, uint64_t wsid,
-                 uint64_t last, uint64_t hash, uint64_t *ret_plog_offset);
+ * which is not 0; 0: none. PAWL_ECORRUPT; those of the store. */
+int windows_find(struct windows *windows, const struct state *state, uint64_t wsid, uint64_t last,
+                 uint64_t hash, uint64_t *ret_plog_offset);
 
 /* An event of the workspace was staged; hash 0: it has no key. */
 void windows_note(struct windows *windows, uint64_t wsid, uint64_t offset, uint64_t hash);
