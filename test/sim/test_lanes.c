@@ -180,8 +180,8 @@ static void show(void *arg)
         print_error("partition %u, lane %u: state %d, log %" PRIu64 ", read %" PRIu64 ", scanned %" PRIu64
                     ", bound %" PRIu64 ", taken %" PRIu64 ", applied %" PRIu64 ", leased %" PRIu64
                     ", waiting %" PRIu64 ", stalled %" PRIu64 "\n",
-                    s->sites[i].feed->plog.partition, i, (int)f.state, s->sites[i].feed->plog.last, f.read, f.scanned,
-                    f.leases.bound, f.leases.taken, f.applied, f.leases.active, f.leases.waiting,
+                    s->sites[i].feed->plog.partition, i, (int)f.state, s->sites[i].feed->plog.last, f.read,
+                    f.scanned, f.leases.bound, f.leases.taken, f.applied, f.leases.active, f.leases.waiting,
                     f.leases.stalled);
     }
     for (const struct job *j = s->jobs; j; j = j->next)
