@@ -32,7 +32,7 @@ static void order_store_fault(struct sim *s)
     static const int statuses[] = {PAWL_EFULL, PAWL_EIO};
     mem_store_disk_fail(s->store_disk, (struct mem_store_fault){.op = ops[below(s, 7)],
                                                                 .countdown = 1 + below(s, 20),
-                                                                .times = 1 + below(s, 6),
+                                                                .times = below(s, 8) ? 1 + below(s, 6) : 10000,
                                                                 .status = statuses[below(s, 2)]});
 }
 
