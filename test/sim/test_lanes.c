@@ -17,11 +17,10 @@ static void order_log_fault(struct sim *s)
     static const enum mem_log_fault_kind kinds[] = {MEM_LOG_FAIL,   MEM_LOG_FULL,  MEM_LOG_DELAY,
                                                     MEM_LOG_LANDED, MEM_LOG_LOST,  MEM_LOG_LATE,
                                                     MEM_LOG_TORN,   MEM_LOG_TWICE, MEM_LOG_RIVAL};
-    uint64_t request = mem_log_requests(s->log) + 1;
+    uint64_t request = mem_log_requests(s->log) + below(s, 6);
     enum mem_log_fault_kind kind = kinds[below(s, 9)];
     for (uint64_t i = 1 + below(s, 3); i > 0; i--)
-        (void)mem_log_order(s->log,
-                            &(struct mem_log_fault){kind, request + i + below(s, 5), (uint32_t)below(s, 5)});
+        (void)mem_log_order(s->log, &(struct mem_log_fault){kind, request + i, (uint32_t)below(s, 5)});
 }
 
 static void order_store_fault(struct sim *s)
@@ -108,8 +107,10 @@ static void live_a_little(struct sim *s)
         s->versions = 1;
         sim_apply_version(s, 1);
     }
-    if (below(s, 3))
-        sim_feed(s, &s->feeds[below(s, s->partitions)], 1 + (below(s, 4) ? below(s, 6) : below(s, 40)));
+    if (below(s, 3)) {
+        struct feed *feed = &s->feeds[below(s, s->partitions)];
+        sim_feed(s, feed, 1 + (below(s, 4) ? below(s, 6) : below(s, 40)));
+    }
     if (below(s, 3))
         for (uint64_t n = below(s, 100); n > 0; n--)
             mem_world_step(s->world);
