@@ -46,12 +46,14 @@ PAWL_API int pawl_results_set_bool(pawl_results *results, const char *field, boo
 PAWL_API int pawl_results_set_string(pawl_results *results, const char *field, const char *text, size_t size);
 PAWL_API int pawl_results_set_bytes(pawl_results *results, const char *field, pawl_bytes value);
 PAWL_API int pawl_results_set_time(pawl_results *results, const char *field, pawl_wall value);
+PAWL_API int pawl_results_set_name(pawl_results *results, const char *field, const char *qname);
 PAWL_API int pawl_results_set_ref(pawl_results *results, const char *field, uint64_t id);
 PAWL_API int pawl_results_set_null(pawl_results *results, const char *field);
 PAWL_API int pawl_results_set_expr(pawl_results *results, const char *field, const char *expression);
 
 /* All of it as JSON: {"writes": [{"upsert": "shop.Total", "key": {…}, "set": {…}},
- * {"update": "shop.Total", "where": "…", "set": {…}}, {"delete": …}]}. PAWL_EINVAL, with the path. */
+ * {"update": "shop.Total", "where": "…", "set": {…}}, {"delete": …}]}. A value in a set is what the field
+ * becomes, or {"expr": "…"}. docs/API.md. Errors: PAWL_EINVAL, PAWL_ETOOBIG, with the path; PAWL_ENOMEM. */
 PAWL_API int pawl_results_json(pawl_results *results, const char *json, size_t size, pawl_error *error);
 
 /* Why the handler fails; permanent: no other attempt would do better, so the operation becomes a void. Return
@@ -124,10 +126,34 @@ PAWL_API int pawl_worker_release(pawl_engine *engine, uint16_t partition, const 
 
 /* --- lanes --- */
 
+/* A projector, as the schema that is in force has it. Names are borrowed until visit returns. */
+typedef struct pawl_projector {
+    pawl_bytes name;
+    pawl_bytes lane;     /* empty: it is synchronous, and what concerns lanes is 0 */
+    uint32_t generation; /* of the lane, the newest */
+    uint32_t serving;    /* the one that reads come from */
+    bool handler;        /* its work is that of a handler or of workers */
+    const pawl_bytes *on;
+    size_t on_count;
+    const pawl_bytes *writes; /* entities */
+    size_t write_count;
+    const pawl_bytes *reads; /* entities that a handler reads, besides */
+    size_t read_count;
+    uint32_t workers;
+    uint32_t attempts_max;
+    bool voids; /* what fails that often becomes a void; else the lane stalls */
+} pawl_projector;
+
+/* All of them, in the order in which they run; return false to stop. */
+typedef bool (*pawl_projector_visit)(void *arg, const pawl_projector *projector);
+PAWL_API int pawl_projectors_read(pawl_engine *engine, pawl_projector_visit visit, void *arg,
+                                  pawl_error *error);
+
 typedef enum pawl_lane_state {
     PAWL_LANE_RECOVERING = 1,
     PAWL_LANE_RUNNING = 2,
     PAWL_LANE_REFUSED = 3, /* its tables and logs contradict each other */
+    PAWL_LANE_CLOSED = 4,  /* nobody works on it: this engine only reads */
 } pawl_lane_state;
 
 /* A generation of a lane in a partition. */

@@ -20,32 +20,32 @@ static void read_member(struct request_reader *r, const struct path *at, const s
         request_read_field(r, at, entity, entity->key[i], json);
 }
 
-static void read_array(struct request_reader *r, const struct schema_type *entity, const json_t *json)
+static void read_array(struct request_reader *r, const struct path *root, const struct schema_type *entity,
+                       const json_t *json)
 {
-    const struct path root = {0};
     if (json_array_size(json) != entity->key_count)
-        verdict_refuse(&r->v, &root, "the key of %.*s has %zu fields, not %zu", TEXT(entity->name),
+        verdict_refuse(&r->v, root, "the key of %.*s has %zu fields, not %zu", TEXT(entity->name),
                        entity->key_count, json_array_size(json));
     for (size_t i = 0; i < entity->key_count && r->v.status == PAWL_OK; i++) {
-        struct path here = path_index(&root, i);
+        struct path here = path_index(root, i);
         read_member(r, &here, entity, i, json_array_get(json, i));
     }
 }
 
-static void read_object(struct request_reader *r, const struct schema_type *entity, json_t *json)
+static void read_object(struct request_reader *r, const struct path *root, const struct schema_type *entity,
+                        json_t *json)
 {
-    const struct path root = {0};
     const char *name;
     json_t *value;
     json_object_foreach(json, name, value)
     {
-        struct path here = path_member(&root, name);
+        struct path here = path_member(root, name);
         if (!in_key(entity, schema_field_place(entity, here.name)))
             verdict_refuse(&r->v, &here, "the key of %.*s has no such field", TEXT(entity->name));
     }
     for (size_t i = 0; i < entity->key_count && r->v.status == PAWL_OK; i++) {
         pawl_bytes field = entity->fields[entity->key[i]].name;
-        struct path here = path_name(&root, field);
+        struct path here = path_name(root, field);
         const json_t *member = json_object_getn(json, field.data, field.size);
         if (member)
             read_member(r, &here, entity, i, member);
@@ -54,10 +54,20 @@ static void read_object(struct request_reader *r, const struct schema_type *enti
     }
 }
 
+void request_read_key(struct request_reader *r, const struct path *at, const struct schema_type *entity,
+                      json_t *json)
+{
+    if (json_is_array(json))
+        read_array(r, at, entity, json);
+    else if (tree_expect(&r->v, at, json, json_is_object(json), "an object, or an array of values"))
+        read_object(r, at, entity, json);
+}
+
 int json_key(pawl_bytes text, const struct schema *schema, const struct schema_type *entity,
              struct arena *arena, struct value **ret_values, pawl_error *error)
 {
     const struct tree_limits limits = {.bytes_max = KEY_JSON_BYTES_MAX, .depth_max = 2, .zeros = true};
+    const struct path root = {0};
     struct request request;
     struct request_reader r = {.v = {.error = error}, .schema = schema, .request = &request};
     json_t *json;
@@ -71,10 +81,7 @@ int json_key(pawl_bytes text, const struct schema *schema, const struct schema_t
     if (status != PAWL_OK)
         return status;
     error_clear(error);
-    if (json_is_array(json))
-        read_array(&r, entity, json);
-    else
-        read_object(&r, entity, json);
+    request_read_key(&r, &root, entity, json);
     json_decref(json);
     if (r.v.status != PAWL_OK)
         return r.v.status;

@@ -19,6 +19,10 @@ void request_read_field(struct request_reader *r, const struct path *at, const s
 /* An ID, as an integer; 0: refused. */
 uint64_t request_read_id(struct request_reader *r, const struct path *at, const json_t *json);
 
+/* The key of an entity's row, an object or an array: its fields are set in the key's order. */
+void request_read_key(struct request_reader *r, const struct path *at, const struct schema_type *entity,
+                      json_t *json);
+
 /* Once all records are read: which place of its parent's type each one's container is. */
 void request_read_containers(struct request_reader *r, const struct path *at, const json_t *records);
 

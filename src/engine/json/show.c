@@ -52,7 +52,7 @@ int show_name(const struct show *show, const char *key, uint16_t id)
     return PAWL_OK;
 }
 
-static int show_value(const struct show *show, const struct value *value)
+int show_value(const struct show *show, const struct value *value)
 {
     pawl_bytes text;
     int status = PAWL_OK;
@@ -74,16 +74,15 @@ static int show_value(const struct show *show, const struct value *value)
     return status;
 }
 
-int show_fields(const struct show *show, const struct schema_type *type, pawl_bytes bytes,
-                const struct event_object *update)
+int show_fields(const struct show *show, const struct schema_type *type, pawl_bytes bytes, pawl_bytes cleared)
 {
     struct row row;
-    size_t cleared = 0;
+    size_t at = 0;
     int status = row_open(type->fields, type->field_count, bytes, &row, show->error);
     for (size_t place = 0; place < type->field_count && status == PAWL_OK; place++) {
         struct value value = row_get(row, place, type->fields[place].type);
-        bool clears = update && cleared < update->cleared_count && event_cleared(update, cleared) == place;
-        cleared += clears;
+        bool clears = at < cleared.size && get_u16((const uint8_t *)cleared.data + at) == place;
+        at += clears ? 2 : 0;
         if (value.type == VALUE_NULL && !clears)
             continue;
         out_name(show->out, type->fields[place].name);
@@ -141,7 +140,7 @@ static int show_record(const struct show *show, uint64_t id, const struct record
     }
     out_key(out, "fields");
     out_open(out, '{');
-    status = show_fields(show, type, record->row, NULL);
+    status = show_fields(show, type, record->row, (pawl_bytes){0});
     out_close(out, '}');
     out_close(out, '}');
     return status ? error_wrap(show->error, status, "record %" PRIu64, id) : PAWL_OK;
@@ -163,7 +162,7 @@ int json_row(struct json_out *out, const struct schema *schema, const struct sch
     if (status)
         return status;
     out_open(out, '{');
-    status = show_fields(&show, type, row, NULL);
+    status = show_fields(&show, type, row, (pawl_bytes){0});
     out_close(out, '}');
     return show_end(&show, status);
 }

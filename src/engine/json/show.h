@@ -1,4 +1,4 @@
-/* engine/json/show.h: answers, events, records and rows as JSON. docs/API.md is the manual.
+/* engine/json/show.h: answers, events, operations, records and rows as JSON. docs/API.md is the manual.
  *
  * One line each, without its end, added to what the text has already. A value that is null is left out, save
  * where an event made it so. On failure the text is as it was. Errors: PAWL_ECORRUPT, PAWL_EVERSION: the bytes
@@ -28,6 +28,11 @@ int json_event(struct json_out *out, const struct json_source *source, pawl_erro
  * the container is left out unless parent says which: NULL is not known. */
 int json_record(struct json_out *out, const struct schema *schema, uint64_t id, const struct record_row *record,
                 const struct schema_type *parent, pawl_error *error);
+
+/* An operation of a lane in this partition, under the schema that it names: docs/API.md. */
+struct operation;
+int json_operation(struct json_out *out, uint16_t partition, const struct schema *schema,
+                   const struct operation *operation, pawl_error *error);
 
 /* The fields of a row of this type, an entity's for instance. */
 int json_row(struct json_out *out, const struct schema *schema, const struct schema_type *type, pawl_bytes row,

@@ -102,7 +102,7 @@ static int show_node(const struct show *show, const struct node *nodes, uint32_t
     out_open(show->out, '{');
     out_key(show->out, "id");
     out_unsigned(show->out, object->id);
-    status = show_fields(show, type, object->row, NULL);
+    status = show_fields(show, type, object->row, (pawl_bytes){0});
     if (status)
         return error_wrap(show->error, status, "object %" PRIu64 " of the argument", object->id);
     status = show_children(show, nodes, i, type, depth);

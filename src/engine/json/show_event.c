@@ -99,7 +99,7 @@ static int show_record(struct records *records, const struct event_object *objec
     }
     out_key(out, "fields");
     out_open(out, '{');
-    status = show_fields(show, type, object->row, object);
+    status = show_fields(show, type, object->row, (pawl_bytes){object->cleared, 2 * object->cleared_count});
     out_close(out, '}');
     out_close(out, '}');
     return status ? error_wrap(show->error, status, "record %" PRIu64, object->id) : PAWL_OK;

@@ -23,9 +23,11 @@ int show_type(const struct show *show, uint16_t id, const struct schema_type **r
 /* A member whose value is a name's text. */
 int show_name(const struct show *show, const char *key, uint16_t id);
 
-/* Members, of those fields that have a value, and of those that the update makes null. update may be NULL. */
-int show_fields(const struct show *show, const struct schema_type *type, pawl_bytes row,
-                const struct event_object *update);
+int show_value(const struct show *show, const struct value *value);
+
+/* Members, of those fields that have a value, and of those that become null: their places, u16 each, ascending.
+ */
+int show_fields(const struct show *show, const struct schema_type *type, pawl_bytes row, pawl_bytes cleared);
 
 /* The name of a place, plus 1, in a parent's type. parent NULL: in all that have such children there; if they
  * do not agree, nothing: {NULL, 0}. */
