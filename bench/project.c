@@ -281,13 +281,20 @@ static bool apply_again(pawl_engine *engine, pawl_store *store, uint64_t *ret_co
     return status == PAWL_OK || failed("applying", &error) > 0;
 }
 
+/* Opened to be read again: nothing else is at work then. */
 static bool make_operations(const struct bench_round *round, pawl_engine **ret_engine)
 {
+    pawl_options reading = {.read_only = true};
+    pawl_engine *engine;
     pawl_error error = {0};
-    return open_shop(round, 1, totals, ret_engine)
-           && send_commands(*ret_engine, round->quick ? PROJECTED / 10 : PROJECTED)
-           && (pawl_lanes_wait(*ret_engine, NULL, 120 * PAWL_SECOND, &error) == PAWL_OK
-               || failed("projecting", &error) > 0);
+    if (!open_shop(round, 1, totals, &engine)
+        || !send_commands(engine, round->quick ? PROJECTED / 10 : PROJECTED))
+        return false;
+    int status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
+    pawl_close(engine);
+    if (status == PAWL_OK)
+        status = pawl_open(round->dir, &reading, ret_engine, &error);
+    return status == PAWL_OK || failed("projecting", &error) > 0;
 }
 
 static double apply_ours(const struct bench_round *round)
