@@ -93,6 +93,12 @@ PAWL_API int pawl_schema_apply(pawl_engine *engine, const char *json, uint64_t *
 /* All packages, as JSON that could be applied again. */
 PAWL_API int pawl_schema_show(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
 
+/* The lanes of its projectors, one JSON object on a line:
+ * {"lane":"shop.totals","id":1,"generation":2,"serving":1,
+ * "projectors":["shop.totals"],"entities":["shop.CustomerTotal"]}. generation is the newest, serving the one
+ * that is read; 0: none of this lane yet. */
+PAWL_API int pawl_schema_lanes(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
+
 /* --- commands --- */
 
 typedef struct pawl_request pawl_request;

@@ -22,10 +22,12 @@ typedef struct pawl_figures {
     uint32_t checkpoints_ready;   /* shards that a loss of power would cost no more than the lag */
     uint64_t held;                /* times that commands had to wait for a checkpoint */
 
-    /* The audit: the two states of a shard, compared at equal offsets. */
+    /* The audit: the two states of a shard, compared at equal offsets; and their rows, read through again. */
     uint64_t audits;        /* comparisons */
     uint64_t audits_missed; /* one side was too far behind */
-    uint64_t alerts;        /* comparisons that found a difference: see pawl_alerts */
+    uint64_t scrubs;        /* tables of a partition that were read, in one of the two states */
+    uint64_t scrubs_missed; /* those that were too large for that */
+    uint64_t alerts;        /* how often something was found: see pawl_alerts */
 
     /* Opening. */
     uint32_t taken_over; /* shards whose live store was thrown away, and whose checkpoint took its place */
@@ -36,17 +38,25 @@ typedef struct pawl_figures {
 /* Any thread that is not one of Pawl's own. Errors: PAWL_EMISUSE, PAWL_ECLOSED. */
 PAWL_API int pawl_figures_get(pawl_engine *engine, pawl_figures *ret_figures, pawl_error *error);
 
-/* What the audit has found: the two states of a partition, each derived from the log by itself, do not agree on
- * a table. Nothing stops; 'pawl verify --audit' says which of the two is right, and names the row. */
+enum pawl_alert_kind {
+    PAWL_ALERT_DIFFERENT = 1, /* the two states, each derived from the log by itself, do not agree */
+    PAWL_ALERT_LIVE,          /* the rows of the live state are not those that it has written */
+    PAWL_ALERT_CHECKPOINT,    /* the same of the checkpoint's */
+    PAWL_ALERT_LOG,           /* the log cannot be read: it is damaged */
+};
+
+/* What was found while everything went on. 'pawl verify --audit' says which of the states is right, and names
+ * the row. */
 typedef struct pawl_alert {
+    enum pawl_alert_kind kind;
     uint16_t partition;
-    uint32_t table;
+    uint32_t table;  /* 0: it is the log */
     uint64_t offset; /* of the partition, where it was seen first */
-    char text[112];
+    char text[256];
 } pawl_alert;
 
-/* The alerts since opening, one for each partition and table, at most room of them; ret_count: how many there
- * are. Any thread. */
+/* The alerts since opening, one for each kind, partition and table, at most room of them; ret_count: how many
+ * there are. Any thread. */
 PAWL_API void pawl_alerts(pawl_engine *engine, pawl_alert *alerts, size_t room, size_t *ret_count);
 
 #ifdef __cplusplus

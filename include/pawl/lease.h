@@ -188,7 +188,8 @@ typedef struct pawl_turn {
 PAWL_API size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns);
 
 /* The last one that was taken must be worked on again, because what it rests on has changed: no failure, the
- * same attempt, the first to be given out. PAWL_EMISUSE: it is not the last one taken. */
+ * same attempt, the first to be given out. A void's turn just comes again. PAWL_EMISUSE: it is not the last one
+ * taken. */
 PAWL_API int pawl_leases_repeat(pawl_leases *leases, uint64_t number);
 
 /* The last one that was taken cannot be committed, and would fail again in the same way: as if its attempts

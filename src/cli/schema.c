@@ -34,15 +34,26 @@ static int run_apply(const struct options *options)
     return code;
 }
 
-/* One package a line, of a text that has them one behind the other. */
-static void print_compact(const pawl_text *text)
+static void say_lane(json_t *lane)
+{
+    const char *name;
+    json_int_t generation, serving;
+    if (json_unpack(lane, "{s:s, s:I, s:I}", "lane", &name, "generation", &generation, "serving", &serving)
+        == 0)
+        printf("%s: generation %" JSON_INTEGER_FORMAT ", serving %" JSON_INTEGER_FORMAT "\n", name, generation,
+               serving);
+    json_decref(lane);
+}
+
+/* Say each of the values of a text that has them one behind the other. */
+static void print_each(const pawl_text *text, void (*say)(json_t *value))
 {
     for (size_t at = 0; at < text->size;) {
         json_error_t end;
-        json_t *package = json_loadb(text->data + at, text->size - at, JSON_DISABLE_EOF_CHECK, &end);
-        if (!package)
+        json_t *value = json_loadb(text->data + at, text->size - at, JSON_DISABLE_EOF_CHECK, &end);
+        if (!value)
             return;
-        say_json(package);
+        say(value);
         at += (size_t)end.position;
         while (at < text->size && text->data[at] == '\n')
             at++;
@@ -57,12 +68,14 @@ static int run_show(const struct options *options)
     int code = open_dir(options, OPEN_TO_READ, &engine);
     if (code != CLI_OK)
         return code;
-    int status = pawl_schema_show(engine, &text, &error);
-    if (status == PAWL_OK && options_get(options, "json")) {
-        print_compact(&text);
+    bool lanes = options_get(options, "lanes"), json = options_get(options, "json");
+    int status = lanes ? pawl_schema_lanes(engine, &text, &error) : pawl_schema_show(engine, &text, &error);
+    if (status == PAWL_OK && lanes != json) {
+        print_each(&text, lanes ? say_lane : say_json);
         pawl_text_free(&text);
-    } else if (status == PAWL_OK)
+    } else if (status == PAWL_OK) {
         print_text(&text);
+    }
     return close_dir(options, engine, status, &error);
 }
 
@@ -81,6 +94,6 @@ const struct command command_schema_show = {
     .name = "schema show",
     .summary = "show the schema that is in force",
     .about = "All packages, as JSON that can be applied again; with --json one package a line.\n",
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTION_DIR, {"lanes", NULL, "the lanes of its projectors instead"}, OPTION_JSON},
     .run = run_show,
 };

@@ -11,27 +11,42 @@ uint64_t engine_audit_every(const pawl_engine *e)
     return e->trial.audit_every ? e->trial.audit_every : AUDIT_EVERY;
 }
 
-/* Once for a partition and a table: what differs once differs from then on. */
-static void raise_alert(pawl_engine *e, uint16_t partition, uint32_t table, uint64_t offset)
+static bool is_known(const pawl_engine *e, const pawl_alert *alert)
 {
     for (size_t i = 0; i < e->alert_count; i++)
-        if (e->alerts[i].partition == partition && e->alerts[i].table == table)
-            return;
-    if (e->alert_count == ALERTS_MAX)
-        return;
-    pawl_alert *alert = &e->alerts[e->alert_count++];
-    *alert = (pawl_alert){.partition = partition, .table = table, .offset = offset};
-    snprintf(alert->text, sizeof alert->text,
-             "partition %u, table %" PRIu32 ": the live and the checkpoint state differ at offset %" PRIu64,
-             partition, table, offset);
+        if (e->alerts[i].kind == alert->kind && e->alerts[i].partition == alert->partition
+            && e->alerts[i].table == alert->table)
+            return true;
+    return false;
+}
+
+/* What is wrong once is wrong from then on: it is told once, and counted each time. */
+static void raise_alert(pawl_engine *e, const pawl_alert *alert)
+{
+    e->alerted++;
+    if (e->alert_count < ALERTS_MAX && !is_known(e, alert))
+        e->alerts[e->alert_count++] = *alert;
+}
+
+void engine_alert(pawl_engine *e, const pawl_alert *alert)
+{
+    pthread_mutex_lock(&e->audit_lock);
+    raise_alert(e, alert);
+    pthread_mutex_unlock(&e->audit_lock);
 }
 
 void engine_audit(pawl_engine *e, enum audit_side side, const struct position *position, uint64_t offset)
 {
     pthread_mutex_lock(&e->audit_lock);
     uint32_t table = audit_note(&e->partitions[position->partition].audit, side, offset, position);
-    if (table)
-        raise_alert(e, position->partition, table, offset);
+    if (table) {
+        pawl_alert alert = {
+            .kind = PAWL_ALERT_DIFFERENT, .partition = position->partition, .table = table, .offset = offset};
+        snprintf(alert.text, sizeof alert.text,
+                 "partition %u, table %" PRIu32 ": the live and the checkpoint state differ at offset %" PRIu64,
+                 position->partition, table, offset);
+        raise_alert(e, &alert);
+    }
     pthread_mutex_unlock(&e->audit_lock);
 }
 

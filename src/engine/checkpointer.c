@@ -1,11 +1,13 @@
 #include "engine/checkpointer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "core/state/scrub.h"
 #include "engine/node.h"
 
 #define EVENTS_DEFAULT UINT64_C(256000)
@@ -16,6 +18,9 @@
 #define DELAY_MIN      (100 * PAWL_MILLISECOND)
 #define DELAY_MAX      (30 * PAWL_SECOND)
 #define NEVER          UINT64_MAX
+#define SCRUB_PAUSE    PAWL_SECOND
+#define SCRUB_SHARE    50 /* pauses are so many times as long as what was between them */
+#define SCRUB_BYTES    ((size_t)64 << 20)
 
 static pawl_engine *engine_of(const struct checkpointer *c)
 {
@@ -39,8 +44,8 @@ void checkpointer_init(struct checkpointer *c, struct shard *shard, const struct
 
 /* --- sleeping and waking --- */
 
-/* Until the shard has seen wake_at events, or so much time is over; 0: no time ends it. heed: nor while
- * commands are held back, which is said before the lock is taken to wake this thread. */
+/* Until the shard has seen wake_at events, or so much time is over. heed: nor while commands are held back,
+ * which is said before the lock is taken to wake this thread. */
 static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration timeout, bool heed)
 {
     struct timespec until;
@@ -51,10 +56,8 @@ static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration 
     pthread_mutex_lock(&c->lock);
     atomic_store(&c->wake_at, wake_at); /* before seen is looked at: whoever raises it looks here afterwards */
     bool awake = c->stop || atomic_load(&c->shard->seen) >= wake_at || (heed && atomic_load(&c->hurry));
-    if (!awake && timeout > 0)
+    if (!awake)
         pthread_cond_timedwait(&c->wake, &c->lock, &until);
-    else if (!awake)
-        pthread_cond_wait(&c->wake, &c->lock);
     atomic_store(&c->wake_at, NEVER);
     pthread_mutex_unlock(&c->lock);
 }
@@ -226,6 +229,7 @@ static int read_partition(struct checkpointer *c)
                       .error = &c->words};
     bool expected = next <= position->offset + (position->offset > 0);
     c->status = PAWL_OK;
+    c->log_failed = false;
     int status = pawl_log_read(engine_of(c)->log, &read);
     if (status != PAWL_READ_DONE)
         return error_set(&c->words, status, "cannot read plog/%u", position->partition);
@@ -233,6 +237,7 @@ static int read_partition(struct checkpointer *c)
         return error_set(&c->words, PAWL_ECORRUPT,
                          "plog/%u ends before offset %" PRIu64 ", which the checkpoint has",
                          position->partition, position->offset);
+    c->log_failed = read.status != PAWL_OK;
     return read.status != PAWL_OK ? read.status : c->status;
 }
 
@@ -241,11 +246,21 @@ static int read_all(struct checkpointer *c, bool *ret_more)
 {
     uint64_t before = checkpoint_events(c->checkpoint);
     int status = PAWL_OK;
-    for (c->index = 0; status == PAWL_OK && c->index < partition_count(c); c->index++)
+    for (size_t i = 0; status == PAWL_OK && i < partition_count(c); i++) {
+        c->index = i;
         if (!checkpoint_is_full(c->checkpoint))
             status = read_partition(c);
+    }
     *ret_more = checkpoint_events(c->checkpoint) > before;
     return status;
+}
+
+/* On the shard: from now on it cannot. */
+static void cease_to_guard(void *arg)
+{
+    struct checkpointer *c = arg;
+    if (lmdb_store_tighten(c->shard->store) == PAWL_OK)
+        atomic_store(&c->guards, false);
 }
 
 /* On the shard: from now on the checkpoint can stand in for the live store. */
@@ -289,6 +304,59 @@ static bool is_due(const struct checkpointer *c, bool more, pawl_duration *ret_l
     return events > 0 && (checkpoint_is_full(c->checkpoint) || old >= age || hurry);
 }
 
+/* --- rows, read again --- */
+
+static void scrub_side(struct checkpointer *c, enum pawl_alert_kind kind, pawl_store *store, uint32_t *next)
+{
+    struct scrub scrub = {.partition = checkpoint_position(c->checkpoint, c->scrub_index)->partition,
+                          .partitions = c->stores.partitions,
+                          .table = c->scrub_table,
+                          .bytes_max =
+                              c->stores.trial->scrub_bytes ? c->stores.trial->scrub_bytes : SCRUB_BYTES,
+                          .alloc = c->stores.alloc};
+    struct scrubbed found;
+    if (scrub_table(&scrub, store, &found) != PAWL_OK || found.verdict == SCRUB_NOTHING)
+        return;
+    *next = found.table < *next ? found.table : *next;
+    atomic_fetch_add(found.verdict == SCRUB_TOO_LARGE ? &c->scrubs_missed : &c->scrubs, 1);
+    if (found.verdict != SCRUB_WRONG)
+        return;
+    pawl_alert alert = {
+        .kind = kind, .partition = scrub.partition, .table = found.table, .offset = found.offset};
+    snprintf(alert.text, sizeof alert.text,
+             "partition %u, table %" PRIu32 ": rows of the %s state are not those that it has written; seen at "
+             "offset %" PRIu64,
+             scrub.partition, found.table, kind == PAWL_ALERT_LIVE ? "live" : "checkpoint", found.offset);
+    engine_alert(engine_of(c), &alert);
+}
+
+/* One table of one partition. If one side has one that the other has not yet, that is looked at first. */
+static void scrub(struct checkpointer *c)
+{
+    pawl_instant began = pawl_env_now(engine_of(c)->env);
+    uint32_t next = UINT32_MAX;
+    scrub_side(c, PAWL_ALERT_LIVE, c->shard->store, &next);
+    scrub_side(c, PAWL_ALERT_CHECKPOINT, c->store, &next);
+    c->scrub_table = next;
+    if (next == UINT32_MAX) {
+        c->scrub_table = 0;
+        c->scrub_index = (c->scrub_index + 1) % partition_count(c);
+    }
+    pawl_instant now = pawl_env_now(engine_of(c)->env);
+    pawl_duration pause = (now.ns - began.ns) * SCRUB_SHARE;
+    pause = pause > SCRUB_PAUSE ? pause : SCRUB_PAUSE;
+    c->scrubbed.ns = now.ns + (c->stores.trial->scrub_pause ? c->stores.trial->scrub_pause : pause);
+}
+
+/* How long until it is time to; not while commands wait. */
+static pawl_duration scrub_if_due(struct checkpointer *c)
+{
+    if (pawl_env_now(engine_of(c)->env).ns >= c->scrubbed.ns && !atomic_load(&c->hurry))
+        scrub(c);
+    uint64_t now = pawl_env_now(engine_of(c)->env).ns;
+    return c->scrubbed.ns > now ? c->scrubbed.ns - now : SCRUB_PAUSE;
+}
+
 static int follow(struct checkpointer *c)
 {
     bool more;
@@ -302,11 +370,23 @@ static int follow(struct checkpointer *c)
     if (events == 0 && !atomic_load(&c->guards))
         (void)pawl_env_call(engine_of(c)->env, c->shard->index, begin_to_guard, c);
     uint64_t worth = WAKE_EVENTS < room ? WAKE_EVENTS : room;
-    sleep_until(c, taken(c) + (events ? worth : 1), events ? left : 0, events > 0);
+    pawl_duration pause = scrub_if_due(c);
+    sleep_until(c, taken(c) + (events ? worth : 1), events && left < pause ? left : pause, events > 0);
     return PAWL_OK;
 }
 
-/* A store that contradicts the log, or itself, is made anew; whatever else it was may pass. */
+static void tell_of_log(struct checkpointer *c)
+{
+    pawl_alert alert = {.kind = PAWL_ALERT_LOG,
+                        .partition = checkpoint_position(c->checkpoint, c->index)->partition,
+                        .offset = checkpoint_next(c->checkpoint, c->index)};
+    snprintf(alert.text, sizeof alert.text, "plog/%u, offset %" PRIu64 ": %.200s", alert.partition,
+             alert.offset, c->words.text);
+    engine_alert(engine_of(c), &alert);
+}
+
+/* A store that contradicts the log, or itself, is made anew; whatever else it was may pass. A log that is
+ * damaged is no fault of the store: the store is then worth more than ever. */
 static void fail(struct checkpointer *c, int status)
 {
     atomic_fetch_add(&c->failures, 1);
@@ -315,9 +395,16 @@ static void fail(struct checkpointer *c, int status)
     c->delay = c->delay > DELAY_MAX ? DELAY_MAX : c->delay;
     bool wrong =
         status == PAWL_ECORRUPT || status == PAWL_EVERSION || status == PAWL_EINVAL || status == PAWL_ETOOBIG;
+    if (wrong && c->checkpoint && c->log_failed) {
+        tell_of_log(c);
+        wrong = false;
+    }
+    c->log_failed = false;
     if (wrong || !c->checkpoint || checkpoint_forget(c->checkpoint, &c->words) != PAWL_OK)
         close_store(c);
-    if (wrong)
+    if (wrong && atomic_load(&c->guards))
+        (void)pawl_env_call(engine_of(c)->env, c->shard->index, cease_to_guard, c);
+    if (wrong && !atomic_load(&c->guards))
         (void)stores_discard_checkpoint(&c->stores, &c->words);
     sleep_until(c, NEVER, c->delay, false);
 }

@@ -10,7 +10,11 @@
  *     MAKING ── copied from the live store ──► FOLLOWING ── no more than the lag behind ──► GUARDING
  *
  * While it guards, the live store is fast, and commands are held back rather than that the log gets further
- * ahead of the checkpoint than the lag (engine/stores.h, T1). Before that the live store is durable. */
+ * ahead of the checkpoint than the lag (engine/stores.h, T1). Before that the live store is durable; and it is
+ * made so again before a checkpoint that contradicts the log, or itself, is thrown away.
+ *
+ * In its pauses it reads rows of both stores again, a table at a time (core/state/scrub.h), for at most a
+ * fiftieth of its time. */
 #ifndef ENGINE_CHECKPOINTER_H
 #define ENGINE_CHECKPOINTER_H
 
@@ -42,6 +46,8 @@ struct checkpointer {
     _Atomic uint64_t commits;
     _Atomic uint64_t failures;
     _Atomic uint64_t made;
+    _Atomic uint64_t scrubs;
+    _Atomic uint64_t scrubs_missed;
 
     /* The thread's. */
     pawl_store *store; /* NULL: there is none, or it is not open */
@@ -50,7 +56,11 @@ struct checkpointer {
     pawl_duration delay; /* before the next attempt; 0: the last one worked */
     int status;          /* of a visit */
     pawl_error words;
-    size_t index; /* of the partition at hand */
+    size_t index;          /* of the partition at hand */
+    bool log_failed;       /* what failed last was reading the log */
+    pawl_instant scrubbed; /* when it may read rows again */
+    size_t scrub_index;    /* the partition and the table that it has come to */
+    uint32_t scrub_table;
 };
 
 /* opened is what stores_open found. The thread begins with start, which may fail (PAWL_EIO, PAWL_ENOMEM). */

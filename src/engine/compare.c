@@ -20,19 +20,6 @@ __attribute__((format(printf, 2, 3))) static void differ(struct compare_side *s,
         error_set(&s->report->first, PAWL_ECORRUPT, "partition %u: %s", s->partition, words);
 }
 
-/* The range of a table's rows that belong to the partition: a slice of its tokens. */
-static pawl_range table_range(const struct compare_side *s, uint32_t table, uint8_t from[12], uint8_t to[12])
-{
-    unsigned bits = (unsigned)__builtin_ctz(s->partitions);
-    uint64_t width = bits == 0 ? 0 : UINT64_C(1) << (64 - bits); /* 0: all of them */
-    bool last = (uint32_t)s->partition + 1 == s->partitions;
-    put_u32_sorted(from, table);
-    put_u64_sorted(from + 4, s->partition * width);
-    put_u32_sorted(to, last ? table + 1 : table);
-    put_u64_sorted(to + 4, last ? 0 : (s->partition + UINT64_C(1)) * width);
-    return (pawl_range){.space = STATE_SPACE, .from = {from, 12}, .to = {to, 12}};
-}
-
 struct comparing {
     struct compare_side *side;
     pawl_reader *other;
@@ -120,8 +107,8 @@ static int compare_range(struct compare_side *s, pawl_reader *derived, pawl_rang
 static int compare_table(struct compare_side *s, const struct digests *derived, const struct digests *kept,
                          pawl_reader *reader, uint32_t table)
 {
-    uint8_t from[12], to[12];
-    pawl_range range = table_range(s, table, from, to);
+    uint8_t from[KEY_TOKEN], to[KEY_TOKEN];
+    pawl_range range = position_range(&s->stored, s->partitions, table, from, to);
     pawl_digest there, is = digests_of(derived, table), was = digests_of(kept, table);
     uint64_t before = s->report->differences;
     int status = pawl_store_digest(s->snapshot, range, &there);

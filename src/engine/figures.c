@@ -31,6 +31,8 @@ static void gather_checkpoint(const struct shard *shard, pawl_figures *figures)
     figures->checkpoint_failures += atomic_load(&c->failures);
     figures->checkpoint_made += atomic_load(&c->made);
     figures->checkpoints_ready += atomic_load(&c->guards);
+    figures->scrubs += atomic_load(&c->scrubs);
+    figures->scrubs_missed += atomic_load(&c->scrubs_missed);
 }
 
 int pawl_figures_get(pawl_engine *e, pawl_figures *ret_figures, pawl_error *error)
@@ -47,8 +49,8 @@ int pawl_figures_get(pawl_engine *e, pawl_figures *ret_figures, pawl_error *erro
     for (uint32_t i = 0; i < e->file.partitions; i++) {
         figures.audits += e->partitions[i].audit.compared;
         figures.audits_missed += e->partitions[i].audit.missed;
-        figures.alerts += e->partitions[i].audit.differed;
     }
+    figures.alerts = e->alerted;
     pthread_mutex_unlock(&e->audit_lock);
     if (status == PAWL_OK)
         *ret_figures = figures;

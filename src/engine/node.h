@@ -38,7 +38,7 @@ struct applied_wait {
     struct latch latch;
 };
 
-#define ALERTS_MAX 16
+#define ALERTS_MAX 32
 
 struct shard {
     pawl_engine *engine;
@@ -83,7 +83,7 @@ struct pawl_engine {
     struct shard *shards;
     struct partition *partitions;
 
-    pthread_mutex_t schema_lock; /* one schema is applied at a time */
+    pthread_mutex_t schema_lock; /* one command of group0 is proposed at a time */
     pthread_mutex_t group0_lock; /* of group0 itself, which shards look into too */
     struct group0 *group0;
     uint64_t group0_epoch;
@@ -91,8 +91,9 @@ struct pawl_engine {
     const struct schema *_Atomic schema; /* the present one; it stays until close */
 
     pthread_mutex_t audit_lock;
-    pawl_alert alerts[ALERTS_MAX]; /* under it, like the next */
+    pawl_alert alerts[ALERTS_MAX]; /* under it, like the next ones */
     size_t alert_count;
+    uint64_t alerted; /* how often there was something to tell, told or not */
 
     atomic_bool closing;
 
@@ -144,6 +145,12 @@ void request_restart(pawl_request *request, uint64_t wsid);
 /* schema.c: claim group0 and read it. */
 int engine_group0_open(pawl_engine *engine, pawl_error *error);
 
+/* Write a command of group0, if it says something new, and apply it: when this returns it is durable, and every
+ * shard knows the schema that it makes. Of an engine that may write; not on a shard's thread, because each is
+ * waited for. Errors: those of group0_check, and the log's. */
+int engine_group0_propose(pawl_engine *engine, pawl_bytes command, enum group0_outcome *ret_outcome,
+                          pawl_error *error);
+
 /* Any of the engine's calls, from a thread that may make it. */
 int engine_enter(const pawl_engine *engine, pawl_error *error);
 int engine_enter_writing(const pawl_engine *engine, pawl_error *error);
@@ -165,7 +172,11 @@ int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uin
                      bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
                      pawl_error *error);
 
-/* audit.c: one of the two sides of a partition has come to an offset that is compared. Any thread. */
+/* audit.c: something is not as it should be, and is told once for each kind, partition and table. Any thread.
+ */
+void engine_alert(pawl_engine *engine, const pawl_alert *alert);
+
+/* One of the two sides of a partition has come to an offset that is compared. Any thread. */
 void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position, uint64_t offset);
 uint64_t engine_audit_every(const pawl_engine *engine);
 

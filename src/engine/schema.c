@@ -1,8 +1,8 @@
-/* engine/schema.c: the schema, from JSON to the group0 stream to every shard.
+/* engine/schema.c: the schema, from JSON to the group0 stream to every shard; and any other command of group0.
  *
- * One schema is applied at a time, under group0's lock. It is checked before it is written, so what is in the
- * stream can always be applied; it is durable before anyone can name it; and it is published before apply
- * returns. */
+ * One command is proposed at a time, under group0's lock. It is checked before it is written, so what is in the
+ * stream can always be applied; it is durable before anyone can name it; and the schema that it makes is
+ * published before its proposal returns. */
 #include <pawl/engine.h>
 
 #include <inttypes.h>
@@ -202,25 +202,46 @@ static void tell_shards(pawl_engine *e, const struct schema *schema)
     }
 }
 
+/* ret_before, ret_after: the schemas in force. They differ even on failure, when what another process or an
+ * earlier proposal wrote was met. */
+static int propose(pawl_engine *e, pawl_bytes command, const struct schema **ret_before,
+                   const struct schema **ret_after, pawl_error *error)
+{
+    pthread_mutex_lock(&e->schema_lock);
+    pthread_mutex_lock(&e->group0_lock);
+    *ret_before = group0_schema(e->group0);
+    int status = write_command(e, command, error);
+    *ret_after = group0_schema(e->group0);
+    pthread_mutex_unlock(&e->group0_lock);
+    if (*ret_after != *ret_before) {
+        tell_shards(e, *ret_after);
+        publish(e);
+    }
+    pthread_mutex_unlock(&e->schema_lock);
+    return status;
+}
+
+int engine_group0_propose(pawl_engine *e, pawl_bytes command, enum group0_outcome *ret_outcome,
+                          pawl_error *error)
+{
+    const struct schema *before, *after;
+    int status = propose(e, command, &before, &after, error);
+    if (status == PAWL_OK)
+        *ret_outcome = after != before ? GROUP0_CHANGED : GROUP0_UNCHANGED;
+    return status;
+}
+
 static int apply(pawl_engine *e, pawl_bytes json, struct arena *arena, uint64_t *ret_position,
                  pawl_error *error)
 {
     struct definition definition;
     pawl_bytes command;
+    const struct schema *before, *after;
     int status = schema_read(json, arena, &definition, error);
     if (status == PAWL_OK)
         status = group0_schema_encode(&definition, arena, &command);
-    if (status != PAWL_OK)
-        return status;
-    pthread_mutex_lock(&e->group0_lock);
-    const struct schema *before = group0_schema(e->group0);
-    status = write_command(e, command, error);
-    const struct schema *after = group0_schema(e->group0);
-    pthread_mutex_unlock(&e->group0_lock);
-    if (after != before)
-        tell_shards(e, after);
-    if (after != before)
-        publish(e);
+    if (status == PAWL_OK)
+        status = propose(e, command, &before, &after, error);
     if (status == PAWL_OK && ret_position)
         *ret_position = after->position;
     return status;
@@ -233,9 +254,7 @@ int pawl_schema_apply(pawl_engine *e, const char *json, uint64_t *ret_position, 
     if (status != PAWL_OK)
         return status;
     arena_init(&arena, e->options.allocator, ARENA_CHUNK);
-    pthread_mutex_lock(&e->schema_lock);
     status = apply(e, (pawl_bytes){json, strlen(json)}, &arena, ret_position, error);
-    pthread_mutex_unlock(&e->schema_lock);
     arena_release(&arena);
     if (status == PAWL_ENOMEM)
         return error_set(error, status, "no memory to apply a schema");
@@ -263,4 +282,15 @@ int pawl_schema_show(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
     if (status != PAWL_OK)
         error_set(error, status, "no memory to show a schema");
     return text_take(&out, status, ret_text, error);
+}
+
+int pawl_schema_lanes(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
+{
+    struct json_out out;
+    int status = engine_enter(e, error);
+    if (status != PAWL_OK)
+        return status;
+    json_out_init(&out, e->options.allocator);
+    schema_lanes_show(engine_schema(e), &out);
+    return text_take(&out, PAWL_OK, ret_text, error);
 }

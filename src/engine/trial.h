@@ -16,6 +16,8 @@ struct engine_trial {
     size_t checkpoint_bytes;      /* 64 MiB */
     pawl_duration checkpoint_age; /* 5 s */
     uint64_t audit_every;         /* 65,536th offset */
+    pawl_duration scrub_pause;    /* 1 s, or more after a large table */
+    size_t scrub_bytes;           /* 64 MiB of a table */
 
     void (*step)(void *arg, const char *what); /* may be NULL; on any of the engine's threads */
     void *arg;

@@ -276,6 +276,58 @@ TEST(a_durable_store_that_was_relaxed_is_trusted_as_a_fast_one_is)
     }
 }
 
+/* After it was tightened; without closing. */
+static int die_tightened(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    pawl_store *store;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("k"), text_bytes("v")) == PAWL_OK);
+    CHECK(lmdb_store_tighten(store) == PAWL_EMISUSE);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    CHECK(lmdb_store_tighten(store) == PAWL_OK);
+    return 0;
+}
+
+static int die_tightened_and_written(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    pawl_store *store;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(lmdb_store_tighten(store) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("k"), text_bytes("v")) == PAWL_OK);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    return 0;
+}
+
+static int die_tightened_and_relaxed(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    pawl_store *store;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(lmdb_store_tighten(store) == PAWL_OK);
+    CHECK(lmdb_store_relax(store) == PAWL_OK);
+    CHECK(pawl_store_put(store, 0, text_bytes("k"), text_bytes("v")) == PAWL_OK);
+    CHECK(pawl_store_commit(store) == PAWL_OK);
+    return 0;
+}
+
+TEST(a_fast_store_that_was_tightened_survives_a_loss_of_power)
+{
+    static int (*const deaths[])(void) = {die_tightened, die_tightened_and_written, die_tightened_and_relaxed};
+    for (size_t i = 0; i < 3; i++) {
+        struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+        struct lmdb_opened opened = {0};
+        assert_int_equal(in_child(deaths[i]), 0);
+        options.boot_id = "another boot";
+        pawl_store *store = open_ok(options, &opened);
+        assert_int_equal(opened.discarded, i == 2);
+        assert_int_equal(has_one(store), i < 2);
+        assert_ok(pawl_store_close(store));
+        test_dir_remove(options.dir);
+    }
+}
+
 static int die_durable_in_this_boot(void)
 {
     struct lmdb_options options = options_for("s", PAWL_STORE_DURABLE);
@@ -578,6 +630,7 @@ int main(void)
         EDGE(what_a_directory_holds_is_used_discarded_or_refused),
         EDGE(a_commit_that_was_killed_between_its_last_two_stores_discards_the_store),
         EDGE(a_durable_store_that_was_relaxed_is_trusted_as_a_fast_one_is),
+        EDGE(a_fast_store_that_was_tightened_survives_a_loss_of_power),
         EDGE(a_durable_store_that_was_copied_while_it_was_in_use_is_not_trusted),
         EDGE(another_process_may_read_and_not_write),
         EDGE(reading_only_makes_nothing),

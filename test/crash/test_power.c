@@ -3,6 +3,8 @@
  * Clients send commands all the time, and count what was answered. The power is cut at random moments, in the
  * midst of a checkpoint's commit, and in the midst of copying a new one. Each image has every event that was
  * answered before, replays no more than the lag, and has the state that a full replay says. */
+#include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -249,6 +251,131 @@ TEST(a_disk_that_is_full_for_the_checkpoints_holds_commands_back_at_the_lag_and_
     end();
 }
 
+/* --- a log that is damaged while it is in use --- */
+
+/* A bit of the log's last segment, so far before its end that it lies among what the checkpoints lack. */
+static void find_near_end(off_t before_end, char *path, size_t size, off_t *ret_at)
+{
+    static uint8_t bytes[1 << 20];
+    glob_t found;
+    snprintf(path, size, "%s/log/journal/*.seg", t.dir);
+    assert_int_equal(glob(path, 0, NULL, &found), 0);
+    off_t at = -1;
+    for (size_t i = found.gl_pathc; i-- > 0 && at < 0;) { /* there may be an empty one, made ahead */
+        snprintf(path, size, "%s", found.gl_pathv[i]);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t got = pread(fd, bytes, sizeof bytes, 0);
+        close(fd);
+        while (got > before_end + 4096 && !bytes[got - 1])
+            got--;
+        at = got > before_end + 4096 ? got - before_end : -1;
+    }
+    globfree(&found);
+    assert_true(at > 0);
+    *ret_at = at;
+}
+
+static void flip_bit(const char *path, off_t at)
+{
+    uint8_t byte;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 16;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+TEST(a_bit_that_flips_in_the_log_is_told_with_its_place_and_no_checkpoint_is_thrown_away_for_it)
+{
+    char path[500];
+    off_t at;
+    pawl_alert alert;
+    size_t alerts;
+    begin(test_seed(35));
+    t.options.wait = 50 * PAWL_MILLISECOND;
+    twice_bill_many(&t, 12);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        atomic_store(&answered[i], t.billed[i]);
+    (void)twice_wait(&t, 0);
+    power_fill("/checkpoint/");
+    clients_start();
+    while (twice_figures(&t).held < t.options.shards)
+        twice_pause();
+    find_near_end(1500, path, sizeof path, &at);
+    flip_bit(path, at);
+    power_fill(NULL);
+    do {
+        twice_pause();
+        pawl_alerts(t.engine, &alert, 1, &alerts);
+    } while (alerts == 0);
+    assert_int_equal(alert.kind, PAWL_ALERT_LOG);
+    assert_int_equal(alert.table, 0);
+    print_message("# %s\n", alert.text);
+    assert_contains(alert.text, ".seg");
+    assert_true(twice_figures(&t).checkpoint_lag <= LAG);
+    flip_bit(path, at);
+    wait_for_answers(2 * LAG);
+    pawl_figures figures = twice_figures(&t);
+    assert_int_equal(figures.checkpoint_made, 0);
+    end();
+}
+
+/* --- closing --- */
+
+/* A command that waits for a checkpoint which cannot come on. */
+struct held {
+    pawl_request *request;
+    unsigned workspace;
+};
+
+static _Atomic unsigned ended, refused;
+
+static void held_ended(void *arg, pawl_request *request, int status, const pawl_answer *answer,
+                       const pawl_error *error)
+{
+    const struct held *h = arg;
+    if (status == PAWL_OK)
+        atomic_fetch_add(&answered[h->workspace], 1);
+    else if (status == PAWL_ECLOSED)
+        atomic_fetch_add(&refused, 1);
+    else
+        abort();
+    atomic_fetch_add(&ended, 1);
+    pawl_request_free(request);
+}
+
+TEST(closing_while_commands_are_held_back_answers_them_all_and_loses_none)
+{
+    static struct held held[6 * LAG];
+    const unsigned count = sizeof held / sizeof held[0];
+    begin(test_seed(36));
+    (void)twice_wait(&t, 0);
+    power_fill("/checkpoint/");
+    atomic_store(&ended, 0);
+    atomic_store(&refused, 0);
+    for (unsigned i = 0; i < count; i++) {
+        held[i].workspace = i % CLIENTS;
+        assert_ok(pawl_request_new(t.engine, &held[i].request));
+        assert_ok(pawl_request_begin(held[i].request, held[i].workspace + 1, "t.Bill", &t.error));
+        assert_ok(pawl_request_record(held[i].request, 1, "t.Invoice", &t.error));
+        assert_ok(pawl_request_set_int64(held[i].request, "cents", i, &t.error));
+        assert_ok(pawl_command_async(t.engine, held[i].request, held_ended, &held[i]));
+    }
+    while (twice_figures(&t).held == 0)
+        twice_pause();
+    assert_true(ended < count);
+    twice_close(&t);
+    print_message("# %u of %u were refused\n", refused, count);
+    assert_int_equal(ended, count);
+    assert_true(refused > 0);
+    power_fill(NULL);
+    power_watch(NULL, 0);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        t.billed[i] = atomic_load(&answered[i]);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +383,8 @@ int main(void)
         RUN(the_power_goes_while_something_is_written),
         RUN(the_power_goes_while_a_new_checkpoint_is_made),
         RUN(a_disk_that_is_full_for_the_checkpoints_holds_commands_back_at_the_lag_and_lets_them_go_on),
+        RUN(a_bit_that_flips_in_the_log_is_told_with_its_place_and_no_checkpoint_is_thrown_away_for_it),
+        RUN(closing_while_commands_are_held_back_answers_them_all_and_loses_none),
     };
     return TEST_MAIN(tests);
 }

@@ -134,6 +134,7 @@ TEST(a_difference_that_spreads_raises_an_alert_while_commands_go_on)
         assert_true(figures.alerts > 0);
         pawl_alerts(t.engine, alerts, 4, &count);
         assert_int_equal(count, 1); /* one partition, one table */
+        assert_int_equal(alerts[0].kind, PAWL_ALERT_DIFFERENT);
         assert_contains(alerts[0].text, "the live and the checkpoint state differ at offset");
         assert_true(alerts[0].table >= SCHEMA_TABLE_FIRST && alerts[0].offset % 10 == 0);
         struct replay_report report;
@@ -145,12 +146,63 @@ TEST(a_difference_that_spreads_raises_an_alert_while_commands_go_on)
     }
 }
 
+/* Nobody writes, so the digests that are kept as rows are written stay right on both sides. */
+TEST(a_row_that_changed_by_itself_and_is_never_touched_again_is_found_by_reading)
+{
+    static const char *const sides[] = {"state", "checkpoint"};
+    for (int wrong = 0; wrong < 2; wrong++) {
+        struct twice t;
+        pawl_alert alerts[4];
+        size_t count;
+        begin(&t);
+        twice_close(&t);
+        flip(&t, sides[wrong]);
+        t.trial.scrub_pause = PAWL_MILLISECOND;
+        twice_open(&t);
+        while (twice_figures(&t).alerts == 0)
+            twice_pause();
+        pawl_alerts(t.engine, alerts, 4, &count);
+        assert_int_equal(count, 1);
+        assert_int_equal(alerts[0].kind, wrong ? PAWL_ALERT_CHECKPOINT : PAWL_ALERT_LIVE);
+        assert_true(alerts[0].table >= SCHEMA_TABLE_FIRST && alerts[0].offset > 0);
+        assert_contains(alerts[0].text, wrong ? "rows of the checkpoint state are not those that it has written"
+                                              : "rows of the live state are not those that it has written");
+        twice_bill_many(&t, 6); /* nothing stops */
+        twice_close(&t);
+        twice_remove(&t);
+    }
+}
+
+TEST(all_tables_of_both_states_are_read_while_commands_go_on_and_those_that_are_too_large_are_counted)
+{
+    for (size_t bytes = 1; bytes <= 1 << 20; bytes <<= 20) {
+        struct twice t;
+        twice_make(&t);
+        t.trial.scrub_pause = 1;
+        t.trial.scrub_bytes = bytes;
+        twice_begin(&t);
+        pawl_figures figures = twice_figures(&t);
+        /* 4 partitions at most, 4 tables, 2 states; the walk begins anew behind the last one. */
+        while ((bytes == 1 ? figures.scrubs_missed : figures.scrubs) < UINT64_C(4 * 4 * 2 * 3)) {
+            twice_bill_many(&t, 6);
+            figures = twice_figures(&t);
+        }
+        assert_int_equal(bytes == 1 ? figures.scrubs : figures.scrubs_missed, 0);
+        assert_int_equal(figures.alerts, 0);
+        twice_close(&t);
+        twice_check(&t);
+        twice_remove(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(two_states_that_agree_are_compared_and_nothing_is_said),
         RUN(a_row_that_changed_by_itself_is_named_and_the_side_that_is_right),
         RUN(a_difference_that_spreads_raises_an_alert_while_commands_go_on),
+        RUN(a_row_that_changed_by_itself_and_is_never_touched_again_is_found_by_reading),
+        RUN(all_tables_of_both_states_are_read_while_commands_go_on_and_those_that_are_too_large_are_counted),
     };
     return TEST_MAIN(tests);
 }

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 
+#include "adapter/lmdb/store.h"
+#include "core/state/position.h"
 #include "test/engine/twice.h"
 #include "test/lib/child.h"
 
@@ -103,13 +105,13 @@ static void scribble(struct twice *t, uint64_t *random)
     }
 }
 
-static void live_and_lose_power(struct twice *t, unsigned lag, uint64_t *random)
+static void live_and_lose_power(struct twice *t, unsigned lag, unsigned commands, uint64_t *random)
 {
     twice_make(t);
     t->options.checkpoint_lag_max = lag;
     t->trial.boot_id = "this boot";
     twice_begin(t);
-    twice_bill_many(t, 120);
+    twice_bill_flying(t, commands);
     (void)twice_wait(t, 0);
     twice_close(t);
     life = *t;
@@ -121,14 +123,19 @@ static void live_and_lose_power(struct twice *t, unsigned lag, uint64_t *random)
 
 TEST(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replayed)
 {
+    static const struct {
+        unsigned lag, commands;
+    } cases[] = {{20, 120}, {20, 6000}, {2000, 120}};
     uint64_t random = test_seed(5);
-    for (unsigned lag = 20; lag <= 2000; lag *= 10) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct twice t;
-        live_and_lose_power(&t, lag, &random);
+        unsigned lag = cases[i].lag;
+        live_and_lose_power(&t, lag, cases[i].commands, &random);
         twice_open(&t);
         pawl_figures figures = twice_figures(&t);
         assert_int_equal(figures.taken_over, t.options.shards);
-        print_message("# a lag of at most %u: %" PRIu64 " events replayed\n", lag, figures.replayed);
+        print_message("# a lag of at most %u, %u commands: %" PRIu64 " events replayed\n", lag,
+                      cases[i].commands, figures.replayed);
         assert_true(figures.replayed <= (uint64_t)lag * t.options.shards);
         assert_true(figures.replayed <= 60);
         twice_bill_many(&t, 60);
@@ -193,7 +200,7 @@ TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_th
     bool ended = false;
     int steps = 0;
     struct twice lost;
-    live_and_lose_power(&lost, 40, &random); /* of 186 events */
+    live_and_lose_power(&lost, 40, 120, &random); /* of 186 events */
     for (int step = 1; !ended; step++) {
         struct twice t = lost;
         snprintf(t.dir, sizeof t.dir, "%s/%d", lost.base, step);
@@ -223,6 +230,81 @@ TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_th
     assert_true(steps > 12);
 }
 
+/* --- a checkpoint that is not what the log says --- */
+
+static void contradict(struct twice *t)
+{
+    for (unsigned shard = 0; shard < t->options.shards; shard++) {
+        char path[400];
+        pawl_store *store;
+        struct position position;
+        snprintf(path, sizeof path, "%s/checkpoint/%u", t->dir, shard);
+        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->trial.boot_id};
+        assert_ok(lmdb_store_open(&options, NULL, &store, &t->error));
+        for (uint32_t i = shard; i < t->options.partitions; i += t->options.shards) {
+            position_init(&position, NULL, (uint16_t)i);
+            assert_ok(position_read(&position, pawl_store_writer(store), &t->error));
+            position.checksum ^= 1;
+            assert_ok(position_write(&position, store));
+            position_release(&position);
+        }
+        assert_ok(pawl_store_commit(store));
+        assert_ok(pawl_store_close(store));
+    }
+}
+
+static void die_at_the_copy(void *arg, const char *what)
+{
+    if (strcmp(what, arg) == 0 && atomic_fetch_sub(&dying.left, 1) == 1)
+        _exit(55);
+}
+
+static int open_and_wait_for_the_end(void)
+{
+    twice_open(&life);
+    for (;;)
+        CHECK(twice_bill(&life, 0) == PAWL_OK);
+}
+
+TEST(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_store_is_durable)
+{
+    for (int dies = 0; dies < 2; dies++) {
+        struct twice t;
+        twice_make(&t);
+        t.options.checkpoint_lag_max = 40;
+        t.trial.boot_id = "this boot";
+        twice_begin(&t);
+        twice_bill_many(&t, 180);
+        (void)twice_wait(&t, 0);
+        twice_close(&t);
+        contradict(&t);
+        if (dies) { /* when both checkpoints are gone, and no other is there */
+            life = t;
+            life.trial.step = die_at_the_copy;
+            life.trial.arg = "a copy begins";
+            atomic_store(&dying.left, 2);
+            assert_int_equal(in_child(open_and_wait_for_the_end), 55);
+            t.trial.boot_id = "the next boot";
+            recount(&t);
+            pawl_figures figures = twice_figures(&t);
+            assert_int_equal(figures.taken_over, 0);
+            assert_true(figures.replayed <= 40 * t.options.shards);
+        } else {
+            twice_open(&t);
+            twice_bill_many(&t, 60);
+        }
+        while (twice_figures(&t).checkpoint_made < t.options.shards)
+            twice_pause();
+        pawl_figures figures = twice_wait(&t, 0);
+        assert_int_equal(figures.checkpoint_made, t.options.shards);
+        assert_int_equal(figures.checkpoint_failures, dies ? 0 : t.options.shards);
+        twice_bill_many(&t, 60);
+        twice_close(&t);
+        twice_check(&t);
+        twice_remove(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +312,7 @@ int main(void)
         RUN(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_again),
         RUN(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replayed),
         RUN(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_than_the_lag),
+        RUN(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_store_is_durable),
     };
     return TEST_MAIN(tests);
 }

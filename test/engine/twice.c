@@ -72,6 +72,55 @@ void twice_bill_many(struct twice *t, unsigned count)
         assert_ok(twice_bill(t, i % TWICE_WORKSPACES));
 }
 
+#define FLYING (10 * TWICE_WORKSPACES)
+
+/* Each has one workspace, whose answers all come on the same thread. */
+struct flyer {
+    struct twice *t;
+    pawl_request *request;
+    unsigned workspace, left;
+    struct latch over;
+};
+
+static void fly(struct flyer *f);
+
+static void flown(void *arg, pawl_request *request, int status, const pawl_answer *answer,
+                  const pawl_error *error)
+{
+    struct flyer *f = arg;
+    if (status != PAWL_OK)
+        abort();
+    f->t->billed[f->workspace]++;
+    if (--f->left == 0)
+        latch_set(&f->over);
+    else
+        fly(f);
+}
+
+static void fly(struct flyer *f)
+{
+    if (pawl_request_begin(f->request, f->workspace + 1, "t.Bill", NULL) != PAWL_OK
+        || pawl_request_record(f->request, 1, "t.Invoice", NULL) != PAWL_OK
+        || pawl_request_set_int64(f->request, "cents", f->left, NULL) != PAWL_OK
+        || pawl_command_async(f->t->engine, f->request, flown, f) != PAWL_OK)
+        abort();
+}
+
+void twice_bill_flying(struct twice *t, unsigned count)
+{
+    static struct flyer flyers[FLYING];
+    for (unsigned i = 0; i < FLYING; i++) {
+        flyers[i] = (struct flyer){.t = t, .workspace = i % TWICE_WORKSPACES, .left = count / FLYING};
+        latch_init(&flyers[i].over);
+        assert_ok(pawl_request_new(t->engine, &flyers[i].request));
+        fly(&flyers[i]);
+    }
+    for (unsigned i = 0; i < FLYING; i++) {
+        latch_wait(&flyers[i].over);
+        pawl_request_free(flyers[i].request);
+    }
+}
+
 pawl_figures twice_figures(struct twice *t)
 {
     pawl_figures figures;

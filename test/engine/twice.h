@@ -34,6 +34,9 @@ void twice_close(struct twice *t);
 int twice_bill(struct twice *t, unsigned n);
 void twice_bill_many(struct twice *t, unsigned count);
 
+/* Very many, 60 of them under way at a time. */
+void twice_bill_flying(struct twice *t, unsigned count);
+
 /* Between two looks at a condition. */
 void twice_pause(void);
 

@@ -236,6 +236,12 @@ static void do_repeat(struct line *line)
     say_status(line, pawl_leases_repeat(line->desk->leases, next_number(line)));
 }
 
+static void do_refuse(struct line *line)
+{
+    uint64_t number = next_number(line);
+    say_status(line, pawl_leases_refuse(line->desk->leases, number, line->args));
+}
+
 static void do_commit(struct line *line)
 {
     say_status(line, pawl_leases_commit(line->desk->leases, next_number(line)));
@@ -432,6 +438,7 @@ static const struct verb {
     {"ready", do_ready, false},
     {"take", do_take, false},
     {"repeat", do_repeat, false},
+    {"refuse", do_refuse, false},
     {"commit", do_commit, false},
     {"reset", do_reset, false},
     {"reclaim", do_reclaim, false},

@@ -6,59 +6,6 @@
 
 static const pawl_stream plog = {.kind = PAWL_STREAM_PLOG, .partition = PARTITION_NUMBER};
 
-/* --- the memory of a life: all of it can be dropped at once --- */
-
-struct partition_block {
-    struct partition_block *next, **link;
-    size_t size;
-    size_t pad; /* what follows is aligned as malloc aligns */
-};
-
-static void block_unlink(struct partition_block *block)
-{
-    *block->link = block->next;
-    if (block->next)
-        block->next->link = block->link;
-}
-
-static void *resize(void *ctx, void *memory, size_t old_size, size_t new_size)
-{
-    struct partition *p = ctx;
-    struct partition_block *old = memory ? (struct partition_block *)memory - 1 : NULL, *block = NULL;
-    assert_int_equal(old ? old->size : 0, old_size);
-    if (new_size > 0 && p->memory_fails_in > 0 && --p->memory_fails_in == 0) {
-        p->memory_fails_in = --p->memory_fails > 0;
-        return NULL;
-    }
-    if (new_size > 0) {
-        block = malloc(sizeof *block + new_size);
-        if (!block)
-            abort();
-        *block = (struct partition_block){.next = p->blocks, .link = &p->blocks, .size = new_size};
-        if (p->blocks)
-            p->blocks->link = &block->next;
-        p->blocks = block;
-        memset(block + 1, 0xa5, new_size);
-        if (old)
-            memcpy(block + 1, memory, old_size < new_size ? old_size : new_size);
-    }
-    if (old) {
-        block_unlink(old);
-        memset(old, 0x5a, sizeof *old + old_size);
-        free(old);
-    }
-    return block ? block + 1 : NULL;
-}
-
-static void drop_memory(struct partition *p)
-{
-    while (p->blocks) {
-        struct partition_block *block = p->blocks;
-        block_unlink(block);
-        free(block);
-    }
-}
-
 /* --- lives --- */
 
 void partition_open(struct partition *p, uint64_t seed)
@@ -117,14 +64,13 @@ static void boot(void *arg)
     o.schema = group0_schema(p->group0);
     o.schema_at = schema_at;
     o.ctx = p;
-    o.allocator = &p->allocator;
+    o.allocator = &p->memory.allocator;
     assert_ok(processor_new(&o, &p->processor, &p->error));
 }
 
 void partition_boot(struct partition *p)
 {
-    p->allocator = (pawl_allocator){.resize = resize, .ctx = p};
-    p->memory_fails_in = 0;
+    mortal_init(&p->memory);
     assert_ok(mem_env_open(p->world, &(struct mem_env_options){.shards = 1}, &p->env, NULL));
     p->log_options.node = 1;
     assert_ok(mem_log_open(p->log_disk, mem_env_port(p->env), &p->log_options, &p->log));
@@ -187,7 +133,7 @@ void partition_end_halt(struct partition *p)
     assert_true(mem_world_run_until(p->world, is_closed, p, PARTITION_STEPS_MAX));
     processor_free(p->processor);
     p->processor = NULL;
-    assert_null(p->blocks);
+    assert_null(p->memory.blocks);
     assert_null(p->applier.first);
     partition_call(p, close_applier, p);
     assert_true(mem_world_run(p->world, PARTITION_STEPS_MAX));
@@ -214,7 +160,7 @@ void partition_crash(struct partition *p, bool power)
         mem_store_disk_power_cut(p->store_disk);
     }
     assert_ok(mem_env_close(p->env));
-    drop_memory(p);
+    mortal_drop(&p->memory);
     p->processor = NULL;
 }
 

@@ -16,10 +16,9 @@
 #include "core/command/request.h"
 #include "core/group0/group0.h"
 #include "engine/sequences.h"
+#include "test/lib/mortal.h"
 
 enum { PARTITION_NUMBER = 3, PARTITION_STEPS_MAX = 20000000 };
-
-struct partition_block;
 
 struct partition {
     struct mem_world *world;
@@ -41,10 +40,7 @@ struct partition {
     struct applier applier;
     struct sequences sequences;
     struct processor *processor;
-    pawl_allocator allocator;
-    struct partition_block *blocks;
-    uint64_t memory_fails_in; /* so many allocations; 0: never */
-    uint64_t memory_fails;    /* and then so many */
+    struct mortal memory;
     bool closed;
     pawl_error error;
 };

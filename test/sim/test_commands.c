@@ -616,8 +616,8 @@ static void order_store_fault(struct sim *s)
 
 static void order_memory_fault(struct sim *s)
 {
-    s->p.memory_fails_in = 1 + below(s, 30);
-    s->p.memory_fails = 1 + below(s, 4);
+    s->p.memory.fails_in = 1 + below(s, 30);
+    s->p.memory.fails = 1 + below(s, 4);
     s->faulty = true;
 }
 
@@ -666,7 +666,7 @@ static void check_state(void *arg)
 static void check_quiet(struct sim *s)
 {
     mem_store_disk_fail(s->p.store_disk, (struct mem_store_fault){0});
-    s->p.memory_fails_in = 0;
+    s->p.memory.fails_in = 0;
     assert_true(mem_world_run_until(s->p.world, is_quiet, s, PARTITION_STEPS_MAX));
     assert_int_equal(partition_wait(&s->p), PROCESSOR_RUNNING);
     mem_world_advance(s->p.world, 3 * PAWL_SECOND); /* what was answered when durable is applied too */

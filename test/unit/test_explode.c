@@ -1,143 +1,8 @@
-/* What intents come to: the rows, what is logged, what was looked at; and that what is logged comes to the
- * same.
+/* What intents come to: the rows, what is logged, what was looked at.
  *
  * Rows of the entity that most tests use: i0 is the key; i1, i2, s3 are its fields. */
+#include "test/lib/explode.h"
 #include "test/lib/test.h"
-
-#include "base/bytes.h"
-#include "core/project/explode.h"
-#include "test/lib/entities.h"
-#include "test/lib/state.h"
-
-static uint8_t scratch[STATE_SCRATCH_BYTES];
-
-#define NONE   INT64_MIN /* null */
-#define NO_ROW (INT64_MIN + 1)
-
-struct bed {
-    struct state_bed state;
-    struct entities entities;
-    struct schema_type *type;
-    struct event event;
-    struct derivation derivation;
-    struct operation_maker maker;
-    struct reads reads;
-    struct explosion explosion;
-    struct changes changes;
-    pawl_error error;
-};
-
-static void open_bed(struct bed *b, const char *fields)
-{
-    memset(b, 0, sizeof *b);
-    state_bed_open(&b->state);
-    b->state.state.scratch = scratch;
-    entities_init(&b->entities, 5);
-    b->type = entities_add(&b->entities, fields, 1);
-    b->event.envelope.wsid = 7;
-    b->event.head.schema = 5;
-    b->derivation = (struct derivation){.offset = 50, .event = &b->event, .schema = &b->entities.schema};
-    operation_maker_init(&b->maker, &b->state.alloc.allocator);
-    reads_init(&b->reads, &b->state.alloc.allocator);
-    b->explosion = (struct explosion){
-        .derivation = &b->derivation, .generation = ENTITY_GENERATION, .writes = &b->maker, .reads = &b->reads};
-}
-
-static void close_bed(struct bed *b)
-{
-    entities_release(&b->entities);
-    operation_maker_release(&b->maker);
-    reads_release(&b->reads);
-    state_bed_close(&b->state);
-}
-
-static const struct expr *expr(struct bed *b, enum value_type want, const char *text)
-{
-    return entities_expr(&b->entities, b->type, want, text);
-}
-
-static struct value number(int64_t n)
-{
-    return n == NONE ? (struct value){.type = VALUE_NULL} : (struct value){.type = VALUE_INT64, .integer = n};
-}
-
-static pawl_bytes key_of(struct bed *b, int64_t id, uint8_t *room)
-{
-    struct value key = number(id);
-    key_of_workspace(schema_table(b->type, ENTITY_GENERATION), b->event.envelope.wsid, room);
-    return (pawl_bytes){room, KEY_WORKSPACE + row_key_write(&key, 1, room + KEY_WORKSPACE, 9)};
-}
-
-/* A row as an earlier schema wrote it: count fields. */
-static void put(struct bed *b, int64_t id, const struct value *values, size_t count)
-{
-    uint8_t key[64], *row;
-    size_t size;
-    assert_ok(row_size(values, count, &size));
-    row = malloc(size);
-    assert_non_null(row);
-    row_write(values, count, row);
-    assert_ok(pawl_store_put(b->state.store, STATE_SPACE, key_of(b, id, key), (pawl_bytes){row, size}));
-    free(row);
-}
-
-static void put_numbers(struct bed *b, int64_t id, int64_t x, int64_t y)
-{
-    struct value values[] = {number(id), number(x), number(y), {.type = VALUE_NULL}};
-    put(b, id, values, 4);
-}
-
-static int64_t get(struct bed *b, int64_t id, size_t place)
-{
-    uint8_t key[64];
-    pawl_bytes bytes;
-    struct row row;
-    if (state_get(&b->state.state, key_of(b, id, key), &bytes) != PAWL_OK)
-        return NO_ROW;
-    assert_ok(row_open(b->type->fields, b->type->field_count, bytes, &row, NULL));
-    assert_int_equal(row_fields(row), b->type->field_count);
-    struct value v = row_get(row, place, VALUE_INT64);
-    return v.type == VALUE_NULL ? NONE : v.integer;
-}
-
-static int run(struct bed *b, const struct intent *intents, size_t count)
-{
-    b->explosion.intents = intents;
-    b->explosion.intent_count = count;
-    return explode(&b->explosion, &b->state.state, &b->state.memory, &b->changes, &b->error);
-}
-
-/* The same from the log, on the same state: the same changes, byte by byte. */
-static void check_derived(struct bed *b)
-{
-    struct operation o = {.kind = OPERATION_WRITES, .wsid = b->event.envelope.wsid};
-    pawl_bytes bytes;
-    struct changes derived;
-    overlay_remove(&b->state.overlay, &b->changes);
-    assert_ok(operation_maker_writes(&b->maker, &o.writes, &o.count));
-    assert_ok(operation_encode(&o, &b->state.memory, &bytes));
-    assert_ok(operation_decode(bytes, &o, NULL));
-    assert_ok(operation_derive(&o, &b->entities.schema, ENTITY_GENERATION, &b->state.state, &b->state.memory,
-                               &derived, &b->error));
-    assert_int_equal(derived.count, b->changes.count);
-    const struct row_change *x = b->changes.first, *y = derived.first;
-    for (; x && y; x = x->next, y = y->next) {
-        assert_true(bytes_equal(x->key, y->key) && bytes_equal(x->value, y->value));
-        assert_true((x->value.data == NULL) == (y->value.data == NULL));
-        assert_true(pawl_digest_equal(&x->digest, &y->digest));
-    }
-    assert_true(!x && !y);
-    b->changes = derived;
-}
-
-static void run_well(struct bed *b, const struct intent *intents, size_t count)
-{
-    int status = run(b, intents, count);
-    if (status != PAWL_OK)
-        print_error("%s\n", b->error.text);
-    assert_ok(status);
-    check_derived(b);
-}
 
 TEST(an_upsert_makes_a_row_or_changes_the_one_that_is_there)
 {
@@ -360,7 +225,7 @@ struct pausing {
     unsigned fail_at;
 };
 
-static int pause(void *ctx, pawl_reader **reader)
+static int renew(void *ctx, pawl_reader **reader)
 {
     struct pausing *p = ctx;
     if (++p->calls == p->fail_at)
@@ -397,7 +262,7 @@ TEST(a_clause_is_cut_into_slices_and_finds_the_same)
 
     struct pausing p = {.store = b.state.store};
     pawl_reader *writer = b.state.state.reader;
-    b.explosion.pause = pause;
+    b.explosion.pause = renew;
     b.explosion.pause_ctx = &p;
     for (p.fail_at = 8; p.fail_at > 0; p.fail_at--, p.calls = 0) {
         /* The slices of 1024 rows: four of the scan, two of the changes. */
@@ -485,81 +350,6 @@ TEST(what_does_not_fit_into_an_operation_is_the_projectors_error)
     close_bed(&b);
 }
 
-TEST(a_row_that_grew_too_large_meanwhile_is_told_from_a_wrong_log)
-{
-    struct bed b;
-    open_bed(&b, "iiss");
-    struct value large = {.type = VALUE_STRING, .bytes = {.size = (size_t)9 << 20}};
-    char *text = malloc(large.bytes.size);
-    assert_non_null(text);
-    memset(text, 'x', large.bytes.size);
-    large.bytes.data = text;
-    struct value now[] = {number(1), number(NONE), large, {.type = VALUE_NULL}};
-    struct value key = number(1);
-    uint64_t bits = 8;
-    uint8_t own[9];
-    struct value sets[] = {{0}, {0}, {0}, large};
-    struct operation o = {.kind = OPERATION_WRITES, .wsid = 7};
-    put(&b, 1, now, 4);
-    operation_maker_write(&b.maker, ACTION_UPSERT, b.type->id);
-    operation_maker_row(&b.maker, (pawl_bytes){own, row_key_write(&key, 1, own, 9)}, sets, &bits, 4);
-    assert_ok(operation_maker_writes(&b.maker, &o.writes, &o.count));
-    assert_status(operation_derive(&o, &b.entities.schema, ENTITY_GENERATION, &b.state.state, &b.state.memory,
-                                   &b.changes, &b.error),
-                  PAWL_ETOOBIG);
-    free(text);
-    close_bed(&b);
-}
-
-TEST(an_operation_that_does_not_fit_is_refused_and_nothing_is_pushed)
-{
-    static const struct {
-        enum action_kind kind;
-        uint16_t entity;
-        const char *key; /* NULL: that of row 1 */
-        uint64_t set;
-        const char *words;
-    } cases[] = {
-        {ACTION_UPDATE, 999, NULL, 2, "entity 999"},
-        {ACTION_UPDATE, 301, NULL, 2, "entity 301"}, /* a document */
-        {ACTION_UPDATE, 300, "\1\0\0\0\0\0\0\0\7", 2, "is not there"},
-        {ACTION_DELETE, 300, "\1\0\0\0\0\0\0\0\7", 0, "is not there"},
-        {ACTION_UPSERT, 300, "\1\0\0\0\0\0\0\0\7!", 2, "a key that is none"},
-        {ACTION_UPSERT, 300, "\0", 2, "null in its key"},
-        {ACTION_UPSERT, 300, NULL, 1, "set in its key"},
-        {ACTION_UPSERT, 300, NULL, 16, "later schema"},
-        {ACTION_UPSERT, 300, "\1\200\0\0\0\0\0\0\7", 4, "required"},
-    };
-    struct bed b;
-    open_bed(&b, "iIis");
-    entities_add(&b.entities, "iiis", 1)->kind = TYPE_CDOC;
-    put_numbers(&b, 1, 1, 1);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct value values[5] = {number(1), number(1), number(1), {.type = VALUE_NULL}, number(1)};
-        struct operation o = {.kind = OPERATION_WRITES, .wsid = 7};
-        uint8_t whole[64];
-        pawl_bytes key = key_of(&b, 1, whole);
-        key = (pawl_bytes){whole + KEY_WORKSPACE, key.size - KEY_WORKSPACE};
-        operation_maker_reset(&b.maker);
-        uint64_t first = 2;
-        operation_maker_write(&b.maker, ACTION_UPDATE, 300); /* one that is well */
-        operation_maker_row(&b.maker, key, values, &first, 4);
-        if (cases[i].key)
-            key = (pawl_bytes){cases[i].key, cases[i].words[0] == 'n' ? 1 : cases[i].key[9] ? 10 : 9};
-        bool deletes = cases[i].kind == ACTION_DELETE;
-        operation_maker_write(&b.maker, cases[i].kind, cases[i].entity);
-        operation_maker_row(&b.maker, key, deletes ? NULL : values, deletes ? NULL : &cases[i].set,
-                            cases[i].set == 16 ? 5 : 4);
-        assert_ok(operation_maker_writes(&b.maker, &o.writes, &o.count));
-        assert_status(operation_derive(&o, &b.entities.schema, ENTITY_GENERATION, &b.state.state,
-                                       &b.state.memory, &b.changes, &b.error),
-                      PAWL_ECORRUPT);
-        assert_contains(b.error.text, cases[i].words);
-        assert_int_equal(b.state.overlay.count, 0);
-    }
-    close_bed(&b);
-}
-
 TEST(a_projectors_actions_are_intents)
 {
     struct bed b;
@@ -633,8 +423,6 @@ int main(void)
         RUN(a_row_that_is_gone_in_a_later_slice_is_passed_over),
         RUN(a_row_that_does_not_match_costs_no_memory),
         RUN(what_does_not_fit_into_an_operation_is_the_projectors_error),
-        RUN(a_row_that_grew_too_large_meanwhile_is_told_from_a_wrong_log),
-        RUN(an_operation_that_does_not_fit_is_refused_and_nothing_is_pushed),
         RUN(a_projectors_actions_are_intents),
         RUN(every_allocation_may_fail_and_then_nothing_is_pushed),
     };

@@ -242,7 +242,8 @@ TEST(by_policy_what_fails_too_often_becomes_a_void_that_says_why)
                "ready a          -> fenced\n"
                "take             -> 1=void \"no disk\" 2=b\n"
                "repeat 2         -> ok\n"
-               "repeat 1         -> misuse\n"
+               "repeat 1         -> ok\n"
+               "take             -> 1=void \"no disk\"\n"
                "commit 1         -> ok\n"
                "look 1           -> committed try 2 for 1s void\n"
                "ready a          -> fenced\n"
@@ -378,6 +379,30 @@ TEST(numbers_that_came_back_go_first_and_the_lowest_of_them)
                "peek             -> 2\n"
                "ready a          -> ok\n"
                "acquire bcdefg   -> b=2 c=3 d=4 e=5 f=6\n");
+}
+
+TEST(what_cannot_be_committed_is_left_to_the_policy_at_once)
+{
+    play(NULL, "bind 2           -> 1 2\n"
+               "acquire ab       -> a=1 b=2\n"
+               "ready a          -> ok\n"
+               "ready b          -> ok\n"
+               "take             -> 1=a 2=b\n"
+               "refuse 1 why     -> misuse\n"
+               "refuse 2 by zero -> ok\n"
+               "look 2           -> stalled try 1 for 30s \"by zero\"\n"
+               "ready b          -> fenced\n"
+               "commit 1         -> ok\n"
+               "retry 2          -> ok\n"
+               "policy void 5    -> ok\n"
+               "acquire b        -> b=2\n"
+               "ready b          -> ok\n"
+               "take             -> 2=b\n"
+               "refuse 2 by zero -> ok\n"
+               "take             -> 2=void \"by zero\"\n"
+               "refuse 2 again   -> misuse\n"
+               "commit 2         -> ok\n"
+               "figures voids failed -> 1 2\n");
 }
 
 TEST(what_was_taken_last_can_be_worked_on_again)
@@ -569,6 +594,7 @@ int main(void)
         RUN(handing_in_again_under_the_same_id_is_harmless),
         RUN(nothing_counts_without_the_present_id),
         RUN(numbers_that_came_back_go_first_and_the_lowest_of_them),
+        RUN(what_cannot_be_committed_is_left_to_the_policy_at_once),
         RUN(what_was_taken_last_can_be_worked_on_again),
         RUN(only_what_was_taken_is_committed),
         RUN(a_full_window_is_busy_until_a_commit),

@@ -297,15 +297,34 @@ static void step_commit(struct model *m)
 static void step_repeat(struct model *m)
 {
     uint64_t number = test_below(&m->state, 4) ? m->taken : test_below(&m->state, m->bound + 2);
-    bool is_fine = number == m->taken && m->taken > m->committed && !m->pieces[number].is_void;
+    bool is_fine = number == m->taken && m->taken > m->committed;
     assert_status(pawl_leases_repeat(m->desk.leases, number), is_fine ? PAWL_OK : PAWL_EMISUSE);
     if (!is_fine)
         return;
     struct piece *p = &m->pieces[m->taken--];
-    p->state = PAWL_LEASE_BOUND;
+    p->state = p->is_void ? PAWL_LEASE_READY : PAWL_LEASE_BOUND;
+    if (p->is_void)
+        return;
     p->is_current = false;
     p->attempt--;
     m->f.repeated++;
+}
+
+static void step_refuse(struct model *m)
+{
+    uint64_t number = test_below(&m->state, 4) ? m->taken : test_below(&m->state, m->bound + 2);
+    bool is_fine = number == m->taken && m->taken > m->committed && !m->pieces[number].is_void;
+    assert_status(pawl_leases_refuse(m->desk.leases, number, "refused"), is_fine ? PAWL_OK : PAWL_EMISUSE);
+    if (!is_fine)
+        return;
+    struct piece *p = &m->pieces[m->taken--];
+    m->f.failed++;
+    p->failures = m->attempts_max[p->projection];
+    p->is_current = false;
+    if (m->policies[p->projection] == PAWL_LEASE_VOID)
+        model_void(m, p);
+    else
+        p->state = PAWL_LEASE_STALLED;
 }
 
 static void step_operator(struct model *m)
@@ -448,9 +467,9 @@ static const struct {
     void (*fn)(struct model *m);
     unsigned weight;
 } steps[] = {
-    {step_bind, 20},    {step_acquire, 30}, {step_ready, 50},  {step_take, 12},
-    {step_commit, 10},  {step_extend, 4},   {step_release, 3}, {step_fail, 5},
-    {step_operator, 6}, {step_repeat, 2},   {step_policy, 1},  {step_reset, 0},
+    {step_bind, 20},  {step_acquire, 30}, {step_ready, 50}, {step_take, 12},    {step_commit, 10},
+    {step_extend, 4}, {step_release, 3},  {step_fail, 5},   {step_operator, 6}, {step_repeat, 2},
+    {step_refuse, 1}, {step_policy, 1},   {step_reset, 0},
 };
 
 static void random_step(void *arg)

@@ -105,7 +105,9 @@ TEST(a_write_without_rows_is_left_out)
                 operation_maker_row(&m, text_bytes("key"), NULL, NULL, 0);
             expected += with >> i & 1;
         }
-        struct operation o = {.kind = OPERATION_WRITES, .writes = writes_of(&m, &count), .count = count};
+        struct operation o = {.kind = OPERATION_WRITES};
+        o.writes = writes_of(&m, &o.count);
+        count = o.count;
         assert_int_equal(count, expected);
         struct operation_write write;
         unsigned found = 0;

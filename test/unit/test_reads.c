@@ -37,7 +37,7 @@ static void note(struct recent *recent, uint64_t number, const struct wrote *row
     assert_true(count <= ROWS);
     for (size_t i = 0; i < count; i++) {
         const struct wrote *w = &rows[i];
-        struct value values[FIELDS];
+        struct value values[FIELDS] = {0};
         uint64_t set = w->set | w->cleared;
         for (size_t f = 0; f < FIELDS; f++)
             values[f].type = w->cleared >> f & 1 ? VALUE_NULL : VALUE_BOOL;

@@ -1,5 +1,6 @@
 /* Lanes: which projectors are together, what they are called, and when a generation is new. */
 #include "base/bytes.h"
+#include "core/schema/resolve.h"
 #include "test/lib/schema.h"
 #include "test/lib/test.h"
 
@@ -281,6 +282,43 @@ TEST(a_lane_that_goes_ends_with_the_last_schema_that_had_it)
     group0_free(group0);
 }
 
+/* Resolving by itself, because nobody waits for so many. */
+TEST(a_lane_has_no_more_generations_than_tables_can_be_told_apart)
+{
+    struct group0 *group0;
+    assert_ok(group0_new(NULL, &group0));
+    apply(group0, P(Q("x", "", "A")));
+    const struct schema *s = group0_schema(group0);
+    for (uint32_t had = SCHEMA_GENERATIONS - 2; had < SCHEMA_GENERATIONS; had++) {
+        struct arena arena;
+        struct resolved resolved;
+        pawl_error error = {0};
+        struct known_lane known = {.lane = {.id = 1, .generation = had, .name = text_bytes("p.x")}};
+        struct schema_source source = {.position = 2,
+                                       .before = 1,
+                                       .packages = schema_package(s, 0),
+                                       .package_count = 1,
+                                       .subject = text_bytes("p"),
+                                       .names = s->names,
+                                       .name_count = s->name_count,
+                                       .names_by_text = s->names_by_text,
+                                       .lanes = &known,
+                                       .lane_count = 1};
+        arena_init(&arena, NULL, 4096);
+        int status = schema_resolve(&source, &arena, &resolved, &error);
+        if (had + 1 < SCHEMA_GENERATIONS) {
+            assert_ok(status);
+            assert_int_equal(resolved.schema.lanes[0].generation, SCHEMA_GENERATIONS - 1);
+            resolved_release(&resolved);
+        } else {
+            assert_status(status, PAWL_EINVAL);
+            assert_string_equal(error.text, "$.projectors.x: lane p.x has had all of its 65534 generations");
+        }
+        arena_release(&arena);
+    }
+    group0_free(group0);
+}
+
 TEST(two_lanes_cannot_have_one_name)
 {
     struct group0 *group0;
@@ -304,6 +342,7 @@ int main(void)
         RUN(another_package_may_join_a_lane),
         RUN(what_serves_goes_on_beside_a_new_generation),
         RUN(a_lane_that_goes_ends_with_the_last_schema_that_had_it),
+        RUN(a_lane_has_no_more_generations_than_tables_can_be_told_apart),
         RUN(two_lanes_cannot_have_one_name),
     };
     return TEST_MAIN(tests);

@@ -6,7 +6,7 @@
  *                 ┌────────── synced, at close ─────────┐
  *                 ▼                                     │
  *     VOID ──► CLEAN ── before the first fast write ──► DIRTY(identity)
- *       ▲         │ └─ before the first durable one ──► OPEN(file) ── relaxed ──► DIRTY
+ *       ▲         │ └─ before the first durable one ──► OPEN(file) ── relaxed ──► DIRTY ── tightened ──► CLEAN
  *       └─────────┴──────────── discarded ◄─────────────┘
  *
  *   VOID   being made, copied or discarded: whatever is there is worth nothing

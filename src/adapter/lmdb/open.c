@@ -263,8 +263,8 @@ static int use(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *ope
     return status == PAWL_OK ? open_spaces(s, error) : status;
 }
 
-/* What a process left that died with the mark DIRTY. *ret_torn: it died in the midst of a commit's last step,
- * and nothing is open. */
+/* What a process left that died with the mark DIRTY or OPEN. *ret_torn: it died in the midst of a commit's last
+ * step, and nothing is open. */
 static int use_left(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, bool *ret_torn,
                     pawl_error *error)
 {
@@ -312,17 +312,15 @@ static int open_judged(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_ope
         status = error_set(error, PAWL_ECORRUPT, "%s", why);
     } else if (verdict == MARK_MAKE || verdict == MARK_DISCARD) {
         status = make(s, map_bytes, &opened, error);
-    } else if (mark.state == MARK_CLEAN || mark.state == MARK_OPEN) {
+    } else if (mark.state == MARK_CLEAN) {
         status = use(s, map_bytes, &opened, error);
-        if (status == PAWL_OK && mark.state == MARK_OPEN)
-            status = sync_and_mark_clean(s, error);
     } else {
         s->dirty = true;
         status = use_left(s, map_bytes, &opened, &opened.discarded, error);
         why = "its last commit was cut short";
         if (status == PAWL_OK && opened.discarded)
             status = make(s, map_bytes, &opened, error);
-        else if (status == PAWL_OK && verdict == MARK_SYNC)
+        else if (status == PAWL_OK && (verdict == MARK_SYNC || mark.state == MARK_OPEN))
             status = sync_and_mark_clean(s, error);
     }
     snprintf(opened.why, sizeof opened.why, "%s", opened.discarded ? why : "");
@@ -421,6 +419,22 @@ int lmdb_store_relax(pawl_store *store)
     s->mode = PAWL_STORE_FAST;
     s->dirty = false; /* M1: the mark becomes DIRTY before the next write */
     return PAWL_OK;
+}
+
+int lmdb_store_tighten(pawl_store *store)
+{
+    struct lmdb_store *s = (struct lmdb_store *)store;
+    if (s->write)
+        return error_set(&store->error, PAWL_EMISUSE, "the store %s is being written to", s->dir);
+    int rc = mdb_env_set_flags(s->env, MDB_NOSYNC, 0);
+    if (rc != MDB_SUCCESS)
+        return lmdb_fail(s, &store->error, rc, "cannot begin to sync");
+    int status = s->dirty ? sync_and_mark_clean(s, &store->error) : PAWL_OK;
+    if (status == PAWL_OK)
+        s->mode = PAWL_STORE_DURABLE;
+    else
+        (void)mdb_env_set_flags(s->env, MDB_NOSYNC, 1);
+    return status;
 }
 
 int lmdb_store_close(pawl_store *store)

@@ -55,4 +55,8 @@ int lmdb_store_open(const struct lmdb_options *options, struct lmdb_opened *ret_
  * the map until it is opened again. On the writer's thread. PAWL_EMISUSE: within a transaction. */
 int lmdb_store_relax(pawl_store *store);
 
+/* The other way round: what it holds is synced, and so is every commit from now on. On the writer's thread.
+ * PAWL_EMISUSE: within a transaction; PAWL_EIO, PAWL_EFULL: it is as fast as it was. */
+int lmdb_store_tighten(pawl_store *store);
+
 #endif

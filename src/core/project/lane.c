@@ -107,6 +107,11 @@ static bool next_turn(struct lane *lane, pawl_turn *ret_turn)
     return true;
 }
 
+static bool is_full(const struct lane *lane, const struct lane_batch *batch)
+{
+    return batch->count == lane->options.batch_operations || batch->bytes >= lane->options.batch_bytes;
+}
+
 /* Numbers whose turn has come are staged, and sent. True: there is more to do. */
 static bool take_turns(struct lane *lane)
 {
@@ -116,6 +121,11 @@ static bool take_turns(struct lane *lane)
     bool stopped = false;
     while (lane->state == LANE_RUNNING && !lane->pausing && taken < TURNS_AT_ONCE) {
         batch = batch ? batch : lane_batch_next(lane);
+        if (batch && is_full(lane, batch)) { /* perhaps since the log was busy */
+            stopped = !lane_batch_send(lane, batch);
+            batch = NULL;
+            continue;
+        }
         if (!batch || !next_turn(lane, &turn)) {
             stopped = true;
             break;
@@ -125,13 +135,6 @@ static bool take_turns(struct lane *lane)
             stopped = true;
             break;
         }
-        bool full = batch->count == lane->options.batch_operations || batch->bytes >= lane->options.batch_bytes;
-        if (full && !lane_batch_send(lane, batch)) {
-            stopped = true;
-            break;
-        }
-        if (full)
-            batch = NULL;
     }
     if (batch && batch->state == LANE_BATCH_FILLING) {
         if (batch->count == 0)
@@ -284,8 +287,8 @@ static bool look_at(pawl_read *read, const pawl_entry *entry, pawl_place place)
     struct run *run = read->arg;
     struct operation op;
     (void)place;
-    run->found = operation_decode(entry->body, &op, NULL) == PAWL_OK && op.id.high == run->id.high
-                 && op.id.low == run->id.low;
+    run->found = operation_decode(entry->body, &op, NULL) == PAWL_OK && op.kind == OPERATION_WRITES
+                 && op.id.high == run->id.high && op.id.low == run->id.low;
     return false;
 }
 

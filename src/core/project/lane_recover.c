@@ -52,19 +52,29 @@ static void drop_batches(struct lane *lane)
     }
 }
 
+struct dropping {
+    struct lane *lane;
+    struct runs runs;
+};
+
+/* A run that is still being exploded elsewhere is told when it comes back. */
 static void drop_number(void *arg, uint64_t number, void *work, void *result)
 {
-    struct lane *lane = arg;
+    struct dropping *dropping = arg;
+    struct lane *lane = dropping->lane;
     struct run *run = result;
     (void)work;
-    if (run && number > lane->staged && run != lane->redoing)
-        run->finished(run, lane->state == LANE_CLOSED ? PAWL_ECLOSED : PAWL_EFENCED);
+    if (run && number > lane->staged && (run != lane->redoing || lane->redo_back))
+        runs_add(&dropping->runs, run);
 }
 
 void lane_start_over(struct lane *lane)
 {
+    struct dropping dropping = {.lane = lane};
+    struct run *run;
+    runs_init(&dropping.runs);
     drop_batches(lane);
-    pawl_leases_reset(lane->leases, lane->cursor.applied + 1, drop_number, lane);
+    pawl_leases_reset(lane->leases, lane->cursor.applied + 1, drop_number, &dropping);
     for (uint64_t n = lane->cursor.applied + 1; n <= lane->bound; n++)
         lane_forget(lane, n);
     assert(lane->bytes == 0 && lane->overlay.count == 0);
@@ -74,6 +84,8 @@ void lane_start_over(struct lane *lane)
     lane->skip = lane->cursor.within;
     lane->place = (pawl_place){0};
     recent_reset(lane->recent, lane->cursor.applied + 1);
+    while ((run = runs_take(&dropping.runs))) /* who may call anything */
+        run->finished(run, lane->state == LANE_CLOSED ? PAWL_ECLOSED : PAWL_EFENCED);
 }
 
 /* --- claiming --- */
@@ -194,7 +206,7 @@ static void tell_found(struct lane *lane)
     struct operation op;
     for (const struct lane_entry *e = lane->entries; e && lane->waiting.first; e = e->next)
         if (operation_decode(e->body, &op, NULL) == PAWL_OK)
-            lane_tell_waiting(lane, op.number, &op.id);
+            lane_tell_waiting(lane, op.number, op.kind == OPERATION_WRITES ? &op.id : NULL);
 }
 
 static void caught_up(struct lane *lane)

@@ -208,7 +208,7 @@ void lane_exploded(struct lane *lane, struct run *run, int status)
         return;
     }
     lane->redo_back = true;
-    if (status != PAWL_OK) {
+    if (status != PAWL_OK && lane->state == LANE_RUNNING) {
         lane->redoing = NULL;
         (void)stumble(lane, &lane->redone, run, status);
     }

@@ -279,7 +279,7 @@ static bool match_row(void *arg, pawl_bytes key, pawl_bytes value)
     return m->status == PAWL_OK && !slice_is_over(m);
 }
 
-static int pause(struct matching *m)
+static int take_pause(struct matching *m)
 {
     struct acting *a = m->work->acting;
     m->exchanged = true;
@@ -302,7 +302,7 @@ static int find_matches(struct matching *m)
         if (status == PAWL_OK)
             status = m->status;
         if (status == PAWL_OK && slice_is_over(m))
-            status = pause(m);
+            status = take_pause(m);
         first = (pawl_bytes){m->after, m->after_size};
     } while (status == PAWL_OK && slice_is_over(m));
     arena_release(&scan);
@@ -344,7 +344,7 @@ static int act_where(struct work *w)
         status = change_match(&m, match->key);
         m.looked++;
         if (status == PAWL_OK && slice_is_over(&m)) {
-            status = pause(&m);
+            status = take_pause(&m);
             m.looked = 0;
         }
     }

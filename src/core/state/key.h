@@ -32,6 +32,7 @@
 enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3, TABLE_LANE = 4 };
 
 #define KEY_TABLE     ((size_t)4)
+#define KEY_TOKEN     ((size_t)12)
 #define KEY_WORKSPACE ((size_t)20) /* up to here all keys of a workspace in a table agree */
 #define KEY_NUMBERED  ((size_t)28) /* with a number of its own: an ID or an offset */
 

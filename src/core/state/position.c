@@ -7,13 +7,12 @@
 #include "core/state/key.h"
 
 #define FIXED ((size_t)40)
-#define KEY   ((size_t)12)
 
-static pawl_bytes position_key(const struct position *p, uint8_t key[KEY])
+static pawl_bytes position_key(const struct position *p, uint8_t key[KEY_TOKEN])
 {
     put_u32_sorted(key, TABLE_PARTITION);
     put_u64_sorted(key + 4, p->partition);
-    return (pawl_bytes){key, KEY};
+    return (pawl_bytes){key, KEY_TOKEN};
 }
 
 void position_init(struct position *p, const pawl_allocator *alloc, uint16_t partition)
@@ -27,9 +26,22 @@ void position_release(struct position *p)
     digests_release(&p->digests);
 }
 
+pawl_range position_range(const struct position *p, uint32_t partitions, uint32_t table,
+                          uint8_t from[KEY_TOKEN], uint8_t to[KEY_TOKEN])
+{
+    unsigned bits = (unsigned)__builtin_ctz(partitions);
+    uint64_t width = bits == 0 ? 0 : UINT64_C(1) << (64 - bits); /* 0: all of them */
+    bool last = (uint32_t)p->partition + 1 == partitions;
+    put_u32_sorted(from, table);
+    put_u64_sorted(from + 4, p->partition * width);
+    put_u32_sorted(to, last ? table + 1 : table);
+    put_u64_sorted(to + 4, last ? 0 : (p->partition + UINT64_C(1)) * width);
+    return (pawl_range){.space = STATE_SPACE, .from = {from, KEY_TOKEN}, .to = {to, KEY_TOKEN}};
+}
+
 int position_write(struct position *p, pawl_store *store)
 {
-    uint8_t key[KEY], *at;
+    uint8_t key[KEY_TOKEN], *at;
     size_t size;
     uint32_t count;
     int status = digests_encode(&p->digests, &at, &size, &count);
@@ -76,7 +88,7 @@ static int decode(struct position *p, pawl_bytes bytes, pawl_error *error)
 
 int position_read(struct position *p, pawl_reader *reader, pawl_error *error)
 {
-    uint8_t key[KEY];
+    uint8_t key[KEY_TOKEN];
     pawl_bytes bytes;
     int status = pawl_store_get(reader, STATE_SPACE, position_key(p, key), &bytes);
     if (status == PAWL_OK)

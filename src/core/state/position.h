@@ -14,6 +14,7 @@
 #define CORE_STATE_POSITION_H
 
 #include "core/state/digests.h"
+#include "core/state/key.h"
 #include "port/log.h"
 
 #define POSITION_VERSION 1
@@ -31,6 +32,10 @@ void position_release(struct position *position);
 
 /* From the store; a partition that was never written is at offset 0. PAWL_ECORRUPT; PAWL_ENOMEM. */
 int position_read(struct position *position, pawl_reader *reader, pawl_error *error);
+
+/* The rows of a table that are the partition's, of so many: a slice of its tokens. Borrows from and to. */
+pawl_range position_range(const struct position *position, uint32_t partitions, uint32_t table,
+                          uint8_t from[KEY_TOKEN], uint8_t to[KEY_TOKEN]);
 
 /* Put the row into the store's transaction. */
 int position_write(struct position *position, pawl_store *store);

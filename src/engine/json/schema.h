@@ -8,6 +8,7 @@
 #define ENGINE_JSON_SCHEMA_H
 
 #include "core/schema/definition.h"
+#include "engine/json/out.h"
 
 #define SCHEMA_JSON_BYTES_MAX ((size_t)4 << 20)
 #define SCHEMA_JSON_DEPTH_MAX 32
@@ -19,5 +20,9 @@ int schema_read(pawl_bytes text, struct arena *arena, struct definition *ret_def
 
 /* Indented, ending in a newline, in the arena. PAWL_ENOMEM. */
 int schema_show(const struct definition *definition, struct arena *arena, pawl_bytes *ret_text);
+
+/* Its lanes: {"lane":"shop.totals","id":1,"generation":2,"serving":1,"projectors":[...],"entities":[...]}, one
+ * on a line. */
+void schema_lanes_show(const struct schema *schema, struct json_out *out);
 
 #endif

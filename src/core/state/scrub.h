@@ -1,0 +1,39 @@
+/* core/state/scrub.h: rows that nobody touches, read again.
+ *
+ *     a table of a partition ── its rows, in one snapshot ──► their digest ── the one that the position keeps
+ * ──► equal?
+ *
+ * A store keeps the digest of what it has written (core/state/position.h), in the same transaction as the rows.
+ * So one snapshot of one store tells whether its rows are still those: no equal offsets are waited for, and no
+ * writer is held up. What both stores have written wrongly, or rightly and differently, is the audit's. */
+#ifndef CORE_STATE_SCRUB_H
+#define CORE_STATE_SCRUB_H
+
+#include "core/state/position.h"
+
+enum scrub_verdict {
+    SCRUB_NOTHING, /* the partition has no table behind the last one */
+    SCRUB_RIGHT,
+    SCRUB_WRONG,     /* the rows are not those that were written, or cannot be read */
+    SCRUB_TOO_LARGE, /* for the bytes that may be read at once */
+};
+
+struct scrub {
+    uint16_t partition;
+    uint32_t partitions;
+    uint32_t table; /* the last one that was looked at; 0: none */
+    size_t bytes_max;
+    const pawl_allocator *alloc;
+};
+
+struct scrubbed {
+    enum scrub_verdict verdict;
+    uint32_t table;
+    uint64_t offset; /* of the partition, where the snapshot is */
+};
+
+/* The partition's first table behind the last one. Any thread. Errors: PAWL_EBUSY (no snapshot to be had),
+ * PAWL_ENOMEM. */
+int scrub_table(const struct scrub *scrub, pawl_store *store, struct scrubbed *ret_scrubbed);
+
+#endif

@@ -1,0 +1,105 @@
+/* test_engine_group0.c: commands of group0 through a running engine: written once, known to all, there again.
+ */
+#include <pawl/engine.h>
+
+#include "base/bytes.h"
+#include "engine/node.h"
+#include "test/lib/dir.h"
+
+#define PACKAGE(set)                                                                                           \
+    "{\"schema\": 1, \"package\": \"t\", \"commands\": {\"Do\": {}},"                                          \
+    " \"entities\": {\"E\": {\"key\": [\"k\"], \"fields\": {\"k\": {\"type\": \"int64\"}, \"v\": {\"type\": "  \
+    "\"int64\"}}}},"                                                                                           \
+    " \"projectors\": {\"q\": {\"on\": [\"Do\"], \"do\": [{\"update\": \"E\", \"set\": {\"v\": \"" set         \
+    "\"}}]}}}"
+
+struct bench {
+    char dir[256];
+    char data[300];
+    pawl_engine *engine;
+    struct arena arena;
+    pawl_error error;
+};
+
+static void open_it(struct bench *b)
+{
+    assert_ok(pawl_open(b->data, &(pawl_options){.partitions = 4, .shards = 2}, &b->engine, &b->error));
+}
+
+static void begin(struct bench *b)
+{
+    *b = (struct bench){0};
+    arena_init(&b->arena, NULL, 4096);
+    test_dir_make(b->dir, sizeof b->dir);
+    snprintf(b->data, sizeof b->data, "%s/data", b->dir);
+    open_it(b);
+}
+
+static void end(struct bench *b)
+{
+    assert_ok(pawl_close(b->engine));
+    test_dir_remove(b->dir);
+    arena_release(&b->arena);
+}
+
+static void assert_lanes(struct bench *b, const char *expected)
+{
+    pawl_text text;
+    assert_ok(pawl_schema_lanes(b->engine, &text, &b->error));
+    assert_string_equal(text.data, expected);
+    pawl_text_free(&text);
+}
+
+static int switch_to(struct bench *b, uint32_t generation, enum group0_outcome *ret_outcome)
+{
+    static const uint64_t offsets[4] = {1, 2, 3, 4};
+    pawl_bytes command;
+    assert_ok(group0_switch_encode(1, generation, offsets, 4, &b->arena, &command));
+    return engine_group0_propose(b->engine, command, ret_outcome, &b->error);
+}
+
+#define LANE(generation, serving)                                                                              \
+    "{\"lane\":\"t.q\",\"id\":1,\"generation\":" generation ",\"serving\":" serving                            \
+    ",\"projectors\":[\"t.q\"],\"entities\":[\"t.E\"]}\n"
+
+TEST(a_lane_is_rebuilt_and_switched_and_stays_so)
+{
+    struct bench b;
+    enum group0_outcome outcome;
+    uint64_t position;
+    pawl_bytes command;
+    begin(&b);
+    assert_lanes(&b, "");
+    assert_ok(pawl_schema_apply(b.engine, PACKAGE("1"), &position, &b.error));
+    assert_lanes(&b, LANE("1", "1"));
+
+    assert_ok(group0_rebuild_encode(1, &b.arena, &command));
+    assert_ok(engine_group0_propose(b.engine, command, &outcome, &b.error));
+    assert_int_equal(outcome, GROUP0_CHANGED);
+    assert_lanes(&b, LANE("2", "1"));
+    assert_int_equal(engine_schema(b.engine)->position, position + 1);
+
+    assert_status(switch_to(&b, 3, &outcome), PAWL_EINVAL);
+    assert_lanes(&b, LANE("2", "1"));
+    assert_ok(switch_to(&b, 2, &outcome));
+    assert_int_equal(outcome, GROUP0_CHANGED);
+    assert_ok(switch_to(&b, 2, &outcome));
+    assert_int_equal(outcome, GROUP0_UNCHANGED);
+    assert_lanes(&b, LANE("2", "2"));
+    assert_int_equal(engine_schema(b.engine)->position, position + 2);
+
+    assert_ok(pawl_schema_apply(b.engine, PACKAGE("2"), NULL, &b.error));
+    assert_ok(pawl_close(b.engine));
+    open_it(&b);
+    assert_lanes(&b, LANE("3", "2"));
+    assert_int_equal(engine_schema(b.engine)->lanes[0].switched_count, 4);
+    assert_int_equal(engine_schema(b.engine)->lanes[0].switched[3], 4);
+    assert_int_equal(engine_schema_at(b.engine, position + 2)->lanes[0].generation, 2);
+    end(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {RUN(a_lane_is_rebuilt_and_switched_and_stays_so)};
+    return TEST_MAIN(tests);
+}
