@@ -138,8 +138,17 @@ static uint64_t taken(const struct checkpointer *c)
     return sum;
 }
 
+static int put_cursors(void *ctx)
+{
+    struct checkpointer *c = ctx;
+    return checkpoint_lanes_write(&c->lanes);
+}
+
 static void close_store(struct checkpointer *c)
 {
+    if (c->lanes.engine)
+        checkpoint_lanes_release(&c->lanes);
+    c->lanes = (struct checkpoint_lanes){0};
     checkpoint_free(c->checkpoint);
     c->checkpoint = NULL;
     if (c->store)
@@ -177,12 +186,17 @@ static int open_store(struct checkpointer *c, bool make)
                                          .schema_at = schema_at,
                                          .mark = mark,
                                          .mark_every = engine_audit_every(engine_of(c)),
+                                         .commit = put_cursors,
                                          .ctx = c,
                                          .alloc = c->stores.alloc};
-    status = checkpoint_new(&options, &c->checkpoint, &c->words);
+    status = checkpoint_lanes_init(&c->lanes, engine_of(c), c->stores.shard, c->store);
     if (status == PAWL_OK)
-        atomic_store(&c->committed, taken(c));
-    return status;
+        status = checkpoint_new(&options, &c->checkpoint, &c->words);
+    if (status != PAWL_OK)
+        return status;
+    c->lanes.checkpoint = c->checkpoint;
+    atomic_store(&c->committed, taken(c));
+    return PAWL_OK;
 }
 
 /* --- following --- */
@@ -251,6 +265,11 @@ static int read_all(struct checkpointer *c, bool *ret_more)
         if (!checkpoint_is_full(c->checkpoint))
             status = read_partition(c);
     }
+    if (status == PAWL_OK) {
+        if (before == 0 && checkpoint_events(c->checkpoint) == 0)
+            c->oldest = pawl_env_now(engine_of(c)->env);
+        status = checkpoint_lanes_read(&c->lanes, &c->words);
+    }
     *ret_more = checkpoint_events(c->checkpoint) > before;
     return status;
 }
@@ -282,6 +301,7 @@ static int commit(struct checkpointer *c)
     if (status != PAWL_OK)
         return status;
     trial_step(c->stores.trial, "a checkpoint was committed");
+    checkpoint_lanes_committed(&c->lanes);
     atomic_fetch_add(&c->events, events);
     atomic_fetch_add(&c->rows, rows);
     atomic_fetch_add(&c->commits, 1);
@@ -400,7 +420,8 @@ static void fail(struct checkpointer *c, int status)
         wrong = false;
     }
     c->log_failed = false;
-    if (wrong || !c->checkpoint || checkpoint_forget(c->checkpoint, &c->words) != PAWL_OK)
+    if (wrong || !c->checkpoint || checkpoint_forget(c->checkpoint, &c->words) != PAWL_OK
+        || checkpoint_lanes_forget(&c->lanes, &c->words) != PAWL_OK)
         close_store(c);
     if (wrong && atomic_load(&c->guards))
         (void)pawl_env_call(engine_of(c)->env, c->shard->index, cease_to_guard, c);

@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 
 #include "core/state/checkpoint.h"
+#include "engine/checkpoint_lanes.h"
 #include "engine/stores.h"
 
 struct shard;
@@ -52,9 +53,10 @@ struct checkpointer {
     /* The thread's. */
     pawl_store *store; /* NULL: there is none, or it is not open */
     struct checkpoint *checkpoint;
-    pawl_instant oldest; /* when the first event came that is not committed */
-    pawl_duration delay; /* before the next attempt; 0: the last one worked */
-    int status;          /* of a visit */
+    struct checkpoint_lanes lanes; /* while there is a checkpoint */
+    pawl_instant oldest;           /* when the first event came that is not committed */
+    pawl_duration delay;           /* before the next attempt; 0: the last one worked */
+    int status;                    /* of a visit */
     pawl_error words;
     size_t index;          /* of the partition at hand */
     bool log_failed;       /* what failed last was reading the log */

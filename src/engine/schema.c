@@ -236,7 +236,7 @@ static int apply(pawl_engine *e, pawl_bytes json, struct arena *arena, uint64_t 
 {
     struct definition definition;
     pawl_bytes command;
-    const struct schema *before, *after;
+    const struct schema *before, *after = NULL;
     int status = schema_read(json, arena, &definition, error);
     if (status == PAWL_OK)
         status = group0_schema_encode(&definition, arena, &command);

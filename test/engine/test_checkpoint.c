@@ -293,10 +293,11 @@ TEST(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_sto
             twice_open(&t);
             twice_bill_many(&t, 60);
         }
-        while (twice_figures(&t).checkpoint_made < t.options.shards)
+        unsigned least = dies ? 1 : t.options.shards; /* it may have died when one was made already */
+        while (twice_figures(&t).checkpoint_made < least)
             twice_pause();
         pawl_figures figures = twice_wait(&t, 0);
-        assert_int_equal(figures.checkpoint_made, t.options.shards);
+        assert_in_range(figures.checkpoint_made, least, t.options.shards);
         assert_int_equal(figures.checkpoint_failures, dies ? 0 : t.options.shards);
         twice_bill_many(&t, 60);
         twice_close(&t);

@@ -58,7 +58,10 @@ static inline const struct expr *expr(struct bed *b, enum value_type want, const
 
 static inline struct value number(int64_t n)
 {
-    return n == NONE ? (struct value){.type = VALUE_NULL} : (struct value){.type = VALUE_INT64, .integer = n};
+    struct value value = {.type = VALUE_INT64, .integer = n};
+    if (n == NONE)
+        value.type = VALUE_NULL;
+    return value;
 }
 
 static inline pawl_bytes key_of(struct bed *b, int64_t id, uint8_t *room)

@@ -2,7 +2,7 @@
  *
  * Every deadline is a node of one wheel; one timer is set for the earliest. What has expired only becomes
  * available again: nobody is woken for each, so a thousand that expire together are a few calls of changed. */
-#include "core/lease/lease.h"
+#include "core/lease/queue.h"
 
 static uint64_t tick_at(pawl_instant now)
 {

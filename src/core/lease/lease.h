@@ -10,13 +10,13 @@
  *
  * What a slot is in, follows from its state; it is in one thing at a time, and the links share their place:
  *
- *     BOUND         the queue of its projection (queue.c)
+ *     BOUND         the queue of its projection (queue.h)
  *     LEASED        the wheel, at its deadline (due.c)
  *     BACKING_OFF   the wheel, at the end of its back-off
  *     others        nothing
  *
  * Invariants, besides those of pawl/lease.h
- *   T1  A slot changes its state in slot_move only, which knows what may follow what.
+ *   T1  A slot changes its state in slot_move (queue.h) only, which knows what may follow what.
  *   T2  is_current: the operation ID counts. Set when the number is given out; cleared when the attempt is
  * over. In a queue it means expired, and not yet given to anybody else. T3  The timer, if there is one, is set
  * for the earliest tick of the wheel or before. */
@@ -126,8 +126,6 @@ struct pawl_leases {
     struct minute minute;
 };
 
-/* table.c */
-
 /* The slot of a number that is bound and not committed, or NULL. */
 static inline struct slot *slot_find(const pawl_leases *leases, uint64_t number)
 {
@@ -135,17 +133,8 @@ static inline struct slot *slot_find(const pawl_leases *leases, uint64_t number)
     return is_here ? &leases->slots[number & leases->mask] : NULL;
 }
 
-/* Out of whatever it is in, and into the queue if it is BOUND now; what goes into the wheel is put there by the
- * caller. */
-void slot_move(pawl_leases *leases, struct slot *slot, pawl_lease_state to);
-
+/* table.c */
 void slot_void(pawl_leases *leases, struct slot *slot, const char *words, pawl_instant now);
-
-/* queue.c: what can be had of a projection. */
-void queue_init(struct projection *projection);
-void queue_put(pawl_leases *leases, struct slot *slot);
-void queue_remove(pawl_leases *leases, struct slot *slot);
-struct slot *queue_first(const pawl_leases *leases, const struct projection *projection);
 
 /* operator.c */
 void slot_show(const pawl_leases *leases, const struct slot *slot, pawl_lease *ret_lease);

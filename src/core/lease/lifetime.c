@@ -1,7 +1,7 @@
 /* core/lease/lifetime.c: a table begins, forgets, and ends. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "core/lease/lease.h"
+#include "core/lease/queue.h"
 
 #define WINDOW_DEFAULT     4096
 #define REMEMBERED_DEFAULT 1000

@@ -1,5 +1,5 @@
 /* core/lease/operator.c: what people may see of numbers, and decide. */
-#include "core/lease/lease.h"
+#include "core/lease/queue.h"
 
 int pawl_leases_reclaim(pawl_leases *leases, uint64_t number)
 {
@@ -37,18 +37,17 @@ int pawl_leases_void(pawl_leases *leases, uint64_t number, const char *words)
 
 void slot_show(const pawl_leases *leases, const struct slot *slot, pawl_lease *ret_lease)
 {
-    *ret_lease = (pawl_lease){
-        .number = slot->number,
-        .state = (pawl_lease_state)slot->state,
-        .operation = slot->operation,
-        .projection = slot->projection,
-        .work = slot->work,
-        .attempt = slot->attempt,
-        .is_void = slot->is_void,
-        .leased_at = slot->leased_at,
-        .duration = slot->duration,
-        .words = words_get(&leases->words, slot->words),
-    };
+    ret_lease->number = slot->number;
+    ret_lease->state = (pawl_lease_state)slot->state;
+    ret_lease->operation = slot->operation;
+    ret_lease->projection = slot->projection;
+    ret_lease->work = slot->work;
+    ret_lease->attempt = slot->attempt;
+    ret_lease->is_void = slot->is_void;
+    ret_lease->leased_at = slot->leased_at;
+    ret_lease->duration = slot->duration;
+    ret_lease->committed_at = (pawl_instant){0};
+    ret_lease->words = words_get(&leases->words, slot->words);
 }
 
 static void memory_show(const struct memory *memory, pawl_lease *ret_lease)

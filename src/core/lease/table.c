@@ -1,59 +1,6 @@
-/* core/lease/table.c: what workers do with numbers: acquire, extend, release, fail, hand in.
- *
- *     from          may become
- *     BOUND         LEASED; READY, BACKING_OFF, STALLED (a late word of one whose lease expired, or void)
- *     LEASED        BOUND, READY, BACKING_OFF, STALLED
- *     BACKING_OFF   BOUND, READY
- *     STALLED       BOUND, READY
- *     READY         TAKEN
- *     TAKEN         COMMITTED; BOUND, STALLED, READY (its turn comes again) */
-#include <assert.h>
-
+/* core/lease/table.c: what workers do with numbers: acquire, extend, release, fail, hand in. */
 #include "base/hash.h"
-#include "core/lease/lease.h"
-
-#define BIT(name) (1u << PAWL_LEASE_##name)
-
-static const uint8_t follows[] = {
-    [PAWL_LEASE_BOUND] = BIT(LEASED) | BIT(READY) | BIT(BACKING_OFF) | BIT(STALLED),
-    [PAWL_LEASE_LEASED] = BIT(BOUND) | BIT(READY) | BIT(BACKING_OFF) | BIT(STALLED),
-    [PAWL_LEASE_BACKING_OFF] = BIT(BOUND) | BIT(READY),
-    [PAWL_LEASE_STALLED] = BIT(BOUND) | BIT(READY),
-    [PAWL_LEASE_READY] = BIT(TAKEN),
-    [PAWL_LEASE_TAKEN] = BIT(COMMITTED) | BIT(BOUND) | BIT(STALLED) | BIT(READY),
-};
-
-static void leave(pawl_leases *leases, struct slot *slot)
-{
-    switch (slot->state) {
-    case PAWL_LEASE_BOUND:
-        queue_remove(leases, slot);
-        slot->is_fresh = false;
-        break;
-    case PAWL_LEASE_LEASED:
-        due_unset(leases, slot);
-        leases->counts.active--;
-        break;
-    case PAWL_LEASE_BACKING_OFF: due_unset(leases, slot); break;
-    case PAWL_LEASE_STALLED: leases->counts.stalled--; break;
-    case PAWL_LEASE_READY: leases->counts.waiting--; break;
-    default: break;
-    }
-}
-
-void slot_move(pawl_leases *leases, struct slot *slot, pawl_lease_state to)
-{
-    assert(follows[slot->state] >> to & 1); /* T1 */
-    leave(leases, slot);
-    slot->state = (uint8_t)to;
-    switch (to) {
-    case PAWL_LEASE_BOUND: queue_put(leases, slot); break;
-    case PAWL_LEASE_LEASED: leases->counts.active++; break;
-    case PAWL_LEASE_STALLED: leases->counts.stalled++; break;
-    case PAWL_LEASE_READY: leases->counts.waiting++; break;
-    default: break;
-    }
-}
+#include "core/lease/queue.h"
 
 void slot_void(pawl_leases *leases, struct slot *slot, const char *words, pawl_instant now)
 {
@@ -66,6 +13,26 @@ void slot_void(pawl_leases *leases, struct slot *slot, const char *words, pawl_i
     slot_move(leases, slot, PAWL_LEASE_READY);
 }
 
+/* Field by field, here and in slot_show: clearing all of it first takes longer than everything else. */
+static void slot_begin(struct slot *slot, uint64_t number, uint32_t projection, void *work)
+{
+    slot->number = number;
+    slot->operation = (pawl_operation_id){0, 0};
+    slot->work = work;
+    slot->result = NULL;
+    slot->leased_at = (pawl_instant){0};
+    slot->duration = 0;
+    slot->projection = projection;
+    slot->attempt = 0;
+    slot->failures = 0;
+    slot->words = WORDS_NONE;
+    slot->state = PAWL_LEASE_BOUND;
+    slot->is_fresh = true;
+    slot->is_current = false;
+    slot->has_expired = false;
+    slot->is_void = false;
+}
+
 int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *work, size_t bytes, uint64_t *ret_number)
 {
     if (projection >= leases->options.projections)
@@ -74,14 +41,8 @@ int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *work, size_
         return PAWL_EBUSY;
     uint64_t number = ++leases->bound;
     struct slot *slot = &leases->slots[number & leases->mask];
-    *slot = (struct slot){
-        .number = number,
-        .work = work,
-        .projection = projection,
-        .state = PAWL_LEASE_BOUND,
-        .size_class = estimate_class(bytes),
-        .is_fresh = true,
-    };
+    slot_begin(slot, number, projection, work);
+    slot->size_class = estimate_class(bytes);
     queue_put(leases, slot);
     *ret_number = number;
     return PAWL_OK;

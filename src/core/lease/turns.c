@@ -2,9 +2,7 @@
  *
  * Nobody waits in a list, and nobody is woken: whoever commits asks what can be taken, and gets the run of
  * ready numbers behind the last one. So a hand-in costs the same whether one number waits or a million. */
-#include <assert.h>
-
-#include "core/lease/lease.h"
+#include "core/lease/queue.h"
 
 size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns)
 {

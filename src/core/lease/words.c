@@ -27,7 +27,7 @@ void words_release(struct words *words)
     mem_free(words->alloc, words->chunks, words->chunks_max * sizeof words->chunks[0]);
 }
 
-static void give_back(struct words *words, uint32_t place)
+void words_give_back(struct words *words, uint32_t place)
 {
     place_at(words, place)->next_free = words->free;
     words->free = place;
@@ -44,7 +44,7 @@ static bool grow(struct words *words)
     uint32_t first = WORDS_FIRST + words->chunk_count * WORDS_CHUNK;
     words->chunks[words->chunk_count++] = chunk;
     for (uint32_t i = WORDS_CHUNK; i > 0; i--)
-        give_back(words, first + i - 1);
+        words_give_back(words, first + i - 1);
     return true;
 }
 
@@ -58,13 +58,6 @@ static size_t cut_length(const char *text)
     while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
         length--;
     return length;
-}
-
-void words_fix(struct words *words, uint32_t *place, uint32_t fixed)
-{
-    if (*place >= WORDS_FIRST)
-        give_back(words, *place);
-    *place = fixed;
 }
 
 /* The text may be the one that is there: it is copied before its place is given back. */
@@ -83,10 +76,9 @@ void words_set(struct words *words, uint32_t *place, const char *text)
     memcpy(at->text, copy, length + 1);
 }
 
-const char *words_get(const struct words *words, uint32_t place)
+const char *words_look_up(const struct words *words, uint32_t place)
 {
     switch (place) {
-    case WORDS_NONE: return "";
     case WORDS_EXPIRED: return "it took longer than its lease";
     case WORDS_RECLAIMED: return "its lease was taken back";
     default: return place_at(words, place)->text;

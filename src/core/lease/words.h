@@ -35,9 +35,21 @@ void words_release(struct words *words);
 /* *place becomes the place of a copy of the text, cut where it is too long; NULL: of none. */
 void words_set(struct words *words, uint32_t *place, const char *text);
 
-/* The same for one of the fixed ones, or none. */
-void words_fix(struct words *words, uint32_t *place, uint32_t fixed);
+void words_give_back(struct words *words, uint32_t place);
 
-const char *words_get(const struct words *words, uint32_t place);
+/* The same for one of the fixed ones, or none. */
+static inline void words_fix(struct words *words, uint32_t *place, uint32_t fixed)
+{
+    if (*place >= WORDS_FIRST)
+        words_give_back(words, *place);
+    *place = fixed;
+}
+
+const char *words_look_up(const struct words *words, uint32_t place);
+
+static inline const char *words_get(const struct words *words, uint32_t place)
+{
+    return place == WORDS_NONE ? "" : words_look_up(words, place);
+}
 
 #endif

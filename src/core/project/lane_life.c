@@ -77,7 +77,8 @@ static int know_projectors(struct lane *lane)
         const struct schema_projector *projector = lane_projector(lane, i);
         const struct intent *intents;
         size_t count;
-        pawl_lease_policy policy = projector->on_failure == ON_FAILURE_VOID ? PAWL_LEASE_VOID : PAWL_LEASE_STALL;
+        pawl_lease_policy policy =
+            projector->on_failure == ON_FAILURE_VOID ? PAWL_LEASE_VOID : PAWL_LEASE_STALL;
         status = pawl_leases_policy(lane->leases, i, policy, projector->attempts_max);
         if (status != PAWL_OK || projector->handler)
             continue;

@@ -50,7 +50,7 @@ static int make_key(struct deriving *d, pawl_bytes own, pawl_bytes *ret_key)
     size_t size = KEY_WORKSPACE + own.size;
     if (size > PAWL_KEY_BYTES_MAX)
         return corrupt(d, "has a key that is too long");
-    if (size > d->key_room) {
+    if (!d->key || size > d->key_room) {
         uint8_t *key = arena_take(d->acting.memory, 2 * size);
         if (!key)
             return PAWL_ENOMEM;

@@ -53,7 +53,7 @@ int redo_operation(struct redo *r, uint64_t number, pawl_place place, pawl_bytes
     overlay_remove(r->overlay, &changes);
     status = digests_add(&r->cursor->digests, &changes);
     if (status == PAWL_OK)
-        status = write_changes(r->store, &changes);
+        status = r->keep ? r->keep(r->keep_ctx, &changes) : write_changes(r->store, &changes);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot write the state: %s", pawl_status_text(status));
     r->rows += changes.count;

@@ -174,6 +174,25 @@ static int keep_change(struct checkpoint *c, const struct row_change *change)
     return PAWL_OK;
 }
 
+static int keep_changes(struct checkpoint *c, const struct changes *changes)
+{
+    int status = PAWL_OK;
+    for (const struct row_change *change = changes->first; status == PAWL_OK && change; change = change->next)
+        status = keep_change(c, change);
+    return status;
+}
+
+struct overlay *checkpoint_overlay(struct checkpoint *c)
+{
+    return &c->overlay;
+}
+
+int checkpoint_keep(struct checkpoint *c, const struct changes *changes)
+{
+    c->events++;
+    return keep_changes(c, changes);
+}
+
 static int keep_numbers(struct checkpoint *c, uint16_t partition, const struct envelope *envelope)
 {
     int status = PAWL_OK;
@@ -251,8 +270,8 @@ static int derive_event(struct checkpoint *c, struct following *f, uint64_t offs
         return status;
     overlay_remove(&c->overlay, &changes);
     status = digests_add(&f->position.digests, &changes);
-    for (const struct row_change *change = changes.first; status == PAWL_OK && change; change = change->next)
-        status = keep_change(c, change);
+    if (status == PAWL_OK)
+        status = keep_changes(c, &changes);
     return status == PAWL_OK ? status : error_set(error, status, "no memory for what a checkpoint gathers");
 }
 
@@ -369,6 +388,8 @@ int checkpoint_commit(struct checkpoint *c, uint64_t *ret_rows, pawl_error *erro
         status = put_numbers(c);
     if (status == PAWL_OK)
         status = put_positions(c);
+    if (status == PAWL_OK && c->options.commit)
+        status = c->options.commit(c->options.ctx);
     if (status == PAWL_OK)
         status = pawl_store_commit(c->options.store);
     if (status != PAWL_OK)

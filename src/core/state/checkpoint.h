@@ -35,6 +35,9 @@ struct checkpoint_options {
     /* A partition's tables have come to an offset that is a multiple of mark_every. May be NULL. */
     void (*mark)(void *ctx, const struct position *position, uint64_t offset);
     uint64_t mark_every;
+
+    /* Put what was kept beside events into the transaction. May be NULL. */
+    int (*commit)(void *ctx);
     void *ctx;
     const pawl_allocator *alloc;
 };
@@ -55,6 +58,11 @@ uint64_t checkpoint_next(const struct checkpoint *checkpoint, size_t index);
 /* That event. Errors: as replay_event; error says what, not where. */
 int checkpoint_take(struct checkpoint *checkpoint, size_t index, uint64_t offset, pawl_place place,
                     pawl_bytes body, pawl_error *error);
+
+/* Something else that is derived into the same set, between events: on this overlay, whose changes have left it
+ * again; each counts as an event. PAWL_ENOMEM. */
+struct overlay *checkpoint_overlay(struct checkpoint *checkpoint);
+int checkpoint_keep(struct checkpoint *checkpoint, const struct changes *changes);
 
 uint64_t checkpoint_events(const struct checkpoint *checkpoint); /* taken since the last commit */
 bool checkpoint_is_full(const struct checkpoint *checkpoint);

@@ -1,0 +1,52 @@
+/* engine/checkpoint_lanes.h: a shard's checkpoint follows the operation logs of its lanes, too.
+ *
+ *     operation logs ── read ──► redo ──► the checkpoint's set ── with its next commit ──► rows and cursors
+ *
+ * So after a loss of power the tables of lanes are as near to the end of their logs as everything else. What is
+ * followed is what the schema has: of each lane the generation that serves, and the one that is being built.
+ * The rows of a generation that is gone go with a commit.
+ *
+ * It lives on the checkpointer's thread. */
+#ifndef ENGINE_CHECKPOINT_LANES_H
+#define ENGINE_CHECKPOINT_LANES_H
+
+#include "core/project/redo.h"
+#include "core/state/checkpoint.h"
+
+struct pawl_engine;
+
+/* A generation of a lane in a partition. */
+struct followed {
+    struct followed *next;
+    struct cursor cursor; /* ahead of the store by what is not committed */
+    bool ahead;
+    bool gone;
+};
+
+struct checkpoint_lanes {
+    struct pawl_engine *engine;
+    uint32_t shard;
+    struct checkpoint *checkpoint;
+    pawl_store *store;
+    const struct schema *schema; /* which it was last looked at for */
+    struct followed *first;
+    struct arena memory;
+    uint8_t *scratch;
+    const pawl_allocator *alloc;
+};
+
+/* PAWL_ENOMEM. Nothing is followed yet. */
+int checkpoint_lanes_init(struct checkpoint_lanes *lanes, struct pawl_engine *engine, uint32_t shard,
+                          pawl_store *store);
+void checkpoint_lanes_release(struct checkpoint_lanes *lanes);
+
+/* Read on in every log, as long as the set is not full. Errors: PAWL_ECORRUPT, PAWL_EVERSION (the checkpoint
+ * contradicts a log, or a log itself); those of the log and the store; PAWL_ENOMEM. */
+int checkpoint_lanes_read(struct checkpoint_lanes *lanes, pawl_error *error);
+
+/* Within a commit: cursors go into the transaction. After it; or after everything was forgotten. */
+int checkpoint_lanes_write(struct checkpoint_lanes *lanes);
+void checkpoint_lanes_committed(struct checkpoint_lanes *lanes);
+int checkpoint_lanes_forget(struct checkpoint_lanes *lanes, pawl_error *error);
+
+#endif

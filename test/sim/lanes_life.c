@@ -1,0 +1,346 @@
+/* How a life begins and ends, and what is fed to it. */
+#include "base/error.h"
+#include "test/sim/lanes.h"
+
+void sim_call(struct sim *s, void (*fn)(void *arg), void *arg)
+{
+    assert_ok(pawl_env_call(mem_env_port(s->env), 0, fn, arg));
+}
+
+/* --- reading, and writing events --- */
+
+struct reading {
+    bool (*visit)(void *arg, const pawl_entry *entry, pawl_place place);
+    void *arg;
+};
+
+static bool read_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    const struct reading *reading = read->arg;
+    return reading->visit(reading->arg, entry, place);
+}
+
+static void not_called(pawl_read *read)
+{
+    (void)read;
+    abort();
+}
+
+void sim_read(pawl_log *log, pawl_stream stream, uint64_t from,
+              bool (*visit)(void *arg, const pawl_entry *entry, pawl_place place), void *arg)
+{
+    struct reading reading = {.visit = visit, .arg = arg};
+    pawl_read read = {.stream = stream,
+                      .from = from,
+                      .limit = UINT64_MAX,
+                      .alone = true,
+                      .visit = read_entry,
+                      .done = not_called,
+                      .arg = &reading};
+    assert_int_equal(pawl_log_read(log, &read), PAWL_READ_DONE);
+    assert_ok(read.status);
+}
+
+static pawl_stream plog_of(const struct feed *feed)
+{
+    return (pawl_stream){.kind = PAWL_STREAM_PLOG, .partition = feed->partition};
+}
+
+static void claimed(pawl_claim *claim)
+{
+    struct feed *feed = claim->arg;
+    assert_ok(claim->status);
+    feed->epoch = claim->epoch;
+}
+
+static bool has_epoch(void *arg)
+{
+    const struct feed *feed = arg;
+    return feed->epoch != 0;
+}
+
+static void feed_open(struct sim *s, struct feed *feed, uint16_t partition)
+{
+    *feed = (struct feed){.partition = partition, .room = 64};
+    feed->events = malloc(feed->room * sizeof feed->events[0]);
+    pawl_claim claim = {.stream = plog_of(feed), .done = claimed, .arg = feed};
+    assert_ok(pawl_log_claim(s->feeder, &claim));
+    assert_true(mem_world_run_until(s->world, has_epoch, feed, STEPS_MAX));
+}
+
+static void feed_close(struct feed *feed)
+{
+    for (size_t i = 0; i < feed->count; i++)
+        free((void *)feed->events[i].body.data);
+    free(feed->events);
+}
+
+static struct sim_event *add_event(struct sim *s, struct feed *feed)
+{
+    if (feed->count == feed->room) {
+        feed->room *= 2;
+        feed->events = realloc(feed->events, feed->room * sizeof feed->events[0]);
+    }
+    struct sim_event *e = &feed->events[feed->count++];
+    *e = (struct sim_event){.wsid = (uint64_t)feed->partition * 1000 + below(s, s->workspaces),
+                            .command = (unsigned)below(s, COMMANDS - 1),
+                            .k = (int64_t)below(s, s->keys),
+                            .by = (int64_t)below(s, 20)};
+    e->body = sim_event_body(s, feed->count, e);
+    return e;
+}
+
+static void appended(pawl_append *append)
+{
+    bool *is_done = append->arg;
+    assert_ok(append->status);
+    *is_done = true;
+}
+
+static bool is_set(void *arg)
+{
+    const bool *set = arg;
+    return *set;
+}
+
+static void poke(void *arg)
+{
+    struct sim *s = arg;
+    for (unsigned i = 0; i < s->site_count; i++)
+        if (!s->sites[i].closing)
+            lane_poke(s->sites[i].lane, s->sites[i].feed->durable);
+}
+
+void sim_feed(struct sim *s, struct feed *feed, size_t count)
+{
+    pawl_append_entry entries[64];
+    bool is_done = false;
+    count = count > 64 ? 64 : count;
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_event *e = add_event(s, feed);
+        entries[i] = (pawl_append_entry){
+            .entry = {.stream = plog_of(feed), .epoch = feed->epoch, .offset = feed->count, .body = e->body}};
+    }
+    pawl_append append = {.entries = entries, .count = count, .done = appended, .arg = &is_done};
+    assert_ok(pawl_log_append(s->feeder, &append));
+    assert_true(mem_world_run_until(s->world, is_set, &is_done, STEPS_MAX));
+    feed->durable = feed->count;
+    if (s->alive)
+        sim_call(s, poke, s);
+}
+
+/* --- the world --- */
+
+static void make_sites(struct sim *s)
+{
+    for (unsigned p = 0; p < s->partitions; p++) {
+        feed_open(s, &s->feeds[p], (uint16_t)(p + 3));
+        for (unsigned l = 0; l < s->lanes; l++) {
+            struct site *site = &s->sites[s->site_count++];
+            *site = (struct site){.sim = s, .feed = &s->feeds[p], .lane_number = l};
+            site->lane_id = sim_lender(s->schema, l)->lane;
+            for (size_t i = 0; i < s->schema->lane_count; i++)
+                if (s->schema->lanes[i].id == site->lane_id)
+                    site->generation = s->schema->lanes[i].generation;
+            assert_true(site->generation > 0);
+            model_open(site);
+        }
+    }
+}
+
+void sim_open(struct sim *s, uint64_t seed)
+{
+    static const unsigned workers[] = {1, 2, 4, 16, 64};
+    static const pawl_duration paces[] = {0, PAWL_MILLISECOND, 20 * PAWL_MILLISECOND, 2 * PAWL_SECOND};
+    *s = (struct sim){.random = seed};
+    assert_ok(mem_world_open(&(struct mem_world_options){.seed = seed}, &s->world, NULL));
+    assert_ok(mem_log_disk_open(seed, NULL, &s->log_disk));
+    assert_ok(mem_store_disk_new(NULL, &s->store_disk));
+    assert_ok(group0_new(NULL, &s->group0));
+    assert_ok(mem_env_open(s->world, &(struct mem_env_options){.shards = 1}, &s->feeder_env, NULL));
+    assert_ok(mem_log_open(s->log_disk, mem_env_port(s->feeder_env), &(struct mem_log_options){.node = 9},
+                           &s->feeder));
+    s->workers_count = workers[below(s, 5)];
+    s->pace = paces[below(s, 4)];
+    s->trouble = below(s, 3) ? (unsigned)(8 + below(s, 60)) : 0;
+    s->faults = below(s, 3) != 0;
+    s->elsewhere = below(s, 2);
+    bool hot = below(s, 3) != 0;
+    s->workspaces = hot ? 1 + below(s, 2) : 20;
+    s->keys = hot ? 2 + below(s, 5) : 50;
+    s->limits = (struct lane_options){.window = 8u << below(s, 5),
+                                      .window_bytes = below(s, 3) ? 0 : 500,
+                                      .batch_operations = (uint32_t)(1 + below(s, 8)),
+                                      .batch_bytes = below(s, 3) ? 0 : 300,
+                                      .batches = (uint32_t)(1 + below(s, 4)),
+                                      .rows_here = 1 + below(s, 4)};
+    s->partitions = 1 + (unsigned)below(s, FEEDS_MAX);
+    sim_make_schema(s);
+    make_sites(s);
+}
+
+void sim_close(struct sim *s)
+{
+    for (unsigned i = 0; i < s->site_count; i++)
+        model_close(&s->sites[i]);
+    for (unsigned i = 0; i < s->partitions; i++)
+        feed_close(&s->feeds[i]);
+    assert_ok(pawl_log_close(s->feeder));
+    assert_ok(mem_env_close(s->feeder_env));
+    mem_world_close(s->world);
+    mem_log_disk_close(s->log_disk);
+    mem_store_disk_free(s->store_disk);
+    group0_free(s->group0);
+}
+
+/* --- a life --- */
+
+static const struct schema *schema_for(void *ctx, uint16_t lane, uint32_t generation, uint64_t event_schema)
+{
+    const struct sim *s = ctx;
+    (void)lane;
+    (void)generation;
+    return group0_schema_at(s->group0, event_schema);
+}
+
+static const struct schema *schema_at(void *ctx, uint64_t position)
+{
+    const struct sim *s = ctx;
+    const struct schema *schema = group0_schema_at(s->group0, position);
+    return schema->position == position ? schema : NULL;
+}
+
+static void boot(void *arg)
+{
+    struct sim *s = arg;
+    applier_init(&s->applier, mem_env_port(s->env), 0, s->store);
+    assert_ok(run_room_init(&s->room, &s->memory.allocator));
+    workers_init(s);
+    for (unsigned i = 0; i < s->site_count; i++) {
+        struct site *site = &s->sites[i];
+        struct lane_options o = s->limits;
+        pawl_error error = {0};
+        o.env = mem_env_port(s->env);
+        o.log = s->log;
+        o.store = s->store;
+        o.applier = &s->applier;
+        o.partition = site->feed->partition;
+        o.lane = site->lane_id;
+        o.generation = site->generation;
+        o.schema = s->schema;
+        o.schema_for = schema_for;
+        o.schema_at = schema_at;
+        o.explode = s->elsewhere ? workers_explode : NULL;
+        o.available = workers_available;
+        o.ctx = s;
+        o.allocator = &s->memory.allocator;
+        site->closing = site->closed = false;
+        int status = lane_new(&o, &site->lane, &error);
+        if (status != PAWL_OK)
+            print_error("%s\n", error.text);
+        assert_ok(status);
+        lane_poke(site->lane, site->feed->durable);
+    }
+}
+
+void sim_boot(struct sim *s)
+{
+    struct mem_store_options live = {.name = "live", .mode = PAWL_STORE_FAST};
+    struct mem_log_options log = {.node = 1, .requests = below(s, 3) ? 0 : 3};
+    mortal_init(&s->memory);
+    assert_ok(mem_env_open(s->world, &(struct mem_env_options){.shards = 1}, &s->env, NULL));
+    assert_ok(mem_log_open(s->log_disk, mem_env_port(s->env), &log, &s->log));
+    assert_ok(mem_store_open(s->store_disk, &live, NULL, &s->store, NULL));
+    s->alive = true;
+    s->settling = s->closing = false;
+    sim_call(s, boot, s);
+}
+
+static void closed(void *arg)
+{
+    struct site *site = arg;
+    assert_false(site->closed);
+    site->closed = true;
+}
+
+void sim_close_lane(struct site *site)
+{
+    if (site->closing)
+        return;
+    site->closing = true;
+    lane_close(site->lane, closed, site);
+}
+
+static void close_lanes(void *arg)
+{
+    struct sim *s = arg;
+    s->closing = true;
+    for (unsigned i = 0; i < s->site_count; i++)
+        sim_close_lane(&s->sites[i]);
+}
+
+static bool all_closed(void *arg)
+{
+    const struct sim *s = arg;
+    for (unsigned i = 0; i < s->site_count; i++)
+        if (!s->sites[i].closed)
+            return false;
+    return true;
+}
+
+static void release(void *arg)
+{
+    struct sim *s = arg;
+    for (unsigned i = 0; i < s->site_count; i++) {
+        lane_free(s->sites[i].lane);
+        s->sites[i].lane = NULL;
+    }
+    workers_release(s);
+    run_room_release(&s->room);
+    assert_null(s->applier.first);
+    applier_close(&s->applier);
+}
+
+static void take_figures(struct sim *s)
+{
+    for (unsigned i = 0; i < s->site_count; i++) {
+        struct lane_figures f;
+        lane_figures(s->sites[i].lane, &f);
+        s->seen.repeated += f.repeated;
+        s->seen.failures += f.failures;
+        s->seen.expired += f.leases.expired;
+    }
+}
+
+void sim_halt(struct sim *s)
+{
+    take_figures(s);
+    sim_call(s, close_lanes, s);
+    assert_true(mem_world_run_until(s->world, all_closed, s, STEPS_MAX));
+    assert_false(workers_wait(s));
+    sim_call(s, release, s);
+    assert_null(s->memory.blocks);
+    assert_true(mem_world_run(s->world, STEPS_MAX));
+    assert_ok(pawl_log_close(s->log));
+    mem_store_disk_fail(s->store_disk, (struct mem_store_fault){0});
+    assert_ok(pawl_store_close(s->store));
+    assert_ok(mem_env_close(s->env));
+    s->alive = false;
+}
+
+void sim_crash(struct sim *s, bool power)
+{
+    take_figures(s);
+    mem_env_kill(s->env);
+    mem_log_kill(s->log);
+    mem_store_disk_fail(s->store_disk, (struct mem_store_fault){0});
+    mem_store_disk_crash(s->store_disk);
+    if (power) {
+        mem_log_disk_crash(s->log_disk);
+        mem_store_disk_power_cut(s->store_disk);
+    }
+    assert_ok(mem_env_close(s->env));
+    workers_forget(s);
+    mortal_drop(&s->memory);
+    s->alive = false;
+}

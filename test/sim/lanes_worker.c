@@ -1,0 +1,431 @@
+/* Workers: they acquire, read, explode and hand in, each at a moment of its own; and fail, hang, repeat
+ * themselves, come back too late or under another's ID. All on the shard: what a thread does between two looks
+ * at the store, nobody can see. */
+#include "base/bytes.h"
+#include "base/heap.h"
+#include "test/sim/lanes.h"
+
+static pawl_env *env_of(struct sim *s)
+{
+    return mem_env_port(s->env);
+}
+
+struct site *sim_site_of(struct sim *s, const struct lane *lane)
+{
+    for (unsigned i = 0; i < s->site_count; i++)
+        if (s->sites[i].lane == lane)
+            return &s->sites[i];
+    fail();
+    return NULL;
+}
+
+static pawl_duration some_delay(struct sim *s)
+{
+    return s->pace == 0 ? 0 : below(s, s->pace) + 1;
+}
+
+static void act_later(struct worker *w, pawl_duration delay)
+{
+    pawl_env_after(env_of(w->sim), &w->timer, delay);
+}
+
+static void come(struct worker *w)
+{
+    w->state = WORKER_COMING;
+    act_later(w, below(w->sim, 4) ? 0 : some_delay(w->sim));
+}
+
+/* One idle worker; it wakes the next, if it finds something to do. */
+static void wake_one(struct sim *s)
+{
+    uint64_t first = below(s, s->workers_count);
+    for (unsigned i = 0; i < s->workers_count && !s->closing; i++) {
+        struct worker *w = &s->workers[(first + i) % s->workers_count];
+        if (w->state != WORKER_IDLE)
+            continue;
+        come(w);
+        return;
+    }
+}
+
+void workers_wake(struct sim *s)
+{
+    wake_one(s);
+}
+
+void workers_available(void *ctx, struct lane *lane)
+{
+    (void)lane;
+    wake_one(ctx);
+}
+
+/* --- what somebody was told --- */
+
+/* An ID that is over: whoever comes with it later is fenced, or is told what became of it. */
+static void remember(struct sim *s, uint64_t number, pawl_operation_id id)
+{
+    size_t room = sizeof s->old_ids / sizeof s->old_ids[0];
+    size_t at = s->old_count < room ? s->old_count++ : below(s, room);
+    s->old_ids[at] = id;
+    s->old_numbers[at] = number;
+}
+
+static void note_told(struct sim *s, struct site *site, const struct run *run, int status)
+{
+    assert_true(status == PAWL_OK || status == PAWL_EFENCED || status == PAWL_ECONFLICT || status == PAWL_EINVAL
+                || status == PAWL_ETOOBIG || (status == PAWL_ECLOSED && site->closing));
+    if (status == PAWL_OK) {
+        model_follow(site);
+        assert_true(run->number <= site->model.operations);
+    }
+    if (status == PAWL_OK && !site->closing)
+        assert_true(lane_cursor(site->lane)->applied >= run->number);
+    s->seen.fenced += status == PAWL_EFENCED;
+    if (s->told_count < HANDED_MAX)
+        s->told[s->told_count++] = (struct told){site, run->number, run->id, status, run->looking != NULL};
+}
+
+/* Who was told that it counts has its operation in the log; nobody else's is there. */
+void workers_check_told(struct sim *s)
+{
+    for (size_t i = 0; i < s->told_count; i++) {
+        const struct told *t = &s->told[i];
+        const struct model *m = &t->site->model;
+        bool is_it = t->number <= m->operations && m->heads[t->number].kind == OPERATION_WRITES
+                     && m->heads[t->number].id.high == t->id.high && m->heads[t->number].id.low == t->id.low;
+        if (t->status == PAWL_OK && !is_it)
+            print_error("operation %" PRIu64 ": told that it is committed, and the log has %s\n", t->number,
+                        m->heads[t->number].kind == OPERATION_VOID ? "a void" : "another's");
+        assert_true(is_it || t->status != PAWL_OK);
+        if (is_it && t->status != PAWL_OK && t->status != PAWL_ECLOSED && !t->by_look)
+            print_error("operation %" PRIu64 ": told %s, and it is in the log\n", t->number,
+                        pawl_status_name(t->status));
+        assert_true(!is_it || t->status == PAWL_OK || t->status == PAWL_ECLOSED || t->by_look);
+    }
+}
+
+/* --- attempts --- */
+
+static void begin(struct worker *w);
+
+static void job_free(struct job *j)
+{
+    struct job **link = &j->sim->jobs;
+    while (*link != j)
+        link = &(*link)->next;
+    *link = j->next;
+    run_release(&j->run);
+    free(j);
+}
+
+/* It is over: what it had is kept, to come back with. */
+static void job_end(struct job *j)
+{
+    remember(j->sim, j->run.number, j->run.id);
+    job_free(j);
+}
+
+/* Who is told may call anything. */
+static void interfere(struct sim *s, struct site *site)
+{
+    struct worker *w = &s->workers[below(s, s->workers_count)];
+    if (below(s, 8) == 0 && w->state == WORKER_IDLE)
+        begin(w);
+    if (!s->trouble || site->closing)
+        return;
+    if (below(s, 30) == 0)
+        (void)lane_reclaim(site->lane, lane_cursor(site->lane)->applied + 1 + below(s, 6));
+    if (below(s, 1000) == 0)
+        sim_close_lane(site);
+}
+
+static void finished(struct run *run, int status)
+{
+    struct job *j = run->arg;
+    struct sim *s = j->sim;
+    struct site *site = j->site;
+    assert_true(j->handed_in);
+    note_told(s, site, run, status);
+    job_end(j);
+    if (!s->settling && !s->closing)
+        interfere(s, site);
+}
+
+static struct job *job_new(struct sim *s, struct site *site)
+{
+    struct job *j = calloc(1, sizeof *j);
+    if (!j)
+        abort();
+    j->sim = s;
+    j->site = site;
+    j->next = s->jobs;
+    s->jobs = j;
+    run_init(&j->run, &s->memory.allocator);
+    j->run.finished = finished;
+    j->run.arg = j;
+    return j;
+}
+
+/* True: it will be told, or has been told, what became of it. */
+static bool job_hand_in(struct job *j)
+{
+    j->handed_in = true;
+    int status = lane_hand_in(j->site->lane, &j->run);
+    if (status == PAWL_OK)
+        return true;
+    assert_true(status == PAWL_EFENCED || status == PAWL_ECLOSED || status == PAWL_EBUSY
+                || status == PAWL_ENOMEM);
+    j->sim->seen.fenced += status == PAWL_EFENCED;
+    job_end(j);
+    return false;
+}
+
+void workers_visit(struct sim *s, struct site *site, uint64_t number, pawl_operation_id id)
+{
+    struct job *j = job_new(s, site);
+    j->run.number = number;
+    j->run.id = id;
+    (void)job_hand_in(j);
+}
+
+/* --- what a lane has exploded elsewhere --- */
+
+static void errand_done(pawl_timer *timer)
+{
+    struct errand *e = heap_entry(timer, struct errand, timer);
+    struct sim *s = e->sim;
+    struct errand **link = &s->errands;
+    pawl_error error = {0};
+    while (*link != e)
+        link = &(*link)->next;
+    *link = e->next;
+    int status = run_explode(e->run, s->store, &s->room, &error);
+    if (status == PAWL_OK && s->trouble && below(s, s->trouble * 4) == 0 && !s->settling)
+        status = PAWL_ENOMEM;
+    s->seen.elsewhere++;
+    lane_exploded(e->site->lane, e->run, status);
+    free(e);
+}
+
+void workers_explode(void *ctx, struct lane *lane, struct run *run)
+{
+    struct sim *s = ctx;
+    struct errand *e = calloc(1, sizeof *e);
+    if (!e)
+        abort();
+    e->sim = s;
+    e->site = sim_site_of(s, lane);
+    e->run = run;
+    e->next = s->errands;
+    s->errands = e;
+    e->timer.fn = errand_done;
+    pawl_env_after(env_of(s), &e->timer, some_delay(s));
+}
+
+/* --- a worker --- */
+
+static void rest(struct worker *w)
+{
+    w->state = WORKER_IDLE;
+    w->job = NULL;
+    if (!w->sim->closing)
+        come(w);
+}
+
+static bool acquire_of(struct worker *w, struct site *site)
+{
+    struct sim *s = w->sim;
+    uint32_t projections = 0;
+    while (lane_projector(site->lane, projections))
+        projections++;
+    uint64_t first = below(s, projections);
+    struct job *j = job_new(s, site);
+    for (uint32_t i = 0; i < projections; i++) {
+        pawl_duration duration = below(s, 2) ? 0 : 1 + below(s, s->pace * 4 + PAWL_MILLISECOND);
+        if (lane_acquire(site->lane, (uint32_t)((first + i) % projections), duration, &j->run) != PAWL_OK)
+            continue;
+        w->job = j;
+        return true;
+    }
+    job_free(j);
+    return false;
+}
+
+static bool acquire(struct worker *w)
+{
+    struct sim *s = w->sim;
+    uint64_t first = below(s, s->site_count);
+    for (unsigned i = 0; i < s->site_count; i++) {
+        struct site *site = &s->sites[(first + i) % s->site_count];
+        if (!site->closing && acquire_of(w, site))
+            return true;
+    }
+    return false;
+}
+
+static void begin(struct worker *w)
+{
+    struct sim *s = w->sim;
+    if (!acquire(w)) {
+        w->state = WORKER_IDLE;
+        return;
+    }
+    wake_one(s);
+    struct job *j = w->job;
+    w->state = WORKER_BUSY;
+    j->handling = (struct handling){.sim = s,
+                                    .site = j->site,
+                                    .projector = sim_projector(s, j->run.schema, j->run.projector),
+                                    .event = j->site->feed->events[j->run.event->offset - 1]};
+    j->steps_left = j->handling.projector->handler ? handler_steps(j->handling.projector) : 0;
+    act_later(w, some_delay(s));
+}
+
+static void give_back(struct worker *w, const char *words)
+{
+    struct job *j = w->job;
+    int status = lane_release(j->site->lane, j->run.number, j->run.id, words);
+    assert_true(status == PAWL_OK || status == PAWL_EFENCED);
+    job_end(j);
+    rest(w);
+}
+
+static void give_up(struct worker *w)
+{
+    struct job *j = w->job;
+    int status =
+        lane_fail(j->site->lane, j->run.number, j->run.id, below(w->sim, 6) == 0, "the handler failed");
+    assert_true(status == PAWL_OK || status == PAWL_EFENCED);
+    job_end(j);
+    rest(w);
+}
+
+/* True: it goes on later, or not at all. */
+static bool misbehave(struct worker *w)
+{
+    struct sim *s = w->sim;
+    struct job *j = w->job;
+    pawl_operation_id wrong = {j->run.id.high, j->run.id.low ^ 1};
+    switch (below(s, 8)) {
+    case 0: give_back(w, "given back"); return true;
+    case 1:
+    case 2: give_up(w); return true;
+    case 3:
+    case 4: act_later(w, (1 + below(s, 1500)) * PAWL_SECOND); return true;
+    case 5:
+        (void)lane_extend(j->site->lane, j->run.number, j->run.id, below(s, 2) ? 0 : some_delay(s));
+        return false;
+    case 6: workers_visit(s, j->site, j->run.number, wrong); return false;
+    default:
+        if (s->old_count > 0) {
+            size_t i = below(s, s->old_count);
+            workers_visit(s, j->site, s->old_numbers[i], s->old_ids[i]);
+        }
+        return false;
+    }
+}
+
+static int look(struct sim *s, struct job *j)
+{
+    struct state state;
+    uint64_t fails = s->memory.fails_in;
+    int status = run_look(&j->run, s->store, &s->room, &j->run.seen, &state);
+    if (status != PAWL_OK)
+        return status;
+    status = handler_read(&j->handling, j->run.schema, &state, &j->run.seen, &s->room.memory);
+    run_look_away(&s->room);
+    if (status != PAWL_OK || --j->steps_left > 0)
+        return status;
+    s->memory.fails_in = 0;
+    handler_intents(&j->handling, j->run.schema, &j->run.memory, &j->run.intents, &j->run.intent_count);
+    s->memory.fails_in = fails;
+    return PAWL_OK;
+}
+
+static void hand_in(struct worker *w)
+{
+    struct sim *s = w->sim;
+    struct site *site = w->job->site;
+    uint64_t number = w->job->run.number;
+    pawl_operation_id id = w->job->run.id;
+    bool taken = job_hand_in(w->job);
+    if (taken && s->trouble && below(s, s->trouble) == 0 && !site->closing)
+        workers_visit(s, site, number, id); /* it did not hear the answer */
+    rest(w);
+}
+
+/* The next thing that it does. */
+static void work_on(pawl_timer *timer)
+{
+    struct worker *w = heap_entry(timer, struct worker, timer);
+    struct sim *s = w->sim;
+    int status = PAWL_OK;
+    if (s->closing)
+        return;
+    if (w->state == WORKER_COMING) {
+        begin(w);
+        return;
+    }
+    struct job *j = w->job;
+    if (j->site->closing) { /* it must not come back */
+        job_end(j);
+        rest(w);
+        return;
+    }
+    if (s->trouble && !s->settling && below(s, s->trouble) == 0 && misbehave(w))
+        return;
+    if (j->steps_left > 0)
+        status = look(s, j);
+    else if (!j->exploded) {
+        pawl_error error = {0};
+        status = run_explode(&j->run, s->store, &s->room, &error);
+        j->exploded = status == PAWL_OK;
+        j->run.rows = below(s, 6); /* as if it had looked at many */
+    } else {
+        hand_in(w);
+        return;
+    }
+    if (status != PAWL_OK)
+        give_back(w, "no store");
+    else
+        act_later(w, some_delay(s));
+}
+
+/* --- */
+
+void workers_init(struct sim *s)
+{
+    for (unsigned i = 0; i < s->workers_count; i++)
+        s->workers[i] = (struct worker){.sim = s, .timer.fn = work_on};
+}
+
+bool workers_wait(const struct sim *s)
+{
+    for (const struct job *j = s->jobs; j; j = j->next)
+        if (j->handed_in)
+            return true;
+    return s->errands != NULL;
+}
+
+void workers_release(struct sim *s)
+{
+    for (unsigned i = 0; i < s->workers_count; i++)
+        pawl_env_cancel(env_of(s), &s->workers[i].timer);
+    while (s->jobs)
+        job_end(s->jobs);
+}
+
+void workers_forget(struct sim *s)
+{
+    while (s->jobs) {
+        struct job *j = s->jobs;
+        remember(s, j->run.number, j->run.id);
+        s->jobs = j->next;
+        free(j);
+    }
+    while (s->errands) {
+        struct errand *e = s->errands;
+        s->errands = e->next;
+        free(e);
+    }
+}
