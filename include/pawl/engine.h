@@ -57,6 +57,12 @@ typedef struct pawl_options {
     uint64_t
         checkpoint_lag_max; /* 1,000,000 events of a shard that the loss of power may cost a replay of. Where
                                the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
+
+    /* Of lanes: pawl/project.h. */
+    pawl_duration max_run;     /* 10 minutes: after that a handler's lease is no longer extended */
+    pawl_duration lease_first; /* 30 s: before it is known how long the work takes */
+    pawl_duration lease_min;   /* 1 s */
+    pawl_duration backoff_min; /* 100 ms after the first failure, then twice that, up to a minute */
     const pawl_allocator *allocator;
 } pawl_options;
 
@@ -237,9 +243,9 @@ PAWL_API int pawl_record_list(pawl_engine *engine, uint64_t wsid, const char *ty
                               size_t limit, const pawl_read_options *options, pawl_text *ret_text,
                               pawl_error *error);
 
-/* One row of an entity that synchronous projectors fill, as JSON. key is JSON too: an object with the fields of
- * its key, or an array of their values in the key's order. Errors: PAWL_ENOTFOUND, PAWL_EINVAL (the key),
- * PAWL_ETIMEOUT. */
+/* One row of an entity, as JSON. key is JSON too: an object with the fields of its key, or an array of their
+ * values in the key's order. min_offset is about the entity's own tables: those that a lane fills may be behind
+ * the partition. Errors: PAWL_ENOTFOUND, PAWL_EINVAL (the key), PAWL_ETIMEOUT. */
 PAWL_API int pawl_entity_get(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes key,
                              const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
 

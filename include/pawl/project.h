@@ -153,6 +153,7 @@ typedef enum pawl_lane_state {
     PAWL_LANE_RECOVERING = 1,
     PAWL_LANE_RUNNING = 2,
     PAWL_LANE_REFUSED = 3, /* its tables and logs contradict each other */
+    PAWL_LANE_CLOSED = 4,  /* nobody works on it: this engine only reads */
 } pawl_lane_state;
 
 /* A generation of a lane in a partition. */

@@ -1,7 +1,7 @@
 /* engine/engine.c: opening and closing.
  *
- *     node file ─► env ─► stores ─► log (with the stores' positions as witnesses) ─► group0 ─► partitions ─►
- * open
+ *     node file ─► env ─► stores ─► log (with the stores' positions as witnesses) ─► group0 ─► partitions
+ *     ─► lanes ─► open
  *
  * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
 #include <pawl/engine.h>
@@ -144,6 +144,7 @@ static int open_stores(pawl_engine *e, pawl_error *error)
         shard->engine = e;
         shard->index = i;
         shard->drain.fn = shard_drain;
+        shard->poke.fn = shard_poke;
         int status =
             mpsc_init(&shard->mailbox, e->options.allocator, e->options.mailbox, sizeof(pawl_request *));
         if (status != PAWL_OK)
@@ -272,6 +273,8 @@ static int put_away(pawl_engine *e)
 {
     const pawl_allocator *alloc = e->options.allocator;
     int status = PAWL_OK, log = PAWL_OK;
+    if (e->env)
+        lanes_close(e);
     if (e->shards)
         stop_checkpoints(e);
     if (e->partitions)
@@ -294,11 +297,20 @@ static int put_away(pawl_engine *e)
         audit_release(&e->partitions[i].audit);
     mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
     mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
+    lanes_release(e);
     pthread_mutex_destroy(&e->audit_lock);
     pthread_mutex_destroy(&e->group0_lock);
     pthread_mutex_destroy(&e->schema_lock);
     mem_free(alloc, e, sizeof *e);
     return log != PAWL_OK ? log : status;
+}
+
+static int open_lanes(pawl_engine *e, pawl_error *error)
+{
+    pthread_mutex_lock(&e->schema_lock);
+    int status = lanes_reconcile(e, error);
+    pthread_mutex_unlock(&e->schema_lock);
+    return status;
 }
 
 static int open_all(pawl_engine *e, pawl_error *error)
@@ -330,7 +342,11 @@ static int open_all(pawl_engine *e, pawl_error *error)
         status = engine_group0_open(e, error);
     if (status == PAWL_OK && !e->options.read_only)
         status = open_partitions(e, error);
-    return status == PAWL_OK && !e->options.read_only ? start_checkpoints(e, error) : status;
+    if (status == PAWL_OK && !e->options.read_only)
+        status = start_checkpoints(e, error);
+    if (status == PAWL_OK)
+        status = local_load(e, error);
+    return status == PAWL_OK && !e->options.read_only ? open_lanes(e, error) : status;
 }
 
 int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine, pawl_error *error)
@@ -358,6 +374,7 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     pthread_mutex_init(&e->schema_lock, NULL);
     pthread_mutex_init(&e->group0_lock, NULL);
     pthread_mutex_init(&e->audit_lock, NULL);
+    lanes_init(e);
     status = open_all(e, error);
     if (status != PAWL_OK) {
         (void)put_away(e);
@@ -387,7 +404,7 @@ int pawl_close(pawl_engine *e)
 {
     if (!e)
         return PAWL_OK;
-    if (pawl_env_self(e->env) != PAWL_NO_SHARD)
+    if (pawl_env_self(e->env) != PAWL_NO_SHARD || lanes_is_self(e))
         return PAWL_EMISUSE;
     atomic_store(&e->closing, true);
     return put_away(e);

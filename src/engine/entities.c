@@ -1,5 +1,8 @@
 /* engine/entities.c: rows of entities as they are read: from a snapshot of their shard's store, on the caller's
- * own thread. Only those that synchronous projectors fill lie there. */
+ * own thread.
+ *
+ * Those of a lane lie in the tables of its generation that serves. Between begin and end the reader is counted,
+ * so that they are not removed under it when another generation takes over. */
 #include <pawl/engine.h>
 
 #include <inttypes.h>
@@ -21,12 +24,26 @@
 struct looking {
     const struct schema *schema;
     const struct schema_type *entity;
+    struct lanes *lanes;
+    unsigned parity; /* in which it is counted */
     pawl_store *store;
+    uint32_t table;
     uint64_t wsid;
     struct arena memory;
     struct json_out out;
     pawl_error *error;
 };
+
+static int wait(pawl_engine *e, uint16_t partition, const char *name, const pawl_read_options *options,
+                pawl_error *error)
+{
+    const struct schema *schema = engine_schema_refresh(e);
+    const struct schema_type *entity = schema_type_by_name(schema, (pawl_bytes){name, strlen(name)});
+    if (!entity || entity->kind != TYPE_ENTITY)
+        return error_set(error, PAWL_ENOTFOUND, "there is no entity %s", name);
+    return entity->lane ? engine_wait_entity(e, partition, name, options, error)
+                        : engine_wait_applied(e, partition, options, error);
+}
 
 static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *name,
                  const pawl_read_options *options, pawl_error *error)
@@ -34,16 +51,24 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
     uint16_t partition = pawl_partition_of(e, wsid);
     int status = engine_enter(e, error);
     if (status == PAWL_OK)
-        status = engine_wait_applied(e, partition, options, error);
+        status = wait(e, partition, name, options, error);
     if (status == PAWL_OK)
         status = engine_workspace(e, wsid, error);
     if (status != PAWL_OK)
         return status;
-    *l = (struct looking){
-        .schema = engine_schema(e), .store = shard_of(e, partition)->store, .wsid = wsid, .error = error};
+    unsigned parity = lanes_read_begin(&e->lanes);
+    *l = (struct looking){.schema = engine_schema(e),
+                          .lanes = &e->lanes,
+                          .parity = parity,
+                          .store = shard_of(e, partition)->store,
+                          .wsid = wsid,
+                          .error = error};
     l->entity = schema_type_by_name(l->schema, (pawl_bytes){name, strlen(name)});
-    if (!l->entity || l->entity->kind != TYPE_ENTITY)
+    if (!l->entity || l->entity->kind != TYPE_ENTITY) {
+        lanes_read_end(&e->lanes, parity);
         return error_set(error, PAWL_ENOTFOUND, "there is no entity %s", name);
+    }
+    l->table = schema_serving_table(l->schema, l->entity);
     arena_init(&l->memory, e->options.allocator, ARENA_CHUNK);
     json_out_init(&l->out, e->options.allocator);
     return PAWL_OK;
@@ -51,6 +76,7 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
 
 static int end(struct looking *l, int status, pawl_text *ret_text)
 {
+    lanes_read_end(l->lanes, l->parity);
     arena_release(&l->memory);
     return text_take(&l->out, status, ret_text, l->error);
 }
@@ -69,7 +95,7 @@ static int find_key(struct looking *l, pawl_bytes json, pawl_bytes *ret_key)
     uint8_t *key = arena_take(&l->memory, KEY_WORKSPACE + size);
     if (!key)
         return error_set(l->error, PAWL_ENOMEM, "no memory for a key");
-    key_of_workspace(l->entity->table, l->wsid, key);
+    key_of_workspace(l->table, l->wsid, key);
     row_key_write(values, count, key + KEY_WORKSPACE, size);
     *ret_key = (pawl_bytes){key, KEY_WORKSPACE + size};
     return PAWL_OK;
@@ -146,7 +172,7 @@ static int list_some(struct listing *list)
     uint8_t prefix[KEY_WORKSPACE], behind[KEY_WORKSPACE];
     pawl_range range = {.space = STATE_SPACE,
                         .from = list->last,
-                        .to = key_after_prefix(key_of_workspace(l->entity->table, l->wsid, prefix), behind)};
+                        .to = key_after_prefix(key_of_workspace(l->table, l->wsid, prefix), behind)};
     pawl_reader *snapshot;
     list->rows = 0;
     int status = pawl_store_snapshot(l->store, &snapshot);
@@ -169,7 +195,7 @@ int pawl_entity_list(pawl_engine *e, uint64_t wsid, const char *entity, pawl_byt
     if (after.data)
         status = find_key(&l, after, &list.last);
     else
-        list.last = key_of_workspace(l.entity->table, wsid, first);
+        list.last = key_of_workspace(l.table, wsid, first);
     do
         status = status == PAWL_OK && list.left > 0 ? list_some(&list) : status;
     while (status == PAWL_OK && list.left > 0 && list.rows == ROWS_AT_ONCE);

@@ -26,15 +26,18 @@
 #include "core/sequence/view.h"
 #include "core/state/audit.h"
 #include "engine/checkpointer.h"
+#include "engine/lanes.h"
 #include "engine/node_file.h"
 #include "engine/sequences.h"
 
-/* Somebody who waits until a partition's state has come to an offset. */
+/* Somebody who waits until a partition's state, or a lane's tables, have come to an offset. */
 struct applied_wait {
     struct applied_wait *next;
     uint16_t partition;
+    const struct lane_part *part; /* NULL: the state */
     uint64_t offset;
     bool over; /* told, or taken back */
+    bool gone; /* the lane is: look again who serves */
     struct latch latch;
 };
 
@@ -42,6 +45,8 @@ struct applied_wait {
 
 struct shard {
     pawl_engine *engine;
+    struct partition *poked; /* whose lanes are to be told how far it has come */
+    pawl_task poke;
     uint32_t index;
     pawl_store *store;
     struct applier applier;
@@ -68,6 +73,9 @@ struct partition {
     _Atomic uint64_t offset; /* applied; for any thread */
     uint64_t seen;           /* the last that is known to be in the log */
     struct audit audit;      /* under audit_lock */
+    struct lane_part *parts; /* of lanes, that are open; the shard's */
+    struct partition *poked; /* the next one whose lanes are to be told */
+    bool poking;
     pawl_engine *engine;
 };
 
@@ -89,6 +97,8 @@ struct pawl_engine {
     uint64_t group0_epoch;
     uint64_t group0_next;
     const struct schema *_Atomic schema; /* the present one; it stays until close */
+
+    struct lanes lanes;
 
     pthread_mutex_t audit_lock;
     pawl_alert alerts[ALERTS_MAX]; /* under it, like the next ones */
@@ -128,6 +138,7 @@ struct pawl_request {
 int shard_open(struct shard *shard, pawl_error *error);
 void shard_close(struct shard *shard);
 void shard_drain(pawl_task *task);
+void shard_poke(pawl_task *task);
 
 static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
 {
@@ -151,6 +162,9 @@ int engine_group0_open(pawl_engine *engine, pawl_error *error);
 int engine_group0_propose(pawl_engine *engine, pawl_bytes command, enum group0_outcome *ret_outcome,
                           pawl_error *error);
 
+/* The same, of whoever has schema_lock. */
+int engine_group0_propose_held(pawl_engine *engine, pawl_bytes command, pawl_error *error);
+
 /* Any of the engine's calls, from a thread that may make it. */
 int engine_enter(const pawl_engine *engine, pawl_error *error);
 int engine_enter_writing(const pawl_engine *engine, pawl_error *error);
@@ -162,6 +176,9 @@ const struct schema *engine_schema_at(pawl_engine *engine, uint64_t position);
  * not. Any thread. */
 const struct schema *engine_schema_for(pawl_engine *engine, uint16_t lane, uint32_t generation,
                                        uint64_t event_schema);
+
+/* The present schema; beside another process, what that has published by now. */
+const struct schema *engine_schema_refresh(pawl_engine *engine);
 
 /* workspaces.c: whether a workspace exists (PAWL_ENOTFOUND); its last offset, 0 if it has no event. */
 int engine_workspace(pawl_engine *engine, uint64_t wsid, pawl_error *error);
@@ -183,6 +200,9 @@ uint64_t engine_audit_every(const pawl_engine *engine);
 /* wait.c: wait until the state is at least there. */
 int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,
                         pawl_error *error);
-void shard_tell_applied(struct shard *shard, uint16_t partition, uint64_t offset);
+int engine_wait_entity(pawl_engine *engine, uint16_t partition, const char *entity,
+                       const pawl_read_options *options, pawl_error *error);
+void shard_tell_applied(struct shard *shard, const struct lane_part *part, uint16_t partition, uint64_t offset);
+void shard_tell_gone(struct shard *shard, const struct lane_part *part);
 
 #endif

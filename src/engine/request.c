@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "core/schema/definition.h"
 #include "engine/json/request.h"
 #include "engine/node.h"
 
@@ -154,13 +155,6 @@ int pawl_request_active(pawl_request *r, bool active, pawl_error *error)
     return PAWL_OK;
 }
 
-static const char *type_text(enum value_type type)
-{
-    static const char *const texts[] = {"null",  "int64",     "float64", "bool", "string",
-                                        "bytes", "timestamp", "qname",   "ref"};
-    return texts[type];
-}
-
 static int set(pawl_request *r, const char *field, struct value value, pawl_error *error)
 {
     if (r->request.object_count == 0)
@@ -173,8 +167,8 @@ static int set(pawl_request *r, const char *field, struct value value, pawl_erro
                          (const char *)type->name.data, field);
     enum value_type wants = type->fields[place].type;
     if (value.type != VALUE_NULL && value.type != wants)
-        return error_set(error, PAWL_EINVAL, "%s is of type %s, not %s", field, type_text(wants),
-                         type_text(value.type));
+        return error_set(error, PAWL_EINVAL, "%s is of type %s, not %s", field, value_type_text(wants),
+                         value_type_text(value.type));
     int status = request_set(&r->request, (uint16_t)place, value);
     if (status == PAWL_EEXISTS)
         return error_set(error, status, "%s is set already", field);

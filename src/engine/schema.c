@@ -113,6 +113,17 @@ const struct schema *engine_schema_for(pawl_engine *e, uint16_t lane, uint32_t g
     return schema;
 }
 
+const struct schema *engine_schema_refresh(pawl_engine *e)
+{
+    if (e->options.read_only) {
+        pthread_mutex_lock(&e->group0_lock);
+        (void)read_group0(e, NULL);
+        publish(e);
+        pthread_mutex_unlock(&e->group0_lock);
+    }
+    return engine_schema(e);
+}
+
 int engine_group0_open(pawl_engine *e, pawl_error *error)
 {
     int status = e->options.read_only ? PAWL_OK : claim_group0(e, error);
@@ -203,20 +214,28 @@ static void tell_shards(pawl_engine *e, const struct schema *schema)
 }
 
 /* ret_before, ret_after: the schemas in force. They differ even on failure, when what another process or an
- * earlier proposal wrote was met. */
-static int propose(pawl_engine *e, pawl_bytes command, const struct schema **ret_before,
-                   const struct schema **ret_after, pawl_error *error)
+ * earlier proposal wrote was met. Under schema_lock. */
+static int propose_held(pawl_engine *e, pawl_bytes command, const struct schema **ret_before,
+                        const struct schema **ret_after, pawl_error *error)
 {
-    pthread_mutex_lock(&e->schema_lock);
     pthread_mutex_lock(&e->group0_lock);
     *ret_before = group0_schema(e->group0);
     int status = write_command(e, command, error);
     *ret_after = group0_schema(e->group0);
     pthread_mutex_unlock(&e->group0_lock);
-    if (*ret_after != *ret_before) {
-        tell_shards(e, *ret_after);
-        publish(e);
-    }
+    if (*ret_after == *ret_before)
+        return status;
+    tell_shards(e, *ret_after);
+    publish(e);
+    int opened = lanes_reconcile(e, status == PAWL_OK ? error : NULL);
+    return status == PAWL_OK ? opened : status;
+}
+
+static int propose(pawl_engine *e, pawl_bytes command, const struct schema **ret_before,
+                   const struct schema **ret_after, pawl_error *error)
+{
+    pthread_mutex_lock(&e->schema_lock);
+    int status = propose_held(e, command, ret_before, ret_after, error);
     pthread_mutex_unlock(&e->schema_lock);
     return status;
 }
@@ -229,6 +248,12 @@ int engine_group0_propose(pawl_engine *e, pawl_bytes command, enum group0_outcom
     if (status == PAWL_OK)
         *ret_outcome = after != before ? GROUP0_CHANGED : GROUP0_UNCHANGED;
     return status;
+}
+
+int engine_group0_propose_held(pawl_engine *e, pawl_bytes command, pawl_error *error)
+{
+    const struct schema *before, *after;
+    return propose_held(e, command, &before, &after, error);
 }
 
 static int apply(pawl_engine *e, pawl_bytes json, struct arena *arena, uint64_t *ret_position,

@@ -170,12 +170,37 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(ctx, position);
 }
 
+/* At the loop's next turn: those who wait for an answer go first. */
+static void poke_lanes(struct shard *shard, struct partition *partition)
+{
+    if (!partition->parts || partition->poking)
+        return;
+    partition->poking = true;
+    partition->poked = shard->poked;
+    shard->poked = partition;
+    (void)pawl_env_post(shard->engine->env, shard->index, &shard->poke);
+}
+
+void shard_poke(pawl_task *task)
+{
+    struct shard *shard = heap_entry(task, struct shard, poke);
+    while (shard->poked) {
+        struct partition *partition = shard->poked;
+        shard->poked = partition->poked;
+        partition->poking = false;
+        uint64_t offset = atomic_load_explicit(&partition->offset, memory_order_relaxed);
+        for (struct lane_part *part = partition->parts; part; part = part->next)
+            part_poke(part, offset);
+    }
+}
+
 static void applied(void *ctx, uint16_t number, uint64_t offset)
 {
     pawl_engine *engine = ctx;
     atomic_store_explicit(&engine->partitions[number].offset, offset, memory_order_release);
     see(shard_of(engine, number), &engine->partitions[number], offset);
-    shard_tell_applied(shard_of(engine, number), number, offset);
+    shard_tell_applied(shard_of(engine, number), NULL, number, offset);
+    poke_lanes(shard_of(engine, number), &engine->partitions[number]);
 }
 
 static void mark(void *ctx, const struct position *position, uint64_t offset)

@@ -239,6 +239,28 @@ int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid)
     return PAWL_OK;
 }
 
+static int fill_run(struct lane *lane, const pawl_lease *lease, struct run *run)
+{
+    const struct lane_work *work = lane_work(lane, lease->number);
+    run_reset(run);
+    run->number = lease->number;
+    run->id = lease->operation;
+    run->projection = lease->projection;
+    run->attempt = lease->attempt;
+    run->duration = lease->duration;
+    run->partition = lane->options.partition;
+    run->lane = lane->options.lane;
+    run->generation = lane->options.generation;
+    run->schema = work->schema;
+    run->projector = work->projector;
+    run->event = lane_event_hold(work->event);
+    if (work->at_turn && lane_copy_front(lane, run, work->wsid) != PAWL_OK) {
+        run_reset(run);
+        return PAWL_ENOMEM;
+    }
+    return PAWL_OK;
+}
+
 int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run)
 {
     pawl_lease lease;
@@ -247,26 +269,39 @@ int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration,
         || lane->quick[projection])
         return PAWL_ENOTFOUND;
     int status = pawl_leases_acquire(lane->leases, projection, duration, 1, &lease, &count);
+    if (status == PAWL_OK)
+        status = fill_run(lane, &lease, run);
+    if (status == PAWL_ENOMEM)
+        (void)pawl_leases_release(lane->leases, lease.number, lease.operation, "no memory");
+    return status;
+}
+
+static bool look_at_one(void *arg, const pawl_lease *lease)
+{
+    *(pawl_lease *)arg = *lease;
+    return false;
+}
+
+int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct run *run, bool *ret_again)
+{
+    pawl_lease lease = {0};
+    if (lane->state != LANE_RUNNING)
+        return PAWL_EBUSY;
+    pawl_leases_list(lane->leases, number, look_at_one, &lease);
+    bool known = lease.number == number;
+    bool again = known ? lease.state >= PAWL_LEASE_READY : number <= lane->cursor.applied;
+    if ((known && (lease.operation.high != id.high || lease.operation.low != id.low)) || (!known && !again))
+        return PAWL_EFENCED;
+    int status = again ? PAWL_OK : fill_run(lane, &lease, run);
     if (status != PAWL_OK)
         return status;
-    const struct lane_work *work = lane_work(lane, lease.number);
-    run_reset(run);
-    run->number = lease.number;
-    run->id = lease.operation;
-    run->projection = projection;
-    run->attempt = lease.attempt;
-    run->duration = lease.duration;
-    run->partition = lane->options.partition;
-    run->lane = lane->options.lane;
-    run->generation = lane->options.generation;
-    run->schema = work->schema;
-    run->projector = work->projector;
-    run->event = lane_event_hold(work->event);
-    if (work->at_turn && lane_copy_front(lane, run, work->wsid) != PAWL_OK) {
-        (void)pawl_leases_release(lane->leases, lease.number, lease.operation, "no memory");
+    if (again) {
         run_reset(run);
-        return PAWL_ENOMEM;
+        run->number = number;
+        run->id = id;
+        run->partition = lane->options.partition;
     }
+    *ret_again = again;
     return PAWL_OK;
 }
 

@@ -80,6 +80,9 @@ struct lane_options {
     size_t batch_bytes;        /* 1 MiB */
     uint32_t batches;          /* 4 between staged and applied */
     size_t rows_here;          /* 1024: a clause that looked at more is done again elsewhere */
+    pawl_duration lease_first; /* these three: as in pawl/lease.h */
+    pawl_duration lease_min;
+    pawl_duration backoff_min;
     pawl_lease_thresholds thresholds;
     const pawl_allocator *allocator;
 };
@@ -115,6 +118,12 @@ const struct schema_projector *lane_projector(const struct lane *lane, uint32_t 
 
 /* Lease the next number of a projection (duration 0: adaptive). PAWL_ENOTFOUND: none; PAWL_ENOMEM. */
 int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run);
+
+/* The run of a lease that was acquired before, and is held under this ID: for a worker that keeps nothing of it
+ * but number and ID. *ret_again: it was handed in before, or committed, or nobody knows any more; the run has
+ * nothing but number and ID, and handing it in tells. PAWL_EFENCED: the number is another's. PAWL_EBUSY: it is
+ * recovering. PAWL_ENOMEM. */
+int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct run *run, bool *ret_again);
 
 /* Hand in a run that was exploded. PAWL_OK: finished will be called, perhaps from inside. PAWL_EFENCED: the
  * number is another's, or has been committed by another. If it was handed in before, under the same ID, by a

@@ -6,11 +6,14 @@
  *     $event.records.TYPE.FIELD   of the event's first record of a type, its own name or a qualified one
  *
  * and id in place of FIELD in the latter two. */
+#include "core/schema/compile.h"
+
 #include "base/bytes.h"
 #include "core/schema/resolve_impl.h"
 
 struct names {
-    struct resolver *resolver;
+    const struct schema *schema; /* its names and types are there, whatever else is still to come */
+    pawl_bytes package;
     const struct compile_scope *scope;
 };
 
@@ -67,10 +70,10 @@ static int find_record(const struct names *n, pawl_bytes path, uint32_t *ret_slo
     if (dot == 0)
         return PAWL_ENOTFOUND;
     pawl_bytes type_name = {text, dot - 1}, field = {text + dot, path.size - dot};
-    const struct schema_name *name = resolver_look(n->resolver, type_name);
+    const struct schema_name *name = schema_name_from(n->schema, n->package, type_name);
     if (!name || name->kind != NAMED_TYPE)
         return PAWL_ENOTFOUND;
-    const struct schema_type *type = schema_type_by_id(&n->resolver->out->schema, name->id);
+    const struct schema_type *type = schema_type_by_id(n->schema, name->id);
     return type ? give_field(name->id, type, field, ret_slot, ret_type) : PAWL_ENOTFOUND;
 }
 
@@ -101,11 +104,37 @@ static int find(void *ctx, enum expr_name kind, pawl_bytes path, uint32_t *ret_s
 static int find_qname(void *ctx, pawl_bytes text, uint16_t *ret_name)
 {
     const struct names *n = ctx;
-    const struct schema_name *name = resolver_look(n->resolver, text);
+    const struct schema_name *name = schema_name_from(n->schema, n->package, text);
     if (!name)
         return PAWL_ENOTFOUND;
     *ret_name = name->id;
     return PAWL_OK;
+}
+
+const struct schema_name *schema_name_from(const struct schema *schema, pawl_bytes package, pawl_bytes text)
+{
+    char qualified[SCHEMA_QNAME_BYTES_MAX];
+    if (text.size == 0 || text.size > SCHEMA_QNAME_BYTES_MAX)
+        return NULL;
+    if (!memchr(text.data, '.', text.size)) {
+        if (package.size + 1 + text.size > sizeof qualified)
+            return NULL;
+        memcpy(qualified, package.data, package.size);
+        qualified[package.size] = '.';
+        memcpy(qualified + package.size + 1, text.data, text.size);
+        text = (pawl_bytes){qualified, package.size + 1 + text.size};
+    }
+    return schema_name_by_text(schema, text);
+}
+
+int schema_compile(const struct schema *schema, pawl_bytes package, pawl_bytes text,
+                   const struct compile_scope *scope, const pawl_allocator *alloc, struct expr **ret_expr,
+                   pawl_error *error)
+{
+    struct names names = {.schema = schema, .package = package, .scope = scope};
+    struct expr_scope inner = {
+        .ctx = &names, .resolve = find, .resolve_qname = find_qname, .want = scope->want};
+    return expr_compile(text, &inner, alloc, ret_expr, error);
 }
 
 const struct expr *resolver_compile(struct resolver *r, const struct path *at, pawl_bytes text,
@@ -116,11 +145,9 @@ const struct expr *resolver_compile(struct resolver *r, const struct path *at, p
     struct compiled *compiled = resolver_take(r, 1, sizeof *compiled);
     if (!compiled)
         return NULL;
-    struct names names = {.resolver = r, .scope = scope};
-    struct expr_scope inner = {
-        .ctx = &names, .resolve = find, .resolve_qname = find_qname, .want = scope->want};
     pawl_error why = {0};
-    int status = expr_compile(text, &inner, r->arena->alloc, &compiled->expr, &why);
+    int status = schema_compile(&r->out->schema, r->package->package, text, scope, r->arena->alloc,
+                                &compiled->expr, &why);
     if (status == PAWL_ENOMEM) {
         verdict_fail(&r->v, status);
         return NULL;

@@ -32,6 +32,14 @@ enum value_type definition_value_type(pawl_bytes text)
     return VALUE_NULL;
 }
 
+const char *value_type_text(enum value_type type)
+{
+    for (size_t i = 0; i < sizeof value_types / sizeof *value_types; i++)
+        if (value_types[i].type == type)
+            return value_types[i].text;
+    return "null";
+}
+
 enum type_kind definition_type_kind(pawl_bytes text)
 {
     for (size_t i = 0; i < sizeof type_kinds / sizeof *type_kinds; i++)

@@ -168,6 +168,7 @@ int definition_settle(struct definition *definition, const struct definition *be
 enum value_type definition_value_type(pawl_bytes text);
 enum type_kind definition_type_kind(pawl_bytes text);
 enum on_failure definition_on_failure(pawl_bytes text);
+const char *value_type_text(enum value_type type); /* the other way */
 
 /* The item of that name, among count items of this size that begin with theirs; NULL. */
 void *definition_find(const void *items, size_t count, size_t item_size, pawl_bytes name);

@@ -31,19 +31,7 @@ void *resolver_take(struct resolver *r, size_t count, size_t size)
 
 const struct schema_name *resolver_look(const struct resolver *r, pawl_bytes text)
 {
-    char qualified[SCHEMA_QNAME_BYTES_MAX];
-    pawl_bytes package = r->package->package;
-    if (text.size == 0 || text.size > SCHEMA_QNAME_BYTES_MAX)
-        return NULL;
-    if (!memchr(text.data, '.', text.size)) {
-        if (package.size + 1 + text.size > sizeof qualified)
-            return NULL;
-        memcpy(qualified, package.data, package.size);
-        qualified[package.size] = '.';
-        memcpy(qualified + package.size + 1, text.data, text.size);
-        text = (pawl_bytes){qualified, package.size + 1 + text.size};
-    }
-    return schema_name_by_text(&r->out->schema, text);
+    return schema_name_from(&r->out->schema, r->package->package, text);
 }
 
 const struct schema_name *resolver_own(const struct resolver *r, pawl_bytes name)

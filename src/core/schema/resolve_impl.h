@@ -10,6 +10,7 @@
 #ifndef CORE_SCHEMA_RESOLVE_IMPL_H
 #define CORE_SCHEMA_RESOLVE_IMPL_H
 
+#include "core/schema/compile.h"
 #include "core/schema/path.h"
 #include "core/schema/resolve.h"
 
@@ -53,14 +54,6 @@ const struct schema_name *resolver_refer(struct resolver *r, const struct path *
                                          enum named_kind kind);
 /* The same without complaint, of any kind. */
 const struct schema_name *resolver_look(const struct resolver *r, pawl_bytes text);
-
-/* What an expression may name, and what it must give. */
-struct compile_scope {
-    const struct schema_type *row;      /* NULL: no row is at hand */
-    bool event;                         /* whether there is one */
-    const struct schema_type *argument; /* the event's; NULL: none */
-    enum value_type want;
-};
 
 /* NULL, and a complaint at the path, if it does not compile. */
 const struct expr *resolver_compile(struct resolver *r, const struct path *at, pawl_bytes text,

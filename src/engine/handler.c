@@ -1,0 +1,352 @@
+/* engine/handler.c: one attempt, on a thread of its crew: the handler, if there is one, and the explosion. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "core/schema/row.h"
+#include "core/sequence/view.h"
+#include "core/state/key.h"
+#include "engine/json/key.h"
+#include "engine/json/show.h"
+#include "engine/node.h"
+#include "engine/results.h"
+#include "engine/text.h"
+#include "engine/workers.h"
+
+#define ARENA_CHUNK  ((size_t)4096)
+#define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
+#define TRIES        20   /* at what only waits for room */
+#define TRY_AGAIN    (5 * PAWL_MILLISECOND)
+
+struct pawl_handler_ctx {
+    struct job *job;
+    pawl_engine *engine;
+    struct run_room *room;
+    uint64_t wsid;
+    int status; /* of a read that failed for no fault of the handler's */
+};
+
+/* --- the event --- */
+
+int job_show_event(struct job *job, struct json_out *out, pawl_event *ret_event, pawl_error *error)
+{
+    pawl_engine *e = job->part->generation->engine;
+    const struct lane_event *held = job->run.event;
+    pawl_bytes body = {held->bytes, held->size};
+    struct event event;
+    int status = event_decode(body, &event, error);
+    if (status != PAWL_OK)
+        return status;
+    struct json_source source = {.partition = job->run.partition,
+                                 .offset = held->offset,
+                                 .schema = engine_schema_at(e, event.head.schema),
+                                 .body = body};
+    if (!source.schema)
+        return error_set(error, PAWL_ECORRUPT,
+                         "the event was made under the schema at %" PRIu64 ", which is not known",
+                         event.head.schema);
+    status = json_event(out, &source, error);
+    out_raw(out, (pawl_bytes){"", 1}); /* an end for those who print it */
+    if (status == PAWL_OK)
+        status = out->status;
+    if (status != PAWL_OK)
+        return status;
+    *ret_event = (pawl_event){.partition = source.partition,
+                              .offset = source.offset,
+                              .wsid = event.envelope.wsid,
+                              .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
+                              .json = out->data,
+                              .json_size = out->size - 1};
+    return PAWL_OK;
+}
+
+/* --- reading --- */
+
+/* One read of an entity of the lane. */
+struct looking {
+    pawl_handler_ctx *ctx;
+    const struct schema_type *entity;
+    uint32_t table;
+    struct arena memory;
+    struct json_out out;
+    pawl_error *error;
+
+    /* Of a list. */
+    pawl_bytes last; /* the key that was shown last, or that to begin with */
+    bool inclusive;
+    size_t rows; /* in this snapshot */
+    size_t left;
+    int status;
+};
+
+static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name, pawl_error *error)
+{
+    const struct run *run = &ctx->job->run;
+    *l = (struct looking){.ctx = ctx, .error = error};
+    l->entity = schema_type_by_name(run->schema, (pawl_bytes){name, strlen(name)});
+    if (!l->entity || l->entity->kind != TYPE_ENTITY || l->entity->lane != run->lane)
+        return error_set(error, PAWL_EINVAL, "%s is not an entity of this lane", name);
+    l->table = schema_table(l->entity, run->generation);
+    arena_init(&l->memory, ctx->engine->options.allocator, ARENA_CHUNK);
+    json_out_init(&l->out, ctx->engine->options.allocator);
+    return PAWL_OK;
+}
+
+static int end_look(struct looking *l, int status, pawl_text *ret_text)
+{
+    if (status == PAWL_ENOMEM || status == PAWL_EBUSY || status == PAWL_EIO)
+        l->ctx->status = status;
+    arena_release(&l->memory);
+    return text_take(&l->out, status, ret_text, l->error);
+}
+
+static int find_key(struct looking *l, pawl_bytes json, pawl_bytes *ret_key)
+{
+    struct value *values;
+    size_t count = l->entity->key_count;
+    int status = json_key(json, l->ctx->job->run.schema, l->entity, &l->memory, &values, l->error);
+    if (status != PAWL_OK)
+        return status;
+    size_t size = row_key_write(values, count, NULL, 0);
+    if (size > PAWL_KEY_BYTES_MAX - KEY_WORKSPACE)
+        return error_set(l->error, PAWL_ETOOBIG, "the key would have %zu bytes", size);
+    uint8_t *key = arena_take(&l->memory, KEY_WORKSPACE + size);
+    if (!key)
+        return error_set(l->error, PAWL_ENOMEM, "no memory for a key");
+    key_of_workspace(l->table, l->ctx->wsid, key);
+    row_key_write(values, count, key + KEY_WORKSPACE, size);
+    *ret_key = (pawl_bytes){key, KEY_WORKSPACE + size};
+    return PAWL_OK;
+}
+
+static int look_begin(struct looking *l, struct state *ret_state)
+{
+    struct job *job = l->ctx->job;
+    int status = run_look(&job->run, shard_of(l->ctx->engine, job->run.partition)->store, l->ctx->room,
+                          &job->run.seen, ret_state);
+    return status == PAWL_OK ? status
+                             : error_set(l->error, status, "cannot read %.*s", (int)l->entity->name.size,
+                                         (const char *)l->entity->name.data);
+}
+
+int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes json, pawl_text *ret_text,
+                     pawl_error *error)
+{
+    struct looking l;
+    struct state state;
+    pawl_bytes key, value;
+    int status = begin_look(&l, ctx, entity, error);
+    if (status != PAWL_OK)
+        return status;
+    status = find_key(&l, json, &key);
+    if (status == PAWL_OK)
+        status = look_begin(&l, &state);
+    if (status != PAWL_OK)
+        return end_look(&l, status, ret_text);
+    status = reads_add_row(&ctx->job->run.seen, key);
+    if (status == PAWL_OK)
+        status = state_get(&state, key, &value);
+    if (status == PAWL_OK)
+        status = json_row(&l.out, ctx->job->run.schema, l.entity, value, error);
+    else
+        error_set(error, status, status == PAWL_ENOTFOUND ? "there is no such %s" : "cannot read %s", entity);
+    run_look_away(ctx->room);
+    return end_look(&l, status, ret_text);
+}
+
+static bool list_row(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct looking *l = arg;
+    if (!l->inclusive && bytes_equal(key, l->last))
+        return true;
+    l->status = json_row(&l->out, l->ctx->job->run.schema, l->entity, value, l->error);
+    if (l->status != PAWL_OK)
+        return false;
+    out_raw(&l->out, (pawl_bytes){"\n", 1});
+    l->rows++;
+    l->left--;
+    if (l->left > 0 && l->rows < ROWS_AT_ONCE)
+        return true;
+    arena_reset(&l->memory);
+    l->last = arena_copy(&l->memory, key);
+    l->inclusive = false;
+    if (!l->last.data)
+        l->status = error_set(l->error, PAWL_ENOMEM, "no memory for a list");
+    return false;
+}
+
+static int list_some(struct looking *l)
+{
+    uint8_t prefix[KEY_WORKSPACE], behind[KEY_WORKSPACE];
+    pawl_bytes to = key_after_prefix(key_of_workspace(l->table, l->ctx->wsid, prefix), behind);
+    struct arena scratch;
+    struct state state;
+    l->rows = 0;
+    int status = look_begin(l, &state);
+    if (status != PAWL_OK)
+        return status;
+    arena_init(&scratch, l->ctx->engine->options.allocator, ARENA_CHUNK);
+    status = reads_add_range(&l->ctx->job->run.seen, l->table, l->ctx->wsid);
+    if (status == PAWL_OK)
+        status = state_scan(&state, l->last, to, &scratch, list_row, l);
+    arena_release(&scratch);
+    run_look_away(l->ctx->room);
+    if (status != PAWL_OK)
+        return error_set(l->error, status, "cannot read a list");
+    return l->status;
+}
+
+int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
+                      pawl_text *ret_text, pawl_error *error)
+{
+    struct looking l;
+    uint8_t first[KEY_WORKSPACE];
+    int status = begin_look(&l, ctx, entity, error);
+    if (status != PAWL_OK)
+        return status;
+    l.left = limit;
+    l.inclusive = !after.data;
+    if (after.data)
+        status = find_key(&l, after, &l.last);
+    else
+        l.last = key_of_workspace(l.table, ctx->wsid, first);
+    do
+        status = status == PAWL_OK && l.left > 0 ? list_some(&l) : status;
+    while (status == PAWL_OK && l.left > 0 && l.rows == ROWS_AT_ONCE);
+    return end_look(&l, status, ret_text);
+}
+
+uint32_t pawl_handler_attempt(const pawl_handler_ctx *ctx)
+{
+    return ctx->job->run.attempt;
+}
+
+bool pawl_handler_given_up(const pawl_handler_ctx *ctx)
+{
+    return atomic_load(&ctx->job->given_up) || atomic_load(&ctx->engine->closing);
+}
+
+/* --- working --- */
+
+static void end(struct job *job, enum job_outcome outcome, bool permanent, const char *words)
+{
+    job->outcome = outcome;
+    job->permanent = permanent;
+    snprintf(job->words, sizeof job->words, "%.*s", (int)sizeof job->words - 1, words);
+}
+
+/* PAWL_OK: there are intents. */
+static int call_handler(struct job *job, struct crew *crew, struct run_room *room)
+{
+    pawl_engine *e = crew->generation->engine;
+    pawl_handler_ctx ctx = {.job = job, .engine = e, .room = room};
+    struct pawl_results results;
+    struct event event;
+    struct json_out out;
+    pawl_event shown;
+    pawl_error error = {0};
+    json_out_init(&out, e->options.allocator);
+    int status = job_show_event(job, &out, &shown, &error);
+    if (status == PAWL_OK)
+        status = event_decode((pawl_bytes){job->run.event->bytes, job->run.event->size}, &event, &error);
+    if (status != PAWL_OK) {
+        end(job, status == PAWL_ENOMEM ? JOB_GIVEN_BACK : JOB_FAILED, false, error.text);
+        json_out_release(&out);
+        return status;
+    }
+    ctx.wsid = shown.wsid;
+    results_init(&results, job, crew->cache, &event);
+    status = crew->handler(&ctx, &shown, &results, crew->arg);
+    json_out_release(&out);
+    if (status == PAWL_OK)
+        status = results_finish(&results);
+    if (status == PAWL_OK)
+        return status;
+    if (ctx.status != PAWL_OK || results.error.code == PAWL_ENOMEM)
+        end(job, JOB_GIVEN_BACK, false, pawl_status_text(ctx.status ? ctx.status : PAWL_ENOMEM));
+    else if (results.error.code)
+        end(job, JOB_FAILED, results.permanent, results.error.text);
+    else {
+        char words[64];
+        snprintf(words, sizeof words, "the handler returned %d", status);
+        end(job, JOB_FAILED, false, words);
+    }
+    return status;
+}
+
+/* Too many snapshots, for instance: that is over in a moment. */
+static void pause_thread(struct job *job)
+{
+    struct latch never;
+    latch_init(&never);
+    pawl_instant now = pawl_env_now(job->part->generation->engine->env);
+    (void)latch_wait_until(&never, (pawl_instant){now.ns + TRY_AGAIN});
+}
+
+void job_work(struct job *job, struct crew *crew, struct run_room *room)
+{
+    pawl_engine *e = crew->generation->engine;
+    pawl_error error = {0};
+    if (crew->handler && call_handler(job, crew, room) != PAWL_OK) {
+        if (job->outcome == JOB_GIVEN_BACK)
+            pause_thread(job);
+        return;
+    }
+    int status = PAWL_EBUSY;
+    for (int i = 0; i < TRIES && status != PAWL_OK && !atomic_load(&job->given_up); i++) {
+        if (i > 0)
+            pause_thread(job);
+        status = run_explode(&job->run, shard_of(e, job->run.partition)->store, room, &error);
+    }
+    end(job, status == PAWL_OK ? JOB_DONE : JOB_GIVEN_BACK, false, error.text);
+}
+
+/* --- registering --- */
+
+static int add_handler(pawl_engine *e, uint16_t projector, pawl_handler fn, void *arg, pawl_error *error)
+{
+    struct lanes *lanes = &e->lanes;
+    struct handler *handler = mem_new(e->options.allocator, 1, sizeof *handler);
+    if (!handler)
+        return error_set(error, PAWL_ENOMEM, "no memory for a handler");
+    *handler = (struct handler){.projector = projector, .fn = fn, .arg = arg};
+    pthread_mutex_lock(&lanes->lock);
+    struct handler **at = &lanes->handlers;
+    while (*at && (*at)->projector != projector)
+        at = &(*at)->next;
+    bool taken = *at != NULL;
+    if (!taken)
+        *at = handler;
+    pthread_mutex_unlock(&lanes->lock);
+    if (!taken)
+        return PAWL_OK;
+    mem_free(e->options.allocator, handler, sizeof *handler);
+    return error_set(error, PAWL_EEXISTS, "it has a handler");
+}
+
+int pawl_projector_register(pawl_engine *e, const char *name, pawl_handler fn, void *arg, pawl_error *error)
+{
+    int status = engine_enter_writing(e, error);
+    if (status != PAWL_OK)
+        return status;
+    pthread_mutex_lock(&e->schema_lock);
+    const struct schema_projector *projector =
+        schema_projector_by_name(engine_schema(e), (pawl_bytes){name, strlen(name)});
+    if (!projector)
+        status = error_set(error, PAWL_ENOTFOUND, "there is no projector %s", name);
+    else if (!projector->handler)
+        status = error_set(error, PAWL_EINVAL, "%s says in the schema what it does", name);
+    else
+        status = add_handler(e, projector->id, fn, arg, error);
+    struct generation *g = NULL;
+    while (status == PAWL_OK && (g = generation_hold_next(e, g))) {
+        for (uint32_t i = 0; i < g->projections; i++)
+            if (g->crews[i].projector->id == projector->id)
+                crew_man(&g->crews[i], fn, arg);
+        generation_visit(g, part_fill);
+    }
+    pthread_mutex_unlock(&e->schema_lock);
+    return status;
+}

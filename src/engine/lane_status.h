@@ -1,0 +1,17 @@
+/* engine/lane_status.h: a look at one generation of a lane, in all partitions. */
+#ifndef ENGINE_LANE_STATUS_H
+#define ENGINE_LANE_STATUS_H
+
+#include "engine/lanes.h"
+
+struct part_status {
+    pawl_lane_status status; /* without its texts */
+    pawl_error error;
+    bool unmanned; /* something waits for a worker from outside */
+};
+
+/* statuses: one for each partition. lane: as in the present schema. PAWL_ECLOSED. */
+int lane_status_gather(struct generation *generation, const struct schema_lane *lane,
+                       struct part_status *statuses);
+
+#endif

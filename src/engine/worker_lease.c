@@ -1,0 +1,556 @@
+/* engine/worker_lease.c: leases for workers outside: acquire, commit, extend, release.
+ *
+ * They come on threads of their own, and reach a lane on its shard. What a worker commits is exploded on its
+ * own thread. It waits there for its turn; if it is tired of that, its run goes on without it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "engine/json/show.h"
+#include "engine/node.h"
+#include "engine/results.h"
+#include "engine/workers.h"
+
+/* --- waiting for something to lease: under lanes.lock --- */
+
+static void leave(struct lanes *lanes, struct lease_wait *wait)
+{
+    *wait->link = wait->next;
+    if (wait->next)
+        wait->next->link = wait->link;
+    if (atomic_fetch_sub(&lanes->waiting, 1) == 1)
+        pthread_cond_broadcast(&lanes->waits_gone);
+}
+
+static void join(struct lanes *lanes, struct lease_wait *wait, uint16_t projector)
+{
+    *wait = (struct lease_wait){.projector = projector};
+    latch_init(&wait->latch);
+    pthread_mutex_lock(&lanes->lock);
+    struct lease_wait **at = &lanes->waits; /* first come, first told */
+    while (*at)
+        at = &(*at)->next;
+    *at = wait;
+    wait->link = at;
+    atomic_fetch_add(&lanes->waiting, 1);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+/* One is told; if there is more than it takes, it tells the next one. */
+void leases_offer(pawl_engine *e, uint16_t projector)
+{
+    struct lanes *lanes = &e->lanes;
+    if (atomic_load(&lanes->waiting) == 0)
+        return;
+    pthread_mutex_lock(&lanes->lock);
+    for (struct lease_wait *w = lanes->waits; w; w = w->next)
+        if (w->projector == projector && !w->told) {
+            w->told = true;
+            latch_set(&w->latch);
+            break;
+        }
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+void leases_close(pawl_engine *e)
+{
+    struct lanes *lanes = &e->lanes;
+    pthread_mutex_lock(&lanes->lock);
+    for (struct lease_wait *w = lanes->waits; w; w = w->next)
+        if (!w->told) {
+            w->told = true;
+            latch_set(&w->latch);
+        }
+    while (lanes->waits)
+        pthread_cond_wait(&lanes->waits_gone, &lanes->lock);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+/* --- acquire --- */
+
+struct acquiring {
+    struct generation *generation;
+    uint32_t projection;
+    uint32_t first; /* partition to begin with */
+    uint32_t shard;
+    pawl_duration duration;
+    struct job *job;
+    struct lane_part *part; /* where there was one */
+    bool more;
+};
+
+static void acquire_here(void *arg)
+{
+    struct acquiring *a = arg;
+    const pawl_engine *e = a->generation->engine;
+    uint32_t partitions = e->file.partitions;
+    for (uint32_t i = 0; i < partitions && !a->part; i++) {
+        struct lane_part *part = &a->generation->parts[(a->first + i) % partitions];
+        if (part->partition % e->file.shards != a->shard || !part->lane || part->closing)
+            continue;
+        if (lane_acquire(part->lane, a->projection, a->duration, &a->job->run) != PAWL_OK)
+            continue;
+        a->part = part;
+        a->more = pawl_leases_peek(lane_leases(part->lane), a->projection) != 0;
+    }
+}
+
+/* From whichever partition; which one comes first is left to chance, so that none is forgotten. */
+static bool acquire_from(struct generation *g, uint32_t projection, pawl_duration duration, struct job *job,
+                         bool *ret_more)
+{
+    pawl_engine *e = g->engine;
+    struct acquiring a = {.generation = g, .projection = projection, .duration = duration, .job = job};
+    a.first = (uint32_t)(pawl_env_random(e->env) % e->file.partitions);
+    for (uint32_t i = 0; i < e->file.shards && !a.part; i++) {
+        a.shard = (a.first + i) % e->file.shards;
+        if (pawl_env_call(e->env, a.shard, acquire_here, &a) != PAWL_OK)
+            return false;
+    }
+    if (a.part)
+        job->part = a.part;
+    *ret_more = a.more;
+    return a.part != NULL;
+}
+
+static size_t put_text(char *at, pawl_bytes text)
+{
+    memcpy(at, text.data, text.size);
+    at[text.size] = '\0';
+    return text.size + 1;
+}
+
+/* The allocation: its own size first, so that it can be given back. */
+struct lease_memory {
+    const pawl_allocator *alloc;
+    size_t size;
+    char text[];
+};
+
+static int fill_lease(struct job *job, pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    const struct run *run = &job->run;
+    struct generation *g = job->part->generation;
+    struct json_out out;
+    pawl_event shown;
+    json_out_init(&out, run->alloc);
+    int status = job_show_event(job, &out, &shown, error);
+    pawl_bytes event = {shown.json, status == PAWL_OK ? shown.json_size : 0};
+    pawl_bytes projector = run->projector->name;
+    size_t size = sizeof(struct lease_memory) + g->name.size + projector.size + event.size + 3;
+    struct lease_memory *memory = status == PAWL_OK ? mem_new(run->alloc, 1, size) : NULL;
+    if (status == PAWL_OK && !memory)
+        status = error_set(error, PAWL_ENOMEM, "no memory for a lease");
+    if (status == PAWL_OK) {
+        *memory = (struct lease_memory){.alloc = run->alloc, .size = size};
+        char *lane = memory->text;
+        char *name = lane + put_text(lane, g->name);
+        char *json = name + put_text(name, projector);
+        (void)put_text(json, event);
+        *ret_lease = (pawl_worker_lease){.partition = run->partition,
+                                         .lane = lane,
+                                         .projector = name,
+                                         .number = run->number,
+                                         .operation = run->id,
+                                         .attempt = run->attempt,
+                                         .expires_in = run->duration,
+                                         .offset = shown.offset,
+                                         .wsid = shown.wsid,
+                                         .event = json,
+                                         .event_size = event.size,
+                                         .memory = memory};
+    }
+    json_out_release(&out);
+    return status;
+}
+
+void pawl_worker_lease_free(pawl_worker_lease *lease)
+{
+    struct lease_memory *memory = lease->memory;
+    if (memory)
+        mem_free(memory->alloc, memory, memory->size);
+    *lease = (pawl_worker_lease){0};
+}
+
+static void release_here(void *arg);
+
+/* Something of one of the lane's generations, those that serve first. *ret_found: whether there was. */
+static int try_acquire(pawl_engine *e, uint16_t projector, pawl_duration duration, bool *ret_found,
+                       pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    struct generation *g = NULL;
+    int status = PAWL_OK;
+    bool found = false, more;
+    while (!found && status == PAWL_OK && (g = generation_hold_next(e, g)))
+        for (uint32_t i = 0; i < g->projections && !found && status == PAWL_OK; i++) {
+            if (g->crews[i].projector->id != projector || crew_is_manned(&g->crews[i]))
+                continue;
+            struct job *job = job_new(&g->parts[0]);
+            if (!job) {
+                status = error_set(error, PAWL_ENOMEM, "no memory for a lease");
+                continue;
+            }
+            found = acquire_from(g, i, duration, job, &more);
+            if (found)
+                status = fill_lease(job, ret_lease, error);
+            if (found && status != PAWL_OK)
+                (void)pawl_env_call(e->env, job->run.partition % e->file.shards, release_here, job);
+            if (found && more)
+                leases_offer(e, projector);
+            job_free(job);
+        }
+    if (g)
+        generation_drop(g);
+    *ret_found = found;
+    return status;
+}
+
+static int find_projector(pawl_engine *e, const char *name, uint16_t *ret_id, pawl_error *error)
+{
+    const struct schema_projector *p =
+        schema_projector_by_name(engine_schema(e), (pawl_bytes){name, strlen(name)});
+    if (!p)
+        return error_set(error, PAWL_ENOTFOUND, "there is no projector %s", name);
+    if (!p->handler)
+        return error_set(error, PAWL_EINVAL, "%s says in the schema what it does", name);
+    pthread_mutex_lock(&e->lanes.lock);
+    const struct handler *h = e->lanes.handlers;
+    while (h && h->projector != p->id)
+        h = h->next;
+    pthread_mutex_unlock(&e->lanes.lock);
+    if (h)
+        return error_set(error, PAWL_EEXISTS, "%s has a handler in the engine's own process", name);
+    *ret_id = p->id;
+    return PAWL_OK;
+}
+
+int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration, pawl_duration wait,
+                        pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    uint16_t projector;
+    bool found = false;
+    int status = engine_enter_writing(e, error);
+    if (status == PAWL_OK)
+        status = find_projector(e, name, &projector, error);
+    if (status == PAWL_OK)
+        status = try_acquire(e, projector, duration, &found, ret_lease, error);
+    if (status != PAWL_OK || found)
+        return status;
+    pawl_instant deadline = {pawl_env_now(e->env).ns + wait};
+    bool late = wait == 0;
+    while (!found && !late && status == PAWL_OK) {
+        struct lease_wait waiting;
+        join(&e->lanes, &waiting, projector);
+        status = try_acquire(e, projector, duration, &found, ret_lease, error); /* what came before it joined */
+        if (!found && status == PAWL_OK)
+            late = latch_wait_until(&waiting.latch, deadline) != PAWL_OK;
+        pthread_mutex_lock(&e->lanes.lock);
+        bool told = waiting.told;
+        leave(&e->lanes, &waiting);
+        pthread_mutex_unlock(&e->lanes.lock);
+        if (told && (found || late || status != PAWL_OK))
+            leases_offer(e, projector); /* it was told for nothing: another one may want it */
+        if (atomic_load(&e->closing))
+            return error_set(error, PAWL_ECLOSED, "the engine is being closed");
+        if (!found && !late && status == PAWL_OK)
+            status = try_acquire(e, projector, duration, &found, ret_lease, error);
+    }
+    if (status != PAWL_OK || found)
+        return status;
+    return error_set(error, PAWL_ENOTFOUND, "there is nothing to lease of %s", name);
+}
+
+/* --- what a worker says of its lease --- */
+
+struct saying {
+    uint64_t number;
+    pawl_operation_id id;
+    pawl_duration duration;
+    bool failed, permanent;
+    const char *words;
+    struct lane_part *part;
+    int status;
+};
+
+/* A generation that was given up, or has not opened: whatever was leased of it is over. */
+static struct lane *lane_of(struct saying *s)
+{
+    s->status = PAWL_EFENCED;
+    return s->part->closing ? NULL : s->part->lane;
+}
+
+static void release_here(void *arg)
+{
+    struct job *job = arg;
+    if (job->part->lane && !job->part->closing)
+        (void)lane_release(job->part->lane, job->run.number, job->run.id, "no memory");
+}
+
+static void extend_here(void *arg)
+{
+    struct saying *s = arg;
+    struct lane *lane = lane_of(s);
+    if (lane)
+        s->status = lane_extend(lane, s->number, s->id, s->duration);
+}
+
+static void end_here(void *arg)
+{
+    struct saying *s = arg;
+    struct lane *lane = lane_of(s);
+    if (lane)
+        s->status = s->failed ? lane_fail(lane, s->number, s->id, s->permanent, s->words)
+                              : lane_release(lane, s->number, s->id, s->words);
+}
+
+static int enter(pawl_engine *e, uint16_t partition, const char *name, const struct schema_lane **ret_lane,
+                 pawl_error *error)
+{
+    int status = engine_enter_writing(e, error);
+    if (status == PAWL_OK)
+        status = lanes_find(e, name, ret_lane, error);
+    if (status == PAWL_OK && partition >= e->file.partitions)
+        status = error_set(error, PAWL_EINVAL, "there is no partition %u", partition);
+    return status;
+}
+
+/* Both generations of a lane may have leased this number: the ID tells which. */
+static int say(pawl_engine *e, uint16_t partition, const char *name, struct saying *s, void (*fn)(void *arg),
+               pawl_error *error)
+{
+    const struct schema_lane *lane;
+    int status = enter(e, partition, name, &lane, error);
+    if (status != PAWL_OK)
+        return status;
+    struct generation *g = NULL;
+    s->status = PAWL_EFENCED;
+    while (status == PAWL_OK && s->status == PAWL_EFENCED && (g = generation_hold_next(e, g))) {
+        if (g->id != lane->id)
+            continue;
+        s->part = &g->parts[partition];
+        status = pawl_env_call(e->env, partition % e->file.shards, fn, s);
+    }
+    if (status == PAWL_OK)
+        status = s->status;
+    if (status == PAWL_EFENCED)
+        error_set(error, status, "operation %" PRIu64 " of %s is not leased to this one", s->number, name);
+    if (g)
+        generation_drop(g);
+    return status;
+}
+
+int pawl_worker_extend(pawl_engine *e, uint16_t partition, const char *lane, uint64_t number,
+                       pawl_operation_id operation, pawl_duration duration, pawl_error *error)
+{
+    struct saying s = {.number = number, .id = operation, .duration = duration};
+    return say(e, partition, lane, &s, extend_here, error);
+}
+
+int pawl_worker_release(pawl_engine *e, uint16_t partition, const char *lane, uint64_t number,
+                        pawl_operation_id operation, bool failed, bool permanent, const char *words,
+                        pawl_error *error)
+{
+    struct saying s = {.number = number,
+                       .id = operation,
+                       .failed = failed,
+                       .permanent = permanent,
+                       .words = words ? words : ""};
+    return say(e, partition, lane, &s, end_here, error);
+}
+
+/* --- commit --- */
+
+/* Between the worker that waits and the run, whichever goes first. */
+struct worker_commit {
+    struct job job;
+    struct generation *generation; /* held */
+    bool left;                     /* the worker is gone; the shard's, like the next */
+    bool finished;
+    int status;
+    struct latch latch;
+};
+
+static void commit_free(struct worker_commit *commit)
+{
+    const pawl_allocator *alloc = commit->job.run.alloc;
+    struct generation *g = commit->generation;
+    results_forget(&commit->job);
+    run_release(&commit->job.run);
+    mem_free(alloc, commit, sizeof *commit);
+    if (g)
+        generation_drop(g);
+}
+
+void worker_commit_finished(struct job *job, int status)
+{
+    struct worker_commit *commit = job->commit;
+    commit->finished = true;
+    commit->status = status;
+    if (commit->left)
+        commit_free(commit);
+    else
+        latch_set(&commit->latch);
+}
+
+static void commit_finished(struct run *run, int status)
+{
+    worker_commit_finished(heap_entry(run, struct job, run), status);
+}
+
+static void hand_in_here(void *arg)
+{
+    struct worker_commit *commit = arg;
+    struct lane_part *part = commit->job.part;
+    commit->job.run.finished = commit_finished;
+    int status = part->lane && !part->closing ? lane_hand_in(part->lane, &commit->job.run) : PAWL_EFENCED;
+    if (status != PAWL_OK)
+        worker_commit_finished(&commit->job, status);
+}
+
+struct resuming {
+    struct worker_commit *commit;
+    pawl_operation_id id;
+    uint64_t number;
+    bool again;
+    int status;
+};
+
+static void resume_here(void *arg)
+{
+    struct resuming *r = arg;
+    struct lane_part *part = r->commit->job.part;
+    r->status = part->lane && !part->closing
+                    ? lane_resume(part->lane, r->number, r->id, &r->commit->job.run, &r->again)
+                    : PAWL_EFENCED;
+}
+
+struct leaving {
+    struct worker_commit *commit;
+    bool left;
+};
+
+static void leave_here(void *arg)
+{
+    struct leaving *l = arg;
+    l->left = l->commit->left = !l->commit->finished;
+}
+
+/* The result, as writes. PAWL_EINVAL: it does not make sense; the lease is still held. */
+static int explode_result(struct job *job, const char *json, size_t size, pawl_error *error)
+{
+    struct generation *g = job->part->generation;
+    pawl_engine *e = g->engine;
+    struct pawl_results results;
+    struct run_room room;
+    struct event event;
+    int status = event_decode((pawl_bytes){job->run.event->bytes, job->run.event->size}, &event, error);
+    if (status != PAWL_OK)
+        return status;
+    results_init(&results, job, g->crews[job->run.projection].cache, &event);
+    status = pawl_results_json(&results, json, size, error);
+    if (status == PAWL_OK)
+        status = results_finish(&results);
+    if (status != PAWL_OK)
+        return error_set(error, status, "%s", results.error.text);
+    status = run_room_init(&room, e->options.allocator);
+    if (status == PAWL_OK)
+        status = run_explode(&job->run, shard_of(e, job->run.partition)->store, &room, error);
+    run_room_release(&room);
+    return status;
+}
+
+static int outcome(const struct worker_commit *commit, pawl_error *error)
+{
+    const struct run *run = &commit->job.run;
+    switch (commit->status) {
+    case PAWL_OK: return PAWL_OK;
+    case PAWL_EINVAL:
+    case PAWL_ETOOBIG: return error_set(error, commit->status, "at its turn: %s", run->error.text);
+    case PAWL_ECLOSED: return error_set(error, PAWL_ECLOSED, "the engine is being closed");
+    default:
+        return error_set(error, PAWL_EFENCED, "operation %" PRIu64 " is not this one's any more", run->number);
+    }
+}
+
+static int wait_for_turn(pawl_engine *e, struct worker_commit *commit, pawl_duration wait, pawl_error *error)
+{
+    uint32_t shard = commit->job.run.partition % e->file.shards;
+    uint64_t number = commit->job.run.number;
+    pawl_instant deadline = {pawl_env_now(e->env).ns + wait};
+    int status = pawl_env_call(e->env, shard, hand_in_here, commit);
+    if (status != PAWL_OK) {
+        commit_free(commit);
+        return error_set(error, status, "the engine is being closed");
+    }
+    struct leaving leaving = {.commit = commit};
+    if (latch_wait_until(&commit->latch, deadline) != PAWL_OK)
+        (void)pawl_env_call(e->env, shard, leave_here, &leaving);
+    if (leaving.left)
+        return error_set(error, PAWL_ETIMEOUT,
+                         "operation %" PRIu64 " is handed in, and waits for those before it", number);
+    status = outcome(commit, error);
+    commit_free(commit);
+    return status;
+}
+
+static struct worker_commit *commit_new(struct generation *g, uint16_t partition)
+{
+    const pawl_allocator *alloc = g->engine->options.allocator;
+    struct worker_commit *commit = mem_new(alloc, 1, sizeof *commit);
+    if (!commit)
+        return NULL;
+    latch_init(&commit->latch);
+    run_init(&commit->job.run, alloc);
+    commit->job.commit = commit;
+    commit->job.part = &g->parts[partition];
+    commit->generation = generation_hold(g->engine, g->id, g->number);
+    return commit;
+}
+
+/* To one generation. PAWL_EFENCED: not this one's, or not any more. */
+static int commit_to(struct generation *g, uint16_t partition, struct resuming *r, const char *json,
+                     size_t size, pawl_duration wait, pawl_error *error)
+{
+    pawl_engine *e = g->engine;
+    r->commit = commit_new(g, partition);
+    if (!r->commit)
+        return error_set(error, PAWL_ENOMEM, "no memory for a commit");
+    int status = pawl_env_call(e->env, partition % e->file.shards, resume_here, r);
+    if (status == PAWL_OK)
+        status = r->status;
+    if (status == PAWL_OK && !r->again)
+        status = explode_result(&r->commit->job, json, size, error);
+    if (status == PAWL_OK)
+        return wait_for_turn(e, r->commit, wait, error);
+    commit_free(r->commit);
+    if (status == PAWL_EBUSY)
+        return error_set(error, status, "the lane is recovering");
+    if (status == PAWL_EFENCED)
+        return error_set(error, status, "operation %" PRIu64 " is not leased to this one", r->number);
+    return status;
+}
+
+int pawl_worker_commit(pawl_engine *e, uint16_t partition, const char *name, uint64_t number,
+                       pawl_operation_id operation, const char *json, size_t size, pawl_duration wait,
+                       pawl_error *error)
+{
+    const struct schema_lane *lane;
+    struct resuming r = {.id = operation, .number = number};
+    struct generation *g = NULL;
+    int status = enter(e, partition, name, &lane, error);
+    if (status != PAWL_OK)
+        return status;
+    status = PAWL_EFENCED;
+    while ((status == PAWL_EFENCED || status == PAWL_EBUSY) && (g = generation_hold_next(e, g))) {
+        int before = status;
+        if (g->id == lane->id)
+            status = commit_to(g, partition, &r, json, size, wait, error);
+        if (status == PAWL_EFENCED && before == PAWL_EBUSY)
+            status = before; /* it may be the other one's */
+    }
+    if (g)
+        generation_drop(g);
+    return status;
+}
