@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
@@ -18,6 +19,7 @@
 #define DELAY_MIN      (100 * PAWL_MILLISECOND)
 #define DELAY_MAX      (30 * PAWL_SECOND)
 #define NEVER          UINT64_MAX
+#define NICER          5 /* than those that somebody waits for: there is time until the lag is at its bound */
 #define SCRUB_PAUSE    PAWL_SECOND
 #define SCRUB_SHARE    50 /* pauses are so many times as long as what was between them */
 #define SCRUB_BYTES    ((size_t)64 << 20)
@@ -443,6 +445,7 @@ static void finish(struct checkpointer *c)
 static void *run(void *arg)
 {
     struct checkpointer *c = arg;
+    (void)!nice(NICER);
     while (!is_stopped(c)) {
         c->words = (pawl_error){0};
         int status = c->checkpoint ? follow(c) : open_store(c, true);
@@ -462,6 +465,9 @@ int checkpointer_start(struct checkpointer *c, pawl_error *error)
     int failed = pthread_create(&c->thread, NULL, run, c);
     if (failed)
         return error_errno(error, failed, "cannot start a thread for a checkpoint");
+    char name[16];
+    snprintf(name, sizeof name, "pawl/check/%u", c->stores.shard % 100);
+    (void)pthread_setname_np(c->thread, name);
     c->started = true;
     return PAWL_OK;
 }

@@ -36,7 +36,6 @@ struct applied_wait {
     uint16_t partition;
     const struct lane_part *part; /* NULL: the state */
     uint64_t offset;
-    bool over; /* told, or taken back */
     bool gone; /* the lane is: look again who serves */
     struct latch latch;
 };

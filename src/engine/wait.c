@@ -15,6 +15,7 @@
 struct request_wait {
     struct shard *shard;
     struct applied_wait *wait;
+    bool over; /* it is not in the list, and whoever was to be told has been */
 };
 
 static void add_wait(void *arg)
@@ -23,11 +24,10 @@ static void add_wait(void *arg)
     const struct partition *partition = &r->shard->engine->partitions[r->wait->partition];
     const struct lane_part *part = r->wait->part;
     uint64_t offset = part ? atomic_load(&part->offset) : processor_figures(partition->processor)->offset;
-    r->wait->gone = part && (!part->lane || part->closing);
-    if (offset >= r->wait->offset || r->wait->gone) {
-        r->wait->over = true;
+    r->wait->gone = offset < r->wait->offset && part && (!part->lane || part->closing);
+    r->over = offset >= r->wait->offset || r->wait->gone;
+    if (r->over)
         return;
-    }
     r->wait->next = r->shard->waits;
     r->shard->waits = r->wait;
 }
@@ -35,11 +35,12 @@ static void add_wait(void *arg)
 static void remove_wait(void *arg)
 {
     struct request_wait *r = arg;
-    for (struct applied_wait **at = &r->shard->waits; *at; at = &(*at)->next)
-        if (*at == r->wait) {
-            *at = r->wait->next;
-            return;
-        }
+    struct applied_wait **at = &r->shard->waits;
+    while (*at && *at != r->wait)
+        at = &(*at)->next;
+    r->over = !*at;
+    if (*at)
+        *at = r->wait->next;
 }
 
 static void tell(struct shard *shard, const struct lane_part *part, uint16_t partition, uint64_t offset,
@@ -53,7 +54,6 @@ static void tell(struct shard *shard, const struct lane_part *part, uint16_t par
         }
         *at = wait->next;
         wait->gone = gone;
-        wait->over = true;
         latch_set(&wait->latch); /* it is gone from here on */
     }
 }
@@ -148,10 +148,10 @@ static int wait_until(pawl_engine *e, struct applied_wait *wait, pawl_instant de
     struct request_wait request = {.shard = shard_of(e, wait->partition), .wait = wait};
     latch_init(&wait->latch);
     int status = pawl_env_call(e->env, request.shard->index, add_wait, &request);
-    if (status != PAWL_OK || wait->over || latch_wait_until(&wait->latch, deadline) == PAWL_OK)
+    if (status != PAWL_OK || request.over || latch_wait_until(&wait->latch, deadline) == PAWL_OK)
         return status;
     status = pawl_env_call(e->env, request.shard->index, remove_wait, &request);
-    return status != PAWL_OK || wait->over ? status : PAWL_ETIMEOUT;
+    return status != PAWL_OK || request.over ? status : PAWL_ETIMEOUT;
 }
 
 int engine_wait_applied(pawl_engine *e, uint16_t partition, const pawl_read_options *options, pawl_error *error)

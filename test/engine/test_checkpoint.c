@@ -253,10 +253,15 @@ static void contradict(struct twice *t)
     }
 }
 
-static void die_at_the_copy(void *arg, const char *what)
+/* When all are there: the others wait, so that none has its copy. */
+static void die_together(void *arg, const char *what)
 {
-    if (strcmp(what, arg) == 0 && atomic_fetch_sub(&dying.left, 1) == 1)
+    if (strcmp(what, arg) != 0)
+        return;
+    if (atomic_fetch_sub(&dying.left, 1) == 1)
         _exit(55);
+    for (;;)
+        twice_pause();
 }
 
 static int open_and_wait_for_the_end(void)
@@ -280,9 +285,9 @@ TEST(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_sto
         contradict(&t);
         if (dies) { /* when both checkpoints are gone, and no other is there */
             life = t;
-            life.trial.step = die_at_the_copy;
+            life.trial.step = die_together;
             life.trial.arg = "a copy begins";
-            atomic_store(&dying.left, 2);
+            atomic_store(&dying.left, (int)t.options.shards);
             assert_int_equal(in_child(open_and_wait_for_the_end), 55);
             t.trial.boot_id = "the next boot";
             recount(&t);

@@ -467,21 +467,25 @@ static void run_errand(void *arg)
     errand->fn(errand->line);
 }
 
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    print_error("there is no verb '%s'\n", name);
+    fail();
+    return NULL;
+}
+
 static void play_line(struct desk *desk, const char *text, const char *expected, unsigned row)
 {
     struct line line = {.desk = desk, .args = text};
     char name[LINE_MAX_BYTES];
-    size_t i = 0;
     next_word(&line.args, name);
-    while (i < sizeof verbs / sizeof verbs[0] && strcmp(verbs[i].name, name) != 0)
-        i++;
-    if (i == sizeof verbs / sizeof verbs[0]) {
-        print_error("line %u: there is no verb '%s'\n", row, name);
-        fail();
-    }
-    struct errand errand = {verbs[i].fn, &line};
-    if (verbs[i].is_outside)
-        verbs[i].fn(&line);
+    const struct verb *verb = find_verb(name);
+    struct errand errand = {verb->fn, &line};
+    if (verb->is_outside)
+        verb->fn(&line);
     else
         desk_run(desk, run_errand, &errand);
     if (strcmp(line.out, expected) == 0)

@@ -20,6 +20,7 @@
 #include "core/group0/group0.h"
 #include "core/project/lane.h"
 #include "test/lib/mortal.h"
+#include "test/lib/plog.h"
 #include "test/lib/test.h"
 
 enum {
@@ -62,11 +63,9 @@ struct sim_event {
 };
 
 struct feed {
-    uint16_t partition;
+    struct plog plog;
     struct sim_event *events; /* offset - 1 */
     size_t count, room;
-    uint64_t durable;
-    uint64_t epoch;
 };
 
 /* The serial run of a lane in a partition. */
@@ -215,7 +214,6 @@ const struct schema_type *sim_entity(const struct schema *schema, unsigned entit
 const struct sim_projector *sim_projector(const struct sim *s, const struct schema *schema,
                                           const struct schema_projector *projector);
 const struct schema_projector *sim_lender(const struct schema *schema, unsigned lane);
-pawl_bytes sim_event_body(const struct sim *s, uint64_t offset, const struct sim_event *event);
 
 /* lanes_handler.c: one step of reading, on a state; then what it wants, in memory. reads NULL: nobody
  * validates.
@@ -255,7 +253,5 @@ void sim_close_lane(struct site *site); /* on the shard; once */
 void sim_crash(struct sim *s, bool power);
 void sim_feed(struct sim *s, struct feed *feed, size_t count);
 void sim_call(struct sim *s, void (*fn)(void *arg), void *arg);
-void sim_read(pawl_log *log, pawl_stream stream, uint64_t from,
-              bool (*visit)(void *arg, const pawl_entry *entry, pawl_place place), void *arg);
 
 #endif

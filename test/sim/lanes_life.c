@@ -1,5 +1,4 @@
 /* How a life begins and ends, and what is fed to it. */
-#include "base/error.h"
 #include "test/sim/lanes.h"
 
 void sim_call(struct sim *s, void (*fn)(void *arg), void *arg)
@@ -7,65 +6,13 @@ void sim_call(struct sim *s, void (*fn)(void *arg), void *arg)
     assert_ok(pawl_env_call(mem_env_port(s->env), 0, fn, arg));
 }
 
-/* --- reading, and writing events --- */
-
-struct reading {
-    bool (*visit)(void *arg, const pawl_entry *entry, pawl_place place);
-    void *arg;
-};
-
-static bool read_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
-{
-    const struct reading *reading = read->arg;
-    return reading->visit(reading->arg, entry, place);
-}
-
-static void not_called(pawl_read *read)
-{
-    (void)read;
-    abort();
-}
-
-void sim_read(pawl_log *log, pawl_stream stream, uint64_t from,
-              bool (*visit)(void *arg, const pawl_entry *entry, pawl_place place), void *arg)
-{
-    struct reading reading = {.visit = visit, .arg = arg};
-    pawl_read read = {.stream = stream,
-                      .from = from,
-                      .limit = UINT64_MAX,
-                      .alone = true,
-                      .visit = read_entry,
-                      .done = not_called,
-                      .arg = &reading};
-    assert_int_equal(pawl_log_read(log, &read), PAWL_READ_DONE);
-    assert_ok(read.status);
-}
-
-static pawl_stream plog_of(const struct feed *feed)
-{
-    return (pawl_stream){.kind = PAWL_STREAM_PLOG, .partition = feed->partition};
-}
-
-static void claimed(pawl_claim *claim)
-{
-    struct feed *feed = claim->arg;
-    assert_ok(claim->status);
-    feed->epoch = claim->epoch;
-}
-
-static bool has_epoch(void *arg)
-{
-    const struct feed *feed = arg;
-    return feed->epoch != 0;
-}
+/* --- events --- */
 
 static void feed_open(struct sim *s, struct feed *feed, uint16_t partition)
 {
-    *feed = (struct feed){.partition = partition, .room = 64};
+    *feed = (struct feed){.room = 64};
     feed->events = malloc(feed->room * sizeof feed->events[0]);
-    pawl_claim claim = {.stream = plog_of(feed), .done = claimed, .arg = feed};
-    assert_ok(pawl_log_claim(s->feeder, &claim));
-    assert_true(mem_world_run_until(s->world, has_epoch, feed, STEPS_MAX));
+    plog_open(&feed->plog, s->world, s->feeder, partition);
 }
 
 static void feed_close(struct feed *feed)
@@ -82,25 +29,16 @@ static struct sim_event *add_event(struct sim *s, struct feed *feed)
         feed->events = realloc(feed->events, feed->room * sizeof feed->events[0]);
     }
     struct sim_event *e = &feed->events[feed->count++];
-    *e = (struct sim_event){.wsid = (uint64_t)feed->partition * 1000 + below(s, s->workspaces),
+    char command[] = "sim.C0";
+    *e = (struct sim_event){.wsid = (uint64_t)feed->plog.partition * 1000 + below(s, s->workspaces),
                             .command = (unsigned)below(s, COMMANDS - 1),
                             .k = (int64_t)below(s, s->keys),
                             .by = (int64_t)below(s, 20)};
-    e->body = sim_event_body(s, feed->count, e);
+    command[5] = (char)('0' + e->command);
+    struct plog_event event = {
+        .wsid = e->wsid, .command = command, .argument = "sim.Arg", .k = e->k, .by = e->by};
+    e->body = plog_body(s->schema, feed->count, &event);
     return e;
-}
-
-static void appended(pawl_append *append)
-{
-    bool *is_done = append->arg;
-    assert_ok(append->status);
-    *is_done = true;
-}
-
-static bool is_set(void *arg)
-{
-    const bool *set = arg;
-    return *set;
 }
 
 static void poke(void *arg)
@@ -108,23 +46,15 @@ static void poke(void *arg)
     struct sim *s = arg;
     for (unsigned i = 0; i < s->site_count; i++)
         if (!s->sites[i].closing)
-            lane_poke(s->sites[i].lane, s->sites[i].feed->durable);
+            lane_poke(s->sites[i].lane, s->sites[i].feed->plog.last);
 }
 
 void sim_feed(struct sim *s, struct feed *feed, size_t count)
 {
-    pawl_append_entry entries[64];
-    bool is_done = false;
-    count = count > 64 ? 64 : count;
-    for (size_t i = 0; i < count; i++) {
-        const struct sim_event *e = add_event(s, feed);
-        entries[i] = (pawl_append_entry){
-            .entry = {.stream = plog_of(feed), .epoch = feed->epoch, .offset = feed->count, .body = e->body}};
-    }
-    pawl_append append = {.entries = entries, .count = count, .done = appended, .arg = &is_done};
-    assert_ok(pawl_log_append(s->feeder, &append));
-    assert_true(mem_world_run_until(s->world, is_set, &is_done, STEPS_MAX));
-    feed->durable = feed->count;
+    pawl_bytes bodies[64];
+    for (size_t i = 0; i < count; i++)
+        bodies[i] = add_event(s, feed)->body;
+    plog_append(&feed->plog, bodies, count);
     if (s->alive)
         sim_call(s, poke, s);
 }
@@ -168,7 +98,7 @@ void sim_open(struct sim *s, uint64_t seed)
     bool hot = below(s, 3) != 0;
     s->workspaces = hot ? 1 + below(s, 2) : 20;
     s->keys = hot ? 2 + below(s, 5) : 50;
-    s->limits = (struct lane_options){.window = 8u << below(s, 5),
+    s->limits = (struct lane_options){.window = 8u << below(s, 8),
                                       .window_bytes = below(s, 3) ? 0 : 500,
                                       .batch_operations = (uint32_t)(1 + below(s, 8)),
                                       .batch_bytes = below(s, 3) ? 0 : 300,
@@ -224,7 +154,7 @@ static void boot(void *arg)
         o.log = s->log;
         o.store = s->store;
         o.applier = &s->applier;
-        o.partition = site->feed->partition;
+        o.partition = site->feed->plog.partition;
         o.lane = site->lane_id;
         o.generation = site->generation;
         o.schema = s->schema;
@@ -239,7 +169,7 @@ static void boot(void *arg)
         if (status != PAWL_OK)
             print_error("%s\n", error.text);
         assert_ok(status);
-        lane_poke(site->lane, site->feed->durable);
+        lane_poke(site->lane, site->feed->plog.last);
     }
 }
 

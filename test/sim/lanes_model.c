@@ -9,7 +9,7 @@
 static pawl_stream operations_of(const struct site *site)
 {
     return (pawl_stream){.kind = PAWL_STREAM_OPLOG,
-                         .partition = site->feed->partition,
+                         .partition = site->feed->plog.partition,
                          .lane = site->lane_id,
                          .generation = site->generation};
 }
@@ -137,7 +137,7 @@ static void make_room(struct model *m)
 static void complain(const struct site *site, const struct operation *op, const char *words)
 {
     print_error("partition %u, lane %u, operation %" PRIu64 " of event %" PRIu64 ", attempt %u: %s\n",
-                site->feed->partition, site->lane_number, op->number, op->event, op->attempt, words);
+                site->feed->plog.partition, site->lane_number, op->number, op->event, op->attempt, words);
 }
 
 /* An operation of the log is the next match, and writes what the serial run writes. */
@@ -186,7 +186,7 @@ static bool compare_operation(void *arg, const pawl_entry *entry, pawl_place pla
 
 void model_follow(struct site *site)
 {
-    sim_read(site->sim->feeder, operations_of(site), site->model.operations + 1, compare_operation, site);
+    plog_read(site->sim->feeder, operations_of(site), site->model.operations + 1, compare_operation, site);
 }
 
 /* --- what is compared --- */
@@ -203,7 +203,7 @@ struct rows {
 static bool is_ours(const struct site *site, pawl_bytes key)
 {
     uint32_t table = key_table(key);
-    if (table < SCHEMA_TABLE_FIRST || key_wsid(key) / 1000 != site->feed->partition)
+    if (table < SCHEMA_TABLE_FIRST || key_wsid(key) / 1000 != site->feed->plog.partition)
         return false;
     for (unsigned e = 0; e < site->sim->entities; e++)
         if (site->sim->entity_lane[e] == site->lane_number
@@ -251,7 +251,7 @@ void model_check_snapshot(struct site *site)
     model_follow(site);
     if (pawl_store_snapshot(s->store, &snapshot) != PAWL_OK)
         return;
-    if (cursor_peek(snapshot, site->feed->partition, site->lane_id, site->generation, &applied, &scanned)
+    if (cursor_peek(snapshot, site->feed->plog.partition, site->lane_id, site->generation, &applied, &scanned)
             == PAWL_OK
         && take_rows(snapshot, &rows) == PAWL_OK) {
         assert_true(applied <= site->model.operations);
@@ -325,8 +325,8 @@ static void check_redo(struct site *site, struct rows *model)
     assert_ok(mem_store_open(disk, &(struct mem_store_options){.name = "again"}, NULL, &store, NULL));
     overlay_init(&overlay, NULL);
     arena_init(&memory, NULL, 4096);
-    cursor_init(&cursor, NULL, site->feed->partition, site->lane_id, site->generation);
-    cursor_init(&read, NULL, site->feed->partition, site->lane_id, site->generation);
+    cursor_init(&cursor, NULL, site->feed->plog.partition, site->lane_id, site->generation);
+    cursor_init(&read, NULL, site->feed->plog.partition, site->lane_id, site->generation);
     again.redo = (struct redo){.store = store,
                                .cursor = &cursor,
                                .overlay = &overlay,
@@ -334,7 +334,7 @@ static void check_redo(struct site *site, struct rows *model)
                                .scratch = malloc(STATE_SCRATCH_BYTES),
                                .schema_at = schema_at,
                                .ctx = site->sim};
-    sim_read(site->sim->feeder, operations_of(site), 1, redo_one, &again);
+    plog_read(site->sim->feeder, operations_of(site), 1, redo_one, &again);
     assert_int_equal(cursor.applied, site->model.operations);
     assert_ok(take_rows(pawl_store_writer(store), &rows));
     compare_rows(&rows, model);
@@ -358,7 +358,7 @@ void model_check_end(struct site *site)
     model_follow(site);
     assert_null(next_match(site, &schema));
     pawl_reader *reader = pawl_store_writer(site->sim->store);
-    cursor_init(&cursor, NULL, site->feed->partition, site->lane_id, site->generation);
+    cursor_init(&cursor, NULL, site->feed->plog.partition, site->lane_id, site->generation);
     assert_ok(cursor_read(&cursor, reader, NULL));
     assert_int_equal(cursor.applied, site->model.operations);
     assert_ok(take_rows(reader, &live));

@@ -1,7 +1,4 @@
 /* Random schemas: a few entities and projectors in one or two lanes, and events for them. */
-#include "base/bytes.h"
-#include "core/schema/row.h"
-#include "core/sequence/view.h"
 #include "test/lib/schema.h"
 #include "test/sim/lanes.h"
 
@@ -216,39 +213,4 @@ const struct schema_projector *sim_lender(const struct schema *schema, unsigned 
     char name[] = "sim.lender0";
     name[10] = (char)('0' + lane);
     return schema_projector_by_name(schema, text_bytes(name));
-}
-
-/* --- events --- */
-
-pawl_bytes sim_event_body(const struct sim *s, uint64_t offset, const struct sim_event *event)
-{
-    char command[] = "sim.C0";
-    command[5] = (char)('0' + event->command);
-    const struct schema_type *arg = schema_type_by_name(s->schema, text_bytes("sim.Arg"));
-    struct value values[] = {{.type = VALUE_INT64, .integer = event->k},
-                             {.type = VALUE_INT64, .integer = event->by}};
-    struct event_numbers numbers = {.seq = SEQ_WLOG_OFFSET, .count = 1, .first = offset};
-    struct event_head head = {.command = schema_name_id(s->schema, text_bytes(command)),
-                              .object_count = 1,
-                              .argument_count = 1,
-                              .schema = s->schema->position,
-                              .time = {.ns = (int64_t)offset * 1000},
-                              .actor = text_bytes(offset % 3 ? "a" : "someone")};
-    size_t row_bytes;
-    assert_ok(row_size(values, 2, &row_bytes));
-    size_t size = envelope_size(1) + event_head_size(&head) + event_object_size(0, row_bytes);
-    uint8_t *body = malloc(size);
-    if (!body)
-        abort();
-    struct event_object object = {.op = EVENT_CREATE,
-                                  .active = true,
-                                  .type = arg->id,
-                                  .raw = 1,
-                                  .id = 200000 + offset,
-                                  .row = {.size = row_bytes}};
-    envelope_encode(schema_name_id(s->schema, text_bytes("sim.w")), event->wsid, &numbers, 1, body);
-    uint8_t *at = event_head_write(&head, body + envelope_size(1));
-    at = event_object_write(&object, at);
-    row_write(values, 2, at);
-    return (pawl_bytes){body, size};
 }

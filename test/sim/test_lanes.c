@@ -139,7 +139,7 @@ static bool is_at_end(const struct site *site)
 {
     struct lane_figures f;
     lane_figures(site->lane, &f);
-    return f.state == LANE_RUNNING && f.scanned == site->feed->durable && f.applied == f.leases.bound;
+    return f.state == LANE_RUNNING && f.scanned == site->feed->plog.last && f.applied == f.leases.bound;
 }
 
 struct settling {
@@ -180,7 +180,7 @@ static void show(void *arg)
         print_error("partition %u, lane %u: state %d, log %" PRIu64 ", read %" PRIu64 ", scanned %" PRIu64
                     ", bound %" PRIu64 ", taken %" PRIu64 ", applied %" PRIu64 ", leased %" PRIu64
                     ", waiting %" PRIu64 ", stalled %" PRIu64 "\n",
-                    s->sites[i].feed->partition, i, (int)f.state, s->sites[i].feed->durable, f.read, f.scanned,
+                    s->sites[i].feed->plog.partition, i, (int)f.state, s->sites[i].feed->plog.last, f.read, f.scanned,
                     f.leases.bound, f.leases.taken, f.applied, f.leases.active, f.leases.waiting,
                     f.leases.stalled);
     }

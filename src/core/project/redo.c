@@ -50,7 +50,8 @@ int redo_operation(struct redo *r, uint64_t number, pawl_place place, pawl_bytes
         status = operation_derive(&op, schema, r->cursor->generation, &state, r->memory, &changes, error);
     if (status != PAWL_OK)
         return status;
-    overlay_remove(r->overlay, &changes);
+    if (!r->keep)
+        overlay_remove(r->overlay, &changes);
     status = digests_add(&r->cursor->digests, &changes);
     if (status == PAWL_OK)
         status = r->keep ? r->keep(r->keep_ctx, &changes) : write_changes(r->store, &changes);

@@ -20,7 +20,8 @@ struct redo {
     uint8_t *scratch;        /* STATE_SCRATCH_BYTES */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
     void *ctx;
-    int (*keep)(void *ctx, const struct changes *changes); /* in the store's place; NULL: the store */
+    /* Take changes over, which are on the overlay still, in the store's place. NULL: the store gets them. */
+    int (*keep)(void *ctx, const struct changes *changes);
     void *keep_ctx;
     uint64_t rows; /* written or removed so far */
 };

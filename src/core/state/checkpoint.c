@@ -153,21 +153,23 @@ static int keep_value(struct checkpoint *c, struct row_change *kept, pawl_bytes 
     return kept->value.data ? PAWL_OK : PAWL_ENOMEM;
 }
 
-static int keep_change(struct checkpoint *c, const struct row_change *change)
+/* An event's changes, each in its turn: the set takes the value, and has one change of a key (C3). */
+static int keep_change(struct checkpoint *c, struct row_change *change)
 {
-    struct row_change *kept = overlay_find(&c->overlay, change->key);
-    if (kept)
+    struct row_change *kept = overlay_hidden(change);
+    if (kept) {
+        overlay_take_off(&c->overlay, change);
         return keep_value(c, kept, change->value);
+    }
     kept = arena_take(&c->rows, sizeof *kept);
     if (!kept)
         return PAWL_ENOMEM;
     *kept = (struct row_change){.key = arena_copy(&c->rows, change->key)};
     c->bytes += sizeof *kept + change->key.size;
     int status = kept->key.data ? keep_value(c, kept, change->value) : PAWL_ENOMEM;
-    if (status == PAWL_OK)
-        status = overlay_push(&c->overlay, kept);
     if (status != PAWL_OK)
         return status;
+    overlay_replace(&c->overlay, change, kept);
     kept->next = c->set.first;
     c->set.first = kept;
     c->set.count++;
@@ -177,7 +179,7 @@ static int keep_change(struct checkpoint *c, const struct row_change *change)
 static int keep_changes(struct checkpoint *c, const struct changes *changes)
 {
     int status = PAWL_OK;
-    for (const struct row_change *change = changes->first; status == PAWL_OK && change; change = change->next)
+    for (struct row_change *change = changes->first; status == PAWL_OK && change; change = change->next)
         status = keep_change(c, change);
     return status;
 }
@@ -211,20 +213,48 @@ static int keep_numbers(struct checkpoint *c, uint16_t partition, const struct e
     return status;
 }
 
+/* A row by its key: table, token, and what is behind the workspace, which follows from the token. What is equal
+ * so far is in no order, which costs time and nothing else; comparing whole keys would cost a miss of the cache
+ * each. */
+struct sorted {
+    uint64_t key[3];
+    const struct row_change *row;
+};
+
+static uint64_t key_part(pawl_bytes key, size_t at)
+{
+    const uint8_t *bytes = key.data;
+    uint64_t part = 0;
+    for (size_t i = at; i < at + 8; i++)
+        part = part << 8 | (i < key.size ? bytes[i] : 0);
+    return part;
+}
+
+static int by_parts(const void *a, const void *b)
+{
+    const struct sorted *x = a, *y = b;
+    for (size_t i = 0; i < 3; i++)
+        if (x->key[i] != y->key[i])
+            return x->key[i] < y->key[i] ? -1 : 1;
+    return 0;
+}
+
 /* The rows of the set go into the transaction, and out of sight. A row that is removed may never have been in
  * the store: it came and went within the set. */
 static int put_set(struct checkpoint *c)
 {
-    const struct row_change **rows = mem_new(c->options.alloc, c->set.count + 1, sizeof rows[0]);
+    struct sorted *rows = mem_new(c->options.alloc, c->set.count + 1, sizeof rows[0]);
     size_t count = 0;
     int status = PAWL_OK;
     if (!rows)
         return PAWL_ENOMEM;
     for (const struct row_change *row = c->set.first; row; row = row->next)
-        rows[count++] = row;
-    qsort(rows, count, sizeof rows[0], overlay_by_key);
+        rows[count++] = (struct sorted){
+            .key = {key_part(row->key, 0), key_part(row->key, 8), key_part(row->key, KEY_WORKSPACE)},
+            .row = row};
+    qsort(rows, count, sizeof rows[0], by_parts);
     for (size_t i = 0; status == PAWL_OK && i < count; i++) {
-        pawl_bytes key = rows[i]->key, value = rows[i]->value;
+        pawl_bytes key = rows[i].row->key, value = rows[i].row->value;
         status = value.data ? pawl_store_put(c->options.store, STATE_SPACE, key, value)
                             : pawl_store_remove(c->options.store, STATE_SPACE, key);
         if (status == PAWL_ENOTFOUND && !value.data)
@@ -268,7 +298,6 @@ static int derive_event(struct checkpoint *c, struct following *f, uint64_t offs
     status = derive(&derivation, &state, &c->memory, &changes, error);
     if (status != PAWL_OK)
         return status;
-    overlay_remove(&c->overlay, &changes);
     status = digests_add(&f->position.digests, &changes);
     if (status == PAWL_OK)
         status = keep_changes(c, &changes);

@@ -59,8 +59,8 @@ uint64_t checkpoint_next(const struct checkpoint *checkpoint, size_t index);
 int checkpoint_take(struct checkpoint *checkpoint, size_t index, uint64_t offset, pawl_place place,
                     pawl_bytes body, pawl_error *error);
 
-/* Something else that is derived into the same set, between events: on this overlay, whose changes have left it
- * again; each counts as an event. PAWL_ENOMEM. */
+/* Something else that is derived into the same set, between events: on this overlay, from which its changes are
+ * taken over; each counts as an event. PAWL_ENOMEM. */
 struct overlay *checkpoint_overlay(struct checkpoint *checkpoint);
 int checkpoint_keep(struct checkpoint *checkpoint, const struct changes *changes);
 

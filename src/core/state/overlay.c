@@ -39,7 +39,7 @@ int overlay_push(struct overlay *overlay, struct row_change *change)
     return PAWL_OK;
 }
 
-static void take_off(struct overlay *overlay, struct row_change *change)
+void overlay_take_off(struct overlay *overlay, struct row_change *change)
 {
     if (change->older)
         change->older->newer = change->newer;
@@ -56,10 +56,34 @@ static void take_off(struct overlay *overlay, struct row_change *change)
 void overlay_remove(struct overlay *overlay, const struct changes *changes)
 {
     for (struct row_change *change = changes->first; change; change = change->next)
-        take_off(overlay, change);
+        overlay_take_off(overlay, change);
 }
 
-struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key)
+void overlay_replace(struct overlay *overlay, struct row_change *change, struct row_change *by)
+{
+    by->hash = change->hash;
+    by->older = change->older;
+    by->newer = change->newer;
+    if (by->older)
+        by->older->newer = by;
+    if (by->newer)
+        by->newer->older = by;
+    else {
+        struct row_change **newest = map_get(&overlay->newest, by->hash, &by->hash);
+        *newest = by;
+    }
+}
+
+struct row_change *overlay_hidden(const struct row_change *change)
+{
+    for (struct row_change *older = change->older; older; older = older->older)
+        if (bytes_equal(older->key, change->key))
+            return older;
+    return NULL;
+}
+
+/* A key's newest change; NULL: there is none. */
+static struct row_change *find(const struct overlay *overlay, pawl_bytes key)
 {
     if (overlay->count == 0)
         return NULL;
@@ -73,7 +97,7 @@ struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key)
 
 int state_get(const struct state *state, pawl_bytes key, pawl_bytes *ret_value)
 {
-    const struct row_change *change = state->overlay ? overlay_find(state->overlay, key) : NULL;
+    const struct row_change *change = state->overlay ? find(state->overlay, key) : NULL;
     if (!change)
         return pawl_store_get(state->reader, STATE_SPACE, key, ret_value);
     if (!change->value.data)
@@ -130,7 +154,7 @@ static int compare_keys(pawl_bytes a, pawl_bytes b)
     return longkey_compare(longkey_place(a, room_a), longkey_place(b, room_b));
 }
 
-int overlay_by_key(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
     const struct row_change *const *x = a, *const *y = b;
     return compare_keys((*x)->key, (*y)->key);
@@ -162,7 +186,7 @@ static int gather(const struct overlay *overlay, pawl_bytes from, pawl_bytes to,
         for (const struct row_change *change = *(struct row_change **)value; change; change = change->older)
             if (in_range(change->key, from, to) && !is_hidden(change))
                 merge->changes[merge->count++] = change;
-    qsort(merge->changes, merge->count, sizeof merge->changes[0], overlay_by_key);
+    qsort(merge->changes, merge->count, sizeof merge->changes[0], by_key);
     return PAWL_OK;
 }
 

@@ -53,11 +53,12 @@ int overlay_push(struct overlay *overlay, struct row_change *change);
 /* Take these off: the store has them, or their event was refused. */
 void overlay_remove(struct overlay *overlay, const struct changes *changes);
 
-/* A key's newest change; NULL: there is none. */
-struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key);
+/* The next older change of the same key, which this one hides; NULL: there is none. */
+struct row_change *overlay_hidden(const struct row_change *change);
 
-/* For qsort: pointers to changes, as the store sorts their keys. */
-int overlay_by_key(const void *a, const void *b);
+/* Take one off; or another of the same key, which is not in, takes its place. */
+void overlay_take_off(struct overlay *overlay, struct row_change *change);
+void overlay_replace(struct overlay *overlay, struct row_change *change, struct row_change *by);
 
 #define STATE_SCRATCH_BYTES ((size_t)64 * 1024)
 

@@ -1,0 +1,368 @@
+/* bench/project.c: what lanes cost, and what they bring.
+ *
+ * Slow handlers in parallel against the same handlers one after the other; operations through the journal
+ * against the commands that they follow from; and operations applied again against LMDB that is given the same
+ * rows bare. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <lmdb.h>
+#include <pawl/project.h>
+
+#include "adapter/lmdb/store.h"
+#include "base/alloc.h"
+#include "base/latch.h"
+#include "bench/lib/bench.h"
+#include "core/project/redo.h"
+#include "core/state/key.h"
+#include "engine/log_entries.h"
+#include "engine/node.h"
+
+#define WORKSPACES    1000
+#define OUTSTANDING   64
+#define WORKERS       64
+#define HANDLER       20 /* ms */
+#define PER_COMMIT    4096
+#define MAP_BYTES     ((size_t)8 << 30)
+#define HANDLED       ((uint64_t)64 * 50 * 4)
+#define HANDLED_ALONE ((uint64_t)100)
+#define PROJECTED     ((uint64_t)200000)
+
+/* Each workspace has its own row of each entity, so that operations of different workspaces never meet. */
+static const char schema[] =
+    "{\"schema\": 1, \"package\": \"bench\", \"workspaces\": {\"tenant\": {}},"
+    " \"types\": {\"Invoice\": {\"kind\": \"WDoc\", \"fields\": {\"cents\": {\"type\": \"int64\"},"
+    "   \"text\": {\"type\": \"string\"}}}},"
+    " \"commands\": {\"Bill\": {\"records\": [\"Invoice\"]}},"
+    " \"entities\": {"
+    "   \"Total\": {\"key\": [\"day\"], \"fields\": {\"day\": {\"type\": \"int64\"}, \"cents\": {\"type\": "
+    "\"int64\"},"
+    "     \"text\": {\"type\": \"string\"}}},"
+    "   \"Letter\": {\"key\": [\"invoice\"], \"fields\": {\"invoice\": {\"type\": \"int64\"},"
+    "     \"cents\": {\"type\": \"int64\"}}}},"
+    " \"projectors\": {%s}}";
+
+static const char totals[] =
+    "\"totals\": {\"on\": [\"Bill\"], \"do\": [{\"upsert\": \"Total\", \"key\": {\"day\": \"1\"},"
+    " \"set\": {\"cents\": \"coalesce(cents, 0) + $event.records.Invoice.cents\","
+    " \"text\": \"$event.records.Invoice.text\"}}]}";
+
+static double failed(const char *what, const pawl_error *error)
+{
+    fprintf(stderr, "%s: %s\n", what, error->text);
+    return 0;
+}
+
+/* --- a directory with invoices --- */
+
+static int bill(pawl_request *r, uint64_t wsid, pawl_error *error)
+{
+    int status = pawl_request_begin(r, wsid, "bench.Bill", error);
+    status = status ? status : pawl_request_record(r, 1, "bench.Invoice", error);
+    status = status ? status : pawl_request_set_int64(r, "cents", 12345, error);
+    return status ? status : pawl_request_set_string(r, "text", "Consulting in November, as agreed", error);
+}
+
+struct crowd {
+    pawl_engine *engine;
+    uint64_t most;
+    _Atomic uint64_t sent;
+    _Atomic unsigned flying;
+    atomic_bool failed;
+    struct latch over;
+};
+
+static void fly(struct crowd *c, pawl_request *request);
+
+static void flown(void *arg, pawl_request *request, int status, const pawl_answer *answer,
+                  const pawl_error *error)
+{
+    struct crowd *c = arg;
+    (void)answer;
+    if (status != PAWL_OK) {
+        failed("command", error);
+        atomic_store(&c->failed, true);
+    }
+    fly(c, request);
+}
+
+static void fly(struct crowd *c, pawl_request *request)
+{
+    pawl_error error = {0};
+    uint64_t n = atomic_fetch_add(&c->sent, 1);
+    int status = atomic_load(&c->failed) || n >= c->most ? PAWL_ECLOSED : PAWL_OK;
+    if (status == PAWL_OK)
+        status = bill(request, n % WORKSPACES + 1, &error);
+    if (status == PAWL_OK)
+        status = pawl_command_async(c->engine, request, flown, c);
+    if (status != PAWL_OK && atomic_fetch_sub(&c->flying, 1) == 1)
+        latch_set(&c->over);
+}
+
+static bool send_commands(pawl_engine *engine, uint64_t count)
+{
+    struct crowd crowd = {.engine = engine, .most = count, .flying = OUTSTANDING};
+    pawl_request *requests[OUTSTANDING] = {0};
+    latch_init(&crowd.over);
+    for (size_t i = 0; i < OUTSTANDING; i++)
+        if (pawl_request_new(engine, &requests[i]) != PAWL_OK)
+            return false;
+    for (size_t i = 0; i < OUTSTANDING; i++)
+        fly(&crowd, requests[i]);
+    latch_wait(&crowd.over);
+    for (size_t i = 0; i < OUTSTANDING; i++)
+        pawl_request_free(requests[i]);
+    return !atomic_load(&crowd.failed);
+}
+
+static bool open_shop(const struct bench_round *round, uint32_t partitions, const char *projectors,
+                      pawl_engine **ret_engine)
+{
+    pawl_options options = {.partitions = partitions, .shards = partitions > 1 ? 2 : 1};
+    char text[4096];
+    pawl_error error = {0};
+    pawl_answer answer;
+    pawl_request *request;
+    snprintf(text, sizeof text, schema, projectors);
+    if (pawl_open(round->dir, &options, ret_engine, &error) != PAWL_OK)
+        return failed("open", &error) > 0;
+    int status = pawl_schema_apply(*ret_engine, text, NULL, &error);
+    if (status == PAWL_OK)
+        status = pawl_request_new(*ret_engine, &request);
+    if (status != PAWL_OK)
+        return failed("schema", &error) > 0;
+    for (uint64_t wsid = 1; status == PAWL_OK && wsid <= WORKSPACES; wsid++)
+        status = pawl_workspace_create(*ret_engine, request, wsid, "bench.tenant", &answer, &error);
+    pawl_request_free(request);
+    return status == PAWL_OK || failed("workspace", &error) > 0;
+}
+
+/* --- slow handlers --- */
+
+static int slow(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    struct timespec pause = {.tv_nsec = HANDLER * 1000 * 1000};
+    (void)ctx;
+    (void)arg;
+    nanosleep(&pause, NULL);
+    int status = pawl_results_upsert(results, "bench.Letter");
+    status = status ? status : pawl_results_set_int64(results, "invoice", (int64_t)event->workspace_offset);
+    return status ? status : pawl_results_set_int64(results, "cents", 1);
+}
+
+/* Operations a second: every one of them takes 20 ms. */
+static double handle(const struct bench_round *round, unsigned workers, uint64_t count)
+{
+    pawl_engine *engine;
+    pawl_error error = {0};
+    char projector[200];
+    snprintf(projector, sizeof projector,
+             "\"letters\": {\"on\": [\"Bill\"], \"writes\": [\"Letter\"], \"workers\": %u}", workers);
+    if (!open_shop(round, 1, projector, &engine) || !send_commands(engine, count))
+        return 0;
+    uint64_t began = bench_now();
+    int status = pawl_projector_register(engine, "bench.letters", slow, NULL, &error);
+    if (status == PAWL_OK)
+        status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
+    double rate = bench_per_second(count, began);
+    pawl_close(engine);
+    return status == PAWL_OK ? rate : failed("handlers", &error);
+}
+
+static double handle_in_parallel(const struct bench_round *round)
+{
+    return handle(round, WORKERS, round->quick ? HANDLED / 4 : HANDLED);
+}
+
+static double handle_one_by_one(const struct bench_round *round)
+{
+    return WORKERS * handle(round, 1, HANDLED_ALONE);
+}
+
+/* --- operations through the journal --- */
+
+static double projected(const struct bench_round *round)
+{
+    uint64_t count = round->quick ? PROJECTED / 10 : PROJECTED;
+    pawl_engine *engine;
+    pawl_error error = {0};
+    if (!open_shop(round, 16, totals, &engine)
+        || pawl_lane_pause(engine, "bench.totals", true, &error) != PAWL_OK || !send_commands(engine, count))
+        return failed("pause", &error);
+    uint64_t began = bench_now();
+    int status = pawl_lane_pause(engine, "bench.totals", false, &error);
+    if (status == PAWL_OK)
+        status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
+    double rate = bench_per_second(count, began);
+    pawl_close(engine);
+    return status == PAWL_OK ? rate : failed("projecting", &error);
+}
+
+static double commanded(const struct bench_round *round)
+{
+    uint64_t count = round->quick ? PROJECTED / 10 : PROJECTED;
+    pawl_engine *engine;
+    if (!open_shop(round, 16, "", &engine))
+        return 0;
+    uint64_t began = bench_now();
+    bool sent = send_commands(engine, count);
+    double rate = bench_per_second(count, began);
+    pawl_close(engine);
+    return sent ? rate : 0;
+}
+
+/* --- operations applied again --- */
+
+struct again {
+    pawl_engine *engine;
+    struct redo redo;
+    struct cursor cursor;
+    struct overlay overlay;
+    struct arena memory;
+};
+
+static const struct schema *schema_at(void *ctx, uint64_t position)
+{
+    return engine_schema_at(ctx, position);
+}
+
+static int apply_all(struct again *a, struct log_entries *entries, uint64_t *ret_count, pawl_error *error)
+{
+    const struct log_entry *entry;
+    uint64_t uncommitted = 0;
+    int status;
+    while ((status = log_entries_next(entries, &entry, error)) == PAWL_OK) {
+        status = redo_operation(&a->redo, entry->offset, entry->place, entry->body, NULL, error);
+        if (status == PAWL_OK && ++uncommitted == PER_COMMIT) {
+            status = redo_commit(&a->redo);
+            arena_reset(&a->memory);
+            uncommitted = 0;
+        }
+        if (status != PAWL_OK)
+            return status;
+        ++*ret_count;
+    }
+    return status == PAWL_ENOTFOUND ? redo_commit(&a->redo) : status;
+}
+
+/* Of every partition's log, into one store. */
+static bool apply_again(pawl_engine *engine, const char *dir, uint64_t *ret_count)
+{
+    struct lmdb_options options = {.dir = dir, .mode = PAWL_STORE_FAST};
+    struct again a = {.engine = engine};
+    pawl_store *store;
+    pawl_error error = {0};
+    int status = lmdb_store_open(&options, NULL, &store, &error);
+    if (status != PAWL_OK)
+        return failed("store", &error) > 0;
+    overlay_init(&a.overlay, NULL);
+    arena_init(&a.memory, NULL, (size_t)256 * 1024);
+    uint8_t *scratch = mem_new(NULL, 1, STATE_SCRATCH_BYTES);
+    for (uint16_t p = 0; status == PAWL_OK && p < pawl_partitions(engine); p++) {
+        struct log_entries entries;
+        pawl_stream oplog = {.kind = PAWL_STREAM_OPLOG, .partition = p, .lane = 1, .generation = 1};
+        cursor_init(&a.cursor, NULL, p, 1, 1);
+        a.redo = (struct redo){.store = store,
+                               .cursor = &a.cursor,
+                               .overlay = &a.overlay,
+                               .memory = &a.memory,
+                               .scratch = scratch,
+                               .schema_at = schema_at,
+                               .ctx = engine};
+        log_entries_init(&entries, engine->log, oplog, 1, NULL);
+        status = apply_all(&a, &entries, ret_count, &error);
+        log_entries_release(&entries);
+        cursor_release(&a.cursor);
+    }
+    mem_free(NULL, scratch, STATE_SCRATCH_BYTES);
+    arena_release(&a.memory);
+    overlay_release(&a.overlay);
+    pawl_store_close(store);
+    return status == PAWL_OK || failed("applying", &error) > 0;
+}
+
+static bool make_operations(const struct bench_round *round, pawl_engine **ret_engine)
+{
+    pawl_error error = {0};
+    return open_shop(round, 16, totals, ret_engine)
+           && send_commands(*ret_engine, round->quick ? PROJECTED / 10 : PROJECTED)
+           && (pawl_lanes_wait(*ret_engine, NULL, 120 * PAWL_SECOND, &error) == PAWL_OK
+               || failed("projecting", &error) > 0);
+}
+
+static double apply_ours(const struct bench_round *round)
+{
+    pawl_engine *engine;
+    char dir[4200];
+    uint64_t count = 0;
+    snprintf(dir, sizeof dir, "%s/again", round->dir);
+    if (!make_operations(round, &engine))
+        return 0;
+    uint64_t began = bench_now();
+    bool applied = apply_again(engine, dir, &count);
+    double rate = bench_per_second(count, began);
+    pawl_close(engine);
+    return applied ? rate : 0;
+}
+
+/* The same number of rows of the same size, at the same keys, in transactions of the same length. */
+static double apply_bare(const struct bench_round *round)
+{
+    uint64_t count = round->quick ? PROJECTED / 10 : PROJECTED;
+    uint8_t key[KEY_NUMBERED], value[76] = {1};
+    MDB_env *env;
+    MDB_txn *txn = NULL;
+    MDB_dbi dbi;
+    int rc = mdb_env_create(&env);
+    rc = rc ? rc : mdb_env_set_mapsize(env, MAP_BYTES);
+    rc = rc ? rc : mdb_env_open(env, round->dir, MDB_NOSYNC | MDB_NOTLS | MDB_WRITEMAP, 0600);
+    rc = rc ? rc : mdb_txn_begin(env, NULL, 0, &txn);
+    rc = rc ? rc : mdb_dbi_open(txn, NULL, MDB_CREATE, &dbi);
+    uint64_t began = bench_now();
+    for (uint64_t i = 0; rc == 0 && i < count; i++) {
+        key_numbered(256, i % WORKSPACES + 1, 1, key);
+        memcpy(value + 8, &i, sizeof i);
+        MDB_val k = {sizeof key, key}, v = {sizeof value, value};
+        rc = mdb_put(txn, dbi, &k, &v, 0);
+        if (rc == 0 && (i + 1) % PER_COMMIT == 0) {
+            rc = mdb_txn_commit(txn);
+            rc = rc ? rc : mdb_txn_begin(env, NULL, 0, &txn);
+        }
+    }
+    rc = rc ? rc : mdb_txn_commit(txn);
+    double rate = bench_per_second(count, began);
+    mdb_env_close(env);
+    if (rc)
+        fprintf(stderr, "LMDB: %s\n", mdb_strerror(rc));
+    return rc ? 0 : rate;
+}
+
+static const struct bench_question questions[] = {
+    {.question = "handlers of 20 ms, 64 workers (peer: 64 times one worker)",
+     .unit = "op/s",
+     .better = BENCH_MORE,
+     .goal = 0.95,
+     .ours = handle_in_parallel,
+     .peer = handle_one_by_one},
+    {.question = "durable operations (peer: commands, 64 outstanding)",
+     .unit = "op/s",
+     .better = BENCH_MORE,
+     .goal = 0.6,
+     .ours = projected,
+     .peer = commanded},
+    {.question = "operations applied again (peer: the same rows, LMDB bare)",
+     .unit = "op/s",
+     .better = BENCH_MORE,
+     .goal = 0.7,
+     .ours = apply_ours,
+     .peer = apply_bare},
+};
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, questions, sizeof questions / sizeof questions[0]);
+}

@@ -1,0 +1,257 @@
+/* test_lane_rebuild.c: a lane is worked out anew while it is written to and read: no read fails, none sees less
+ * than one before it did. */
+#include "test/lib/lanes.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define CHANGED                                                                                                \
+    "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \
+    " \"types\": {\"Item\": {\"kind\": \"WDoc\", \"fields\": {\"who\": {\"type\": \"string\"},"                \
+    "   \"cents\": {\"type\": \"int64\"}}}},"                                                                  \
+    " \"commands\": {\"Bill\": {\"records\": [\"Item\"]}, \"Raise\": {\"records\": [\"Item\"]},"               \
+    "   \"Ask\": {\"records\": [\"Item\"]}},"                                                                  \
+    " \"entities\": {"                                                                                         \
+    "   \"Total\": {\"key\": [\"who\"], \"fields\": {\"who\": {\"type\": \"string\"},"                         \
+    "     \"cents\": {\"type\": \"int64\"}, \"bills\": {\"type\": \"int64\"}}},"                               \
+    "   \"Note\": {\"key\": [\"event\"], \"fields\": {\"event\": {\"type\": \"int64\"},"                       \
+    "     \"text\": {\"type\": \"string\"}, \"sum\": {\"type\": \"int64\"}}},"                                 \
+    "   \"Mark\": {\"key\": [\"event\"], \"fields\": {\"event\": {\"type\": \"int64\"}}}},"                    \
+    " \"projectors\": {"                                                                                       \
+    "   \"totals\": {\"on\": [\"Bill\"], \"do\": [{\"upsert\": \"Total\","                                     \
+    "     \"key\": {\"who\": \"$event.records.Item.who\"},"                                                    \
+    "     \"set\": {\"bills\": \"coalesce(bills, 0) + 1\","                                                    \
+    "       \"cents\": \"coalesce(cents, 0) + 1000 * $event.records.Item.cents\"}}]},"                         \
+    "   \"marks\": {\"on\": [\"Ask\"], \"do\": [{\"upsert\": \"Mark\","                                        \
+    "     \"key\": {\"event\": \"$event.offset\"}, \"set\": {}}]}}}"
+
+static uint32_t serving(struct lanes_bed *bed, const char *lane)
+{
+    return bed_status(bed, lane, 0, 0).generation;
+}
+
+static int64_t field_of(const char *row, const char *name)
+{
+    const char *at = strstr(row, name);
+    return at ? strtoll(at + strlen(name), NULL, 10) : -1;
+}
+
+/* --- under load --- */
+
+struct load {
+    struct lanes_bed *bed;
+    uint64_t wsid;
+    _Atomic bool stop;
+    _Atomic uint64_t sent;
+    int status;
+    pawl_error error;
+};
+
+static void *write_main(void *arg)
+{
+    struct load *l = arg;
+    pawl_request *request;
+    pawl_answer answer;
+    l->status = pawl_request_new(l->bed->engine, &request);
+    while (l->status == PAWL_OK && !atomic_load(&l->stop)) {
+        l->status = bed_command(l->bed->engine, request, l->wsid, "t.Bill", "ada", 1, &answer, &l->error);
+        l->status = l->status
+                        ? l->status
+                        : bed_command(l->bed->engine, request, l->wsid, "t.Ask", "ada", 1, &answer, &l->error);
+        atomic_fetch_add(&l->sent, 1);
+    }
+    pawl_request_free(request);
+    return NULL;
+}
+
+struct reader {
+    struct lanes_bed *bed;
+    uint64_t wsid;
+    _Atomic bool stop;
+    uint64_t reads;
+    int64_t bills, marks;
+    bool backwards;
+    int status;
+    pawl_error error;
+};
+
+static void *read_main(void *arg)
+{
+    struct reader *r = arg;
+    while (r->status == PAWL_OK && !atomic_load(&r->stop) && !r->backwards) {
+        pawl_text text;
+        int64_t marks = 0;
+        r->status = pawl_entity_get(r->bed->engine, r->wsid, "t.Total", text_bytes("[\"ada\"]"), NULL, &text,
+                                    &r->error);
+        if (r->status != PAWL_OK)
+            break;
+        int64_t bills = field_of(text.data, "\"bills\":");
+        pawl_text_free(&text);
+        r->status = pawl_entity_list(r->bed->engine, r->wsid, "t.Mark", (pawl_bytes){0}, 1000000, NULL, &text,
+                                     &r->error);
+        if (r->status != PAWL_OK)
+            break;
+        for (const char *at = text.data; (at = strchr(at, '\n')); at++)
+            marks++;
+        pawl_text_free(&text);
+        r->backwards = bills < r->bills || marks < r->marks;
+        r->bills = bills;
+        r->marks = marks;
+        r->reads++;
+    }
+    return NULL;
+}
+
+TEST(a_rebuild_under_load_fails_no_read_and_shows_no_less_than_before)
+{
+    struct lanes_bed bed = {0};
+    struct load load = {.bed = &bed, .wsid = 2};
+    struct reader reader = {.bed = &bed, .wsid = 2};
+    pthread_t writer, looker;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 2, "t.Bill", "ada", 1);
+    bed_wait(&bed, "t.totals");
+    assert_int_equal(pthread_create(&writer, NULL, write_main, &load), 0);
+    assert_int_equal(pthread_create(&looker, NULL, read_main, &reader), 0);
+    for (uint32_t round = 2; round <= 5; round++) {
+        uint64_t before = atomic_load(&load.sent);
+        BED_UNTIL(atomic_load(&load.sent) > before + 20);
+        assert_ok(pawl_lane_rebuild(bed.engine, "t.totals", &bed.error));
+        assert_ok(pawl_lane_rebuild(bed.engine, "t.marks", &bed.error));
+        BED_UNTIL(serving(&bed, "t.totals") == round && serving(&bed, "t.marks") == round);
+    }
+    atomic_store(&load.stop, true);
+    pthread_join(writer, NULL);
+    atomic_store(&reader.stop, true);
+    pthread_join(looker, NULL);
+    assert_ok(load.status);
+    if (reader.status != PAWL_OK)
+        print_error("%s\n", reader.error.text);
+    assert_ok(reader.status);
+    assert_false(reader.backwards);
+    bed_wait(&bed, "t.totals");
+    bed_wait(&bed, "t.marks");
+    assert_int_equal(field_of(bed_row(&bed, 2, "t.Total", "[\"ada\"]", 0), "\"bills\":"),
+                     atomic_load(&load.sent) + 1);
+    assert_int_equal(bed_count(&bed, 2, "t.Mark"), atomic_load(&load.sent));
+    print_message("# %" PRIu64 " reads, %" PRIu64 " writes\n", reader.reads, atomic_load(&load.sent));
+    bed_end(&bed);
+}
+
+TEST(a_lane_that_is_being_rebuilt_is_not_rebuilt_again)
+{
+    struct lanes_bed bed = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 1, "t.Bill", "ada", 1);
+    bed_wait(&bed, "t.totals");
+    assert_status(pawl_lane_rebuild(bed.engine, "t.nothing", &bed.error), PAWL_ENOTFOUND);
+    assert_ok(pawl_lane_pause(bed.engine, "t.totals", true, &bed.error)); /* so that it cannot be done */
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.totals", &bed.error));
+    assert_status(pawl_lane_rebuild(bed.engine, "t.totals", &bed.error), PAWL_EBUSY);
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    assert_true(bed_status(&bed, "t.totals", partition, 2).building);
+    assert_int_equal(serving(&bed, "t.totals"), 1);
+    assert_int_equal(bed_count(&bed, 1, "t.Total"), 1);
+    bed_close(&bed);
+    bed_open(&bed); /* both go on */
+    assert_int_equal(serving(&bed, "t.totals"), 1);
+    assert_int_equal(bed_count(&bed, 1, "t.Total"), 1);
+    assert_ok(pawl_lane_pause(bed.engine, "t.totals", false, &bed.error));
+    BED_UNTIL(serving(&bed, "t.totals") == 2);
+    assert_int_equal(bed_count(&bed, 1, "t.Total"), 1);
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.totals", &bed.error));
+    bed_wait(&bed, "t.totals");
+    assert_int_equal(serving(&bed, "t.totals"), 3);
+    bed_end(&bed);
+}
+
+TEST(a_changed_projector_is_worked_out_from_the_beginning)
+{
+    struct lanes_bed bed = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    for (int i = 0; i < 30; i++)
+        bed_send(&bed, 1, "t.Bill", "ada", 2);
+    bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.totals");
+    assert_contains(bed_row(&bed, 1, "t.Total", "[\"ada\"]", 0), "\"cents\":60,");
+    bed_apply(&bed, CHANGED);
+    uint64_t last = bed_send(&bed, 1, "t.Bill", "ada", 2);
+    bed_wait(&bed, NULL);
+    assert_contains(bed_row(&bed, 1, "t.Total", "[\"ada\"]", last), "\"cents\":62000,");
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 0); /* nobody fills it any more */
+    assert_int_equal(bed_count(&bed, 1, "t.Mark"), 1);
+    bed_close(&bed);
+    bed_open(&bed);
+    bed_wait(&bed, NULL);
+    assert_contains(bed_row(&bed, 1, "t.Total", "[\"ada\"]", last), "\"cents\":62000,");
+    bed_end(&bed);
+}
+
+TEST(a_generation_that_is_given_up_leaves_the_one_that_serves)
+{
+    struct lanes_bed bed = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    for (int i = 0; i < 10; i++)
+        bed_send(&bed, 1, "t.Bill", "ada", 2);
+    bed_wait(&bed, "t.totals");
+    assert_ok(pawl_lane_pause(bed.engine, "t.totals", true, &bed.error));
+    bed_apply(&bed, CHANGED);
+    bed_apply(&bed, LANES_SCHEMA("")); /* before it was complete */
+    assert_int_equal(serving(&bed, "t.totals"), 1);
+    assert_contains(bed_row(&bed, 1, "t.Total", "[\"ada\"]", 0), "\"cents\":20,");
+    assert_ok(pawl_lane_pause(bed.engine, "t.totals", false, &bed.error));
+    bed_wait(&bed, "t.totals");
+    assert_int_equal(serving(&bed, "t.totals"), 3);
+    assert_contains(bed_row(&bed, 1, "t.Total", "[\"ada\"]", 0), "\"cents\":20,");
+    bed_end(&bed);
+}
+
+/* --- handlers --- */
+
+struct slow {
+    _Atomic bool hold;
+    _Atomic unsigned held;
+};
+
+static int slow_note(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    struct slow *s = arg;
+    if (atomic_load(&s->hold)) {
+        atomic_fetch_add(&s->held, 1);
+        while (atomic_load(&s->hold) && !pawl_handler_given_up(ctx))
+            bed_moment();
+    }
+    pawl_results_upsert(results, "t.Note");
+    return pawl_results_set_int64(results, "event", (int64_t)event->offset);
+}
+
+TEST(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for)
+{
+    struct lanes_bed bed = {0};
+    struct slow slow = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", slow_note, &slow, &bed.error));
+    bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.notes");
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.notes", &bed.error));
+    bed_wait(&bed, "t.notes");
+    assert_int_equal(serving(&bed, "t.notes"), 2);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
+    atomic_store(&slow.hold, true);
+    bed_send(&bed, 1, "t.Ask", "ada", 2);
+    BED_UNTIL(atomic_load(&slow.held) == 1);
+    bed_apply(&bed, CHANGED); /* without the lane */
+    bed_end(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(a_rebuild_under_load_fails_no_read_and_shows_no_less_than_before),
+        RUN(a_lane_that_is_being_rebuilt_is_not_rebuilt_again),
+        RUN(a_changed_projector_is_worked_out_from_the_beginning),
+        RUN(a_generation_that_is_given_up_leaves_the_one_that_serves),
+        RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),
+    };
+    return TEST_MAIN(tests);
+}

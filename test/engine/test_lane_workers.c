@@ -1,0 +1,262 @@
+/* test_lane_workers.c: workers outside: what they lease, how they commit, and whose number it is. */
+#include "test/lib/lanes.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define SECOND PAWL_SECOND
+
+static void result_of(const pawl_worker_lease *lease, char *json, size_t size)
+{
+    snprintf(json, size,
+             "{\"writes\": [{\"upsert\": \"t.Note\", \"key\": {\"event\": %" PRIu64
+             "}, \"set\": {\"text\": \"%s\"}}]}",
+             lease->offset, lease->projector);
+}
+
+static int commit(struct lanes_bed *bed, const pawl_worker_lease *lease, pawl_duration wait)
+{
+    char json[256];
+    result_of(lease, json, sizeof json);
+    return pawl_worker_commit(bed->engine, lease->partition, lease->lane, lease->number, lease->operation, json,
+                              strlen(json), wait, &bed->error);
+}
+
+TEST(a_worker_leases_works_and_commits)
+{
+    struct lanes_bed bed = {0};
+    pawl_worker_lease lease;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    assert_status(pawl_worker_acquire(bed.engine, "t.nobody", 0, 0, &lease, &bed.error), PAWL_ENOTFOUND);
+    assert_status(pawl_worker_acquire(bed.engine, "t.totals", 0, 0, &lease, &bed.error), PAWL_EINVAL);
+    assert_status(pawl_worker_acquire(bed.engine, "t.notes", 0, 0, &lease, &bed.error), PAWL_ENOTFOUND);
+    uint64_t offset = bed_send(&bed, 3, "t.Ask", "ada", 1);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &lease, &bed.error));
+    assert_int_equal(lease.partition, pawl_partition_of(bed.engine, 3));
+    assert_string_equal(lease.lane, "t.notes");
+    assert_string_equal(lease.projector, "t.notes");
+    assert_int_equal(lease.number, 1);
+    assert_int_equal(lease.attempt, 1);
+    assert_int_equal(lease.offset, offset);
+    assert_int_equal(lease.wsid, 3);
+    assert_contains(lease.event, "\"who\":\"ada\"");
+    assert_status(pawl_lanes_wait(bed.engine, "t.notes", 50 * PAWL_MILLISECOND, &bed.error), PAWL_ETIMEOUT);
+    assert_ok(
+        pawl_worker_extend(bed.engine, lease.partition, "t.notes", 1, lease.operation, SECOND, &bed.error));
+    assert_ok(commit(&bed, &lease, 10 * SECOND));
+    assert_int_equal(bed_count(&bed, 3, "t.Note"), 1);
+    pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
+TEST(a_commit_counts_once_and_is_harmless_to_repeat)
+{
+    struct lanes_bed bed = {0};
+    pawl_worker_lease lease;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &lease, &bed.error));
+    assert_ok(commit(&bed, &lease, 10 * SECOND));
+    assert_ok(commit(&bed, &lease, 10 * SECOND));
+    pawl_operation_id mine = lease.operation;
+    lease.operation.low ^= 1;
+    assert_status(commit(&bed, &lease, 10 * SECOND), PAWL_EFENCED);
+    lease.operation = mine;
+    bed_close(&bed);
+    bed_open(&bed); /* nothing is remembered but the log */
+    int status;
+    BED_UNTIL((status = commit(&bed, &lease, 10 * SECOND)) != PAWL_EBUSY);
+    assert_ok(status);
+    lease.operation.high ^= 1;
+    assert_status(commit(&bed, &lease, 10 * SECOND), PAWL_EFENCED);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
+    pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
+TEST(a_lease_does_not_survive_the_engine_and_its_number_does)
+{
+    struct lanes_bed bed = {0};
+    pawl_worker_lease old, new;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &old, &bed.error));
+    bed_close(&bed);
+    bed_open(&bed);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &new, &bed.error));
+    assert_int_equal(new.number, old.number);
+    assert_status(commit(&bed, &old, 10 * SECOND), PAWL_EFENCED);
+    assert_status(pawl_worker_extend(bed.engine, old.partition, "t.notes", 1, old.operation, 0, &bed.error),
+                  PAWL_EFENCED);
+    assert_ok(commit(&bed, &new, 10 * SECOND));
+    pawl_worker_lease_free(&old);
+    pawl_worker_lease_free(&new);
+    bed_end(&bed);
+}
+
+TEST(a_worker_that_is_late_is_fenced_once_another_has_begun)
+{
+    struct lanes_bed bed = {0};
+    pawl_worker_lease late, next;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", PAWL_MILLISECOND, 10 * SECOND, &late, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &next, &bed.error));
+    assert_int_equal(next.number, late.number);
+    assert_status(commit(&bed, &late, 10 * SECOND), PAWL_EFENCED);
+    assert_ok(commit(&bed, &next, 10 * SECOND));
+    assert_status(commit(&bed, &late, 10 * SECOND), PAWL_EFENCED);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
+    pawl_worker_lease_free(&late);
+    pawl_worker_lease_free(&next);
+    bed_end(&bed);
+}
+
+TEST(a_commit_waits_for_those_before_it)
+{
+    struct lanes_bed bed = {0};
+    pawl_worker_lease first, second;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    bed_send(&bed, 1, "t.Ask", "ada", 2);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &first, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &second, &bed.error));
+    assert_int_equal(first.number, 1);
+    assert_int_equal(second.number, 2);
+    assert_status(commit(&bed, &second, 5 * PAWL_MILLISECOND), PAWL_ETIMEOUT);
+    assert_status(commit(&bed, &second, 0), PAWL_ETIMEOUT);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 0);
+    assert_ok(commit(&bed, &first, 10 * SECOND));
+    assert_ok(commit(&bed, &second, 10 * SECOND));
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 2);
+    pawl_worker_lease_free(&first);
+    pawl_worker_lease_free(&second);
+    bed_end(&bed);
+}
+
+TEST(nonsense_leaves_the_lease_with_its_worker)
+{
+    static const struct {
+        const char *json;
+        const char *words;
+    } cases[] = {
+        {"", "line 1"},
+        {"{}", "$.writes"},
+        {"{\"writes\": [{\"upsert\": \"t.Total\", \"key\": [\"x\"], \"set\": {}}]}", "not among"},
+        {"{\"writes\": [{\"update\": \"t.Note\", \"where\": \"sum >\", \"set\": {}}]}", "$.writes[0].where"},
+        {"{\"writes\": [{\"upsert\": \"t.Note\", \"key\": [1], \"set\": {\"x\": 1}}]}", "$.writes[0].set.x"},
+    };
+    struct lanes_bed bed = {0};
+    pawl_worker_lease lease;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &lease, &bed.error));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_status(pawl_worker_commit(bed.engine, lease.partition, "t.notes", 1, lease.operation,
+                                         cases[i].json, strlen(cases[i].json), SECOND, &bed.error),
+                      PAWL_EINVAL);
+        assert_contains(bed.error.text, cases[i].words);
+    }
+    assert_ok(commit(&bed, &lease, 10 * SECOND));
+    pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
+TEST(what_is_given_back_or_fails_comes_again)
+{
+    struct lanes_bed bed = {.options = {.backoff_min = PAWL_MILLISECOND}};
+    pawl_worker_lease lease;
+    bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 2"));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    for (unsigned i = 0; i < 3; i++) { /* given back, failed, failed for good */
+        assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &lease, &bed.error));
+        assert_int_equal(lease.number, 1);
+        assert_ok(pawl_worker_release(bed.engine, lease.partition, lease.lane, lease.number, lease.operation,
+                                      i > 0, i == 2, "no", &bed.error));
+        assert_status(pawl_worker_release(bed.engine, lease.partition, lease.lane, lease.number,
+                                          lease.operation, false, false, "", &bed.error),
+                      PAWL_EFENCED);
+        pawl_worker_lease_free(&lease);
+    }
+    bed_wait(&bed, "t.notes");
+    assert_int_equal(bed_status(&bed, "t.notes", pawl_partition_of(bed.engine, 1), 0).leases.voids, 1);
+    bed_end(&bed);
+}
+
+/* --- many --- */
+
+#define WORKERS 6
+#define EVENTS  120
+
+struct worker {
+    pthread_t thread;
+    struct lanes_bed *bed;
+    _Atomic unsigned *left;
+    int status;
+    pawl_error error;
+};
+
+static void *worker_main(void *arg)
+{
+    struct worker *w = arg;
+    pawl_engine *engine = w->bed->engine;
+    w->status = PAWL_OK;
+    while (w->status == PAWL_OK && atomic_load(w->left) > 0) {
+        pawl_worker_lease lease;
+        char json[256];
+        int status = pawl_worker_acquire(engine, "t.notes", 0, 20 * PAWL_MILLISECOND, &lease, &w->error);
+        if (status == PAWL_ENOTFOUND)
+            continue;
+        w->status = status;
+        if (status != PAWL_OK)
+            break;
+        result_of(&lease, json, sizeof json);
+        w->status = pawl_worker_commit(engine, lease.partition, lease.lane, lease.number, lease.operation, json,
+                                       strlen(json), 30 * SECOND, &w->error);
+        pawl_worker_lease_free(&lease);
+        if (w->status == PAWL_OK)
+            atomic_fetch_sub(w->left, 1);
+    }
+    return NULL;
+}
+
+TEST(many_workers_share_the_work_of_all_partitions)
+{
+    struct lanes_bed bed = {0};
+    static struct worker workers[WORKERS];
+    _Atomic unsigned left = EVENTS;
+    size_t rows = 0;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    for (size_t i = 0; i < WORKERS; i++) {
+        workers[i] = (struct worker){.bed = &bed, .left = &left};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < EVENTS; i++)
+        bed_send(&bed, 1 + i % TENANTS, "t.Ask", "ada", 1);
+    for (size_t i = 0; i < WORKERS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        if (workers[i].status != PAWL_OK)
+            print_error("%s\n", workers[i].error.text);
+        assert_ok(workers[i].status);
+    }
+    bed_wait(&bed, NULL);
+    for (uint64_t wsid = 1; wsid <= TENANTS; wsid++)
+        rows += bed_count(&bed, wsid, "t.Note");
+    assert_int_equal(rows, EVENTS);
+    bed_end(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(a_worker_leases_works_and_commits),
+        RUN(a_commit_counts_once_and_is_harmless_to_repeat),
+        RUN(a_lease_does_not_survive_the_engine_and_its_number_does),
+        RUN(a_worker_that_is_late_is_fenced_once_another_has_begun),
+        RUN(a_commit_waits_for_those_before_it),
+        RUN(nonsense_leaves_the_lease_with_its_worker),
+        RUN(what_is_given_back_or_fails_comes_again),
+        RUN(many_workers_share_the_work_of_all_partitions),
+    };
+    return TEST_MAIN(tests);
+}
