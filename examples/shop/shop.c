@@ -1,6 +1,7 @@
 /* shop.c: a shop with many tenants on an embedded engine.
  *
- *     shop load    --dir DIR [--schema FILE] [--tenants N] [--threads N] [--seconds N] [--seed N] [--slow MS]
+ *     shop load    --dir DIR [--schema FILE] [--tenants N] [--threads N] [--seconds N] [--seed N]
+ *                  [--slow MS] [--lease MS]
  *     shop project --dir DIR [--slow MS]
  *     shop check   --dir DIR [--tenants N]
  *
@@ -8,7 +9,8 @@
  * bring them: new customers, orders of a few lines with their invoice, payments, questions for a statement of
  * account. Every command has an idempotency key, so that one whose answer was lost can be sent again. Meanwhile
  * projectors keep accounts and write statements, in lanes of their own; a statement takes its time. How that
- * goes is shown once a second.
+ * goes is shown once a second. SIGINT and SIGTERM end it; --lease makes leases shorter than anybody would want
+ * them.
  *
  * project lets the lanes work until they have caught up.
  *
@@ -19,6 +21,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +90,7 @@ static void watch(const struct options *o, pawl_engine *engine)
 {
     uint64_t before = 0, rate = 0;
     for (uint64_t second = 0; second < o->seconds && !atomic_load(&stop); second++) {
-        for (int tick = 0; tick < 10; tick++) {
+        for (int tick = 0; tick < 10 && !atomic_load(&stop); tick++) {
             char head[96];
             wait_ms(100);
             uint64_t after = atomic_load(&answered);
@@ -103,12 +106,22 @@ static void watch(const struct options *o, pawl_engine *engine)
     }
 }
 
+static void end_soon(int number)
+{
+    (void)number;
+    atomic_store(&stop, true);
+}
+
 static int load(const struct options *o)
 {
     pawl_engine *engine;
     pawl_error error = {0};
-    if (pawl_open(o->dir, NULL, &engine, &error) != PAWL_OK)
+    const pawl_duration lease = o->lease * 1000000;
+    const pawl_options options = {.lease_first = lease, .lease_min = lease, .max_run = 5 * lease};
+    if (pawl_open(o->dir, &options, &engine, &error) != PAWL_OK)
         return complain("open", &error);
+    signal(SIGINT, end_soon);
+    signal(SIGTERM, end_soon);
     int status = apply_schema(engine, o->schema, &error);
     if (status != PAWL_OK)
         complain(o->schema, &error);
@@ -163,8 +176,8 @@ static bool parse_number(const char *text, uint64_t limit, uint64_t *ret_number)
 
 static int usage(void)
 {
-    fputs("usage: shop load    --dir DIR [--schema FILE] [--tenants N] [--threads N] [--seconds N] [--seed N] "
-          "[--slow MS]\n"
+    fputs("usage: shop load    --dir DIR [--schema FILE] [--tenants N] [--threads N] [--seconds N] [--seed N]\n"
+          "                    [--slow MS] [--lease MS]\n"
           "       shop project --dir DIR [--slow MS]\n"
           "       shop check   --dir DIR [--tenants N]\n",
           stderr);
@@ -187,6 +200,8 @@ static bool take_option(struct options *o, const char *name, const char *value)
         return parse_number(value, UINT64_MAX, &o->seed);
     else if (strcmp(name, "--slow") == 0)
         return parse_number(value, 600000, &o->slow);
+    else if (strcmp(name, "--lease") == 0)
+        return parse_number(value, 600000, &o->lease);
     else
         return false;
     return true;

@@ -20,7 +20,8 @@ struct options {
     uint64_t threads;
     uint64_t seconds;
     uint64_t seed;
-    uint64_t slow; /* milliseconds that a statement takes */
+    uint64_t slow;  /* milliseconds that a statement takes */
+    uint64_t lease; /* milliseconds of the first lease, and of the shortest; 0: as Pawl has them */
 };
 
 /* Always 1. */
