@@ -194,5 +194,7 @@ bool lanes_drop(pawl_engine *e)
     for (uint32_t i = 0; i < e->file.partitions && !atomic_load(&e->closing); i++)
         left = drop_partition(e, schema, (uint16_t)i) || left;
     lanes->drop_due = left;
+    if (!left)
+        trial_step(&e->trial, "rows of lanes are removed");
     return left;
 }

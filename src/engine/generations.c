@@ -191,10 +191,21 @@ void generation_visit(struct generation *g, void (*visit)(struct lane_part *part
     }
 }
 
+/* How many workers a projector has may change with the schema, and changes no generation. */
+static void resize_crews(struct generation *g, const struct schema *schema)
+{
+    for (uint32_t i = 0; i < g->projections; i++) {
+        const struct schema_projector *p = projector_of(schema, g->id, i);
+        if (p && p->id == g->crews[i].projector->id)
+            crew_resize(&g->crews[i], p->workers);
+    }
+}
+
 static int open_generation(pawl_engine *e, const struct schema_lane *lane, uint32_t number)
 {
     struct generation *g = generation_hold(e, lane->id, number);
     if (g) {
+        resize_crews(g, engine_schema(e));
         generation_drop(g);
         return PAWL_OK;
     }

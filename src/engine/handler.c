@@ -343,7 +343,7 @@ int pawl_projector_register(pawl_engine *e, const char *name, pawl_handler fn, v
     struct generation *g = NULL;
     while (status == PAWL_OK && (g = generation_hold_next(e, g))) {
         for (uint32_t i = 0; i < g->projections; i++)
-            if (g->crews[i].projector->id == projector->id)
+            if (g->crews[i].projector->id == projector->id && g->crews[i].projector->handler)
                 crew_man(&g->crews[i], fn, arg);
         generation_visit(g, part_fill);
     }

@@ -11,6 +11,7 @@
 #define PARTITIONS_MANY 16 /* of which that many may have hanging handlers before others suffer */
 #define QUICK           PAWL_MILLISECOND
 #define QUICK_AHEAD     32
+#define SLOW_AHEAD      8 /* one for so many workers */
 #define ARENA_CHUNK     ((size_t)4096)
 
 struct crew_thread {
@@ -215,16 +216,24 @@ void crew_man(struct crew *crew, pawl_handler handler, void *arg)
     pthread_mutex_unlock(&crew->lock);
 }
 
+void crew_resize(struct crew *crew, uint32_t workers)
+{
+    uint32_t partitions = engine_of(crew)->file.partitions;
+    pthread_mutex_lock(&crew->lock);
+    crew->limit = workers ? workers : WORKERS_DEFAULT;
+    crew->cap = crew->limit * (partitions < PARTITIONS_MANY ? partitions : PARTITIONS_MANY);
+    wake(crew);
+    pthread_mutex_unlock(&crew->lock);
+}
+
 uint32_t crew_room(struct crew *crew, uint16_t partition)
 {
     pthread_mutex_lock(&crew->lock);
     const struct bench *bench = &crew->benches[partition];
     uint32_t at_work = crew->count - crew->slow - crew->idle;
     uint32_t free = crew->limit > at_work + crew->queued ? crew->limit - at_work - crew->queued : 0;
-    uint32_t ahead = crew->average < QUICK ? QUICK_AHEAD : 1;
+    uint32_t ahead = crew->average < QUICK ? QUICK_AHEAD : 1 + crew->limit / SLOW_AHEAD;
     uint32_t most = bench->queued + free > ahead ? bench->queued + free : ahead;
-    if (crew->average >= QUICK && bench->running + most > crew->limit + 1)
-        most = bench->running > crew->limit ? 0 : crew->limit + 1 - bench->running;
     uint32_t room = most > bench->queued && !crew->stopping ? most - bench->queued : 0;
     pthread_mutex_unlock(&crew->lock);
     return room;
@@ -338,10 +347,9 @@ int crew_init(struct crew *crew, struct generation *g, uint32_t projection,
     crew->generation = g;
     crew->projection = projection;
     crew->projector = projector;
-    crew->limit = projector->workers ? projector->workers : WORKERS_DEFAULT;
-    crew->cap = crew->limit * (partitions < PARTITIONS_MANY ? partitions : PARTITIONS_MANY);
     crew->last = &crew->first;
     pthread_mutex_init(&crew->lock, NULL);
+    crew_resize(crew, projector->workers);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&crew->work, &monotonic);

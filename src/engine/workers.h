@@ -10,8 +10,8 @@
  * in its place. But in no partition does the projector ever run more often at once than it has workers, so what
  * hangs in one partition ends up with so many threads, and the others go on.
  *
- * Quick jobs are queued ahead, so that threads go on without waiting for the shard; of slow ones each partition
- * queues one. */
+ * Jobs are queued ahead, so that threads go on without waiting for the shard: many of those that are quick, a
+ * few of others. */
 #ifndef ENGINE_WORKERS_H
 #define ENGINE_WORKERS_H
 
@@ -67,6 +67,9 @@ void crew_release(struct crew *crew);
 /* Whether anybody here works for it. */
 bool crew_is_manned(struct crew *crew);
 void crew_man(struct crew *crew, pawl_handler handler, void *arg);
+
+/* The schema wants another number of workers. */
+void crew_resize(struct crew *crew, uint32_t workers);
 
 /* How many more jobs a partition may queue now. */
 uint32_t crew_room(struct crew *crew, uint16_t partition);

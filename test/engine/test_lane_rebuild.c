@@ -5,6 +5,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "adapter/lmdb/store.h"
+#include "core/schema/schema.h"
+#include "core/state/key.h"
+#include "engine/trial.h"
+
 #define CHANGED                                                                                                \
     "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \
     " \"types\": {\"Item\": {\"kind\": \"WDoc\", \"fields\": {\"who\": {\"type\": \"string\"},"                \
@@ -206,6 +211,79 @@ TEST(a_generation_that_is_given_up_leaves_the_one_that_serves)
     bed_end(&bed);
 }
 
+/* --- what is left behind --- */
+
+struct table_rows {
+    size_t cursors;
+    size_t rows[8]; /* by generation */
+};
+
+static bool count_key(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct table_rows *t = arg;
+    uint32_t table = key_table(key), generation = table >> SCHEMA_TABLE_BITS;
+    (void)value;
+    t->cursors += table == TABLE_LANE;
+    assert_true(generation < 8);
+    t->rows[generation]++;
+    return true;
+}
+
+/* Of a directory that is closed. */
+static struct table_rows count_stored(struct lanes_bed *bed)
+{
+    struct table_rows t = {0};
+    for (uint32_t shard = 0; shard < bed->options.shards; shard++) {
+        char path[400];
+        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_FAST, .read_only = true};
+        pawl_store *store;
+        pawl_reader *snapshot;
+        snprintf(path, sizeof path, "%s/state/%u", bed->path, shard);
+        assert_ok(lmdb_store_open(&options, NULL, &store, &bed->error));
+        assert_ok(pawl_store_snapshot(store, &snapshot));
+        assert_ok(pawl_store_scan(snapshot, (pawl_range){.space = STATE_SPACE}, false, count_key, &t));
+        pawl_store_release(store, snapshot);
+        assert_ok(pawl_store_close(store));
+    }
+    return t;
+}
+
+static void see_step(void *arg, const char *what)
+{
+    if (strcmp(what, "rows of lanes are removed") == 0)
+        atomic_store((_Atomic bool *)arg, true);
+}
+
+TEST(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening)
+{
+    struct lanes_bed bed = {0};
+    _Atomic bool removed = false;
+    struct engine_trial trial = {.step = see_step, .arg = &removed};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    for (int i = 0; i < 700; i++)
+        bed_send(&bed, 1 + (uint64_t)i % 2, "t.Ask", "ada", 2);
+    for (int i = 0; i < 5; i++)
+        bed_send(&bed, 1, "t.Bill", "ada", 2);
+    bed_wait(&bed, "t.marks");
+    bed_wait(&bed, "t.totals");
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.marks", &bed.error));
+    bed_wait(&bed, "t.marks");
+    bed_close(&bed);
+    struct table_rows before = count_stored(&bed);
+    assert_int_equal(before.rows[1], 700 + 1); /* and the total of another lane's first generation */
+    assert_int_equal(before.rows[2], 700);
+    assert_ok(engine_open(bed.path, &bed.options, &trial, &bed.engine, &bed.error));
+    assert_ok(pawl_request_new(bed.engine, &bed.request));
+    BED_UNTIL(atomic_load(&removed));
+    assert_int_equal(bed_count(&bed, 1, "t.Mark"), 350);
+    bed_close(&bed);
+    struct table_rows after = count_stored(&bed);
+    assert_int_equal(after.rows[1], 1);
+    assert_int_equal(after.rows[2], 700);
+    assert_true(after.cursors < before.cursors);
+    bed_end(&bed);
+}
+
 /* --- handlers --- */
 
 struct slow {
@@ -251,6 +329,7 @@ int main(void)
         RUN(a_lane_that_is_being_rebuilt_is_not_rebuilt_again),
         RUN(a_changed_projector_is_worked_out_from_the_beginning),
         RUN(a_generation_that_is_given_up_leaves_the_one_that_serves),
+        RUN(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening),
         RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),
     };
     return TEST_MAIN(tests);
