@@ -221,7 +221,7 @@ struct again {
     pawl_engine *engine;
     struct redo redo;
     struct cursor cursor;
-    struct overlay overlay;
+    struct gathered gathered;
     struct arena memory;
 };
 
@@ -239,27 +239,23 @@ static int apply_all(struct again *a, struct log_entries *entries, uint64_t *ret
         status = redo_operation(&a->redo, entry->offset, entry->place, entry->body, NULL, error);
         if (status == PAWL_OK && ++uncommitted == PER_COMMIT) {
             status = redo_commit(&a->redo);
-            arena_reset(&a->memory);
             uncommitted = 0;
         }
         if (status != PAWL_OK)
             return status;
+        arena_reset(&a->memory);
         ++*ret_count;
     }
     return status == PAWL_ENOTFOUND ? redo_commit(&a->redo) : status;
 }
 
 /* Of every partition's log, into one store. */
-static bool apply_again(pawl_engine *engine, const char *dir, uint64_t *ret_count)
+static bool apply_again(pawl_engine *engine, pawl_store *store, uint64_t *ret_count)
 {
-    struct lmdb_options options = {.dir = dir, .mode = PAWL_STORE_FAST};
     struct again a = {.engine = engine};
-    pawl_store *store;
     pawl_error error = {0};
-    int status = lmdb_store_open(&options, NULL, &store, &error);
-    if (status != PAWL_OK)
-        return failed("store", &error) > 0;
-    overlay_init(&a.overlay, NULL);
+    int status = PAWL_OK;
+    gathered_init(&a.gathered, NULL);
     arena_init(&a.memory, NULL, (size_t)256 * 1024);
     uint8_t *scratch = mem_new(NULL, 1, STATE_SCRATCH_BYTES);
     for (uint16_t p = 0; status == PAWL_OK && p < pawl_partitions(engine); p++) {
@@ -268,7 +264,7 @@ static bool apply_again(pawl_engine *engine, const char *dir, uint64_t *ret_coun
         cursor_init(&a.cursor, NULL, p, 1, 1);
         a.redo = (struct redo){.store = store,
                                .cursor = &a.cursor,
-                               .overlay = &a.overlay,
+                               .gathered = &a.gathered,
                                .memory = &a.memory,
                                .scratch = scratch,
                                .schema_at = schema_at,
@@ -280,8 +276,7 @@ static bool apply_again(pawl_engine *engine, const char *dir, uint64_t *ret_coun
     }
     mem_free(NULL, scratch, STATE_SCRATCH_BYTES);
     arena_release(&a.memory);
-    overlay_release(&a.overlay);
-    pawl_store_close(store);
+    gathered_release(&a.gathered);
     return status == PAWL_OK || failed("applying", &error) > 0;
 }
 
@@ -300,11 +295,17 @@ static double apply_ours(const struct bench_round *round)
     char dir[4200];
     uint64_t count = 0;
     snprintf(dir, sizeof dir, "%s/again", round->dir);
+    struct lmdb_options options = {.dir = dir, .mode = PAWL_STORE_FAST};
+    pawl_store *store;
+    pawl_error error = {0};
     if (!make_operations(round, &engine))
         return 0;
+    if (lmdb_store_open(&options, NULL, &store, &error) != PAWL_OK)
+        return failed("store", &error);
     uint64_t began = bench_now();
-    bool applied = apply_again(engine, dir, &count);
+    bool applied = apply_again(engine, store, &count);
     double rate = bench_per_second(count, began);
+    pawl_store_close(store);
     pawl_close(engine);
     return applied ? rate : 0;
 }

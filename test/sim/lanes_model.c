@@ -317,19 +317,19 @@ static void check_redo(struct site *site, struct rows *model)
     struct rows rows = {.site = site, .keep = true};
     struct again again = {.site = site};
     struct cursor cursor, read;
-    struct overlay overlay;
+    struct gathered gathered;
     struct arena memory;
     mem_store_disk *disk;
     pawl_store *store;
     assert_ok(mem_store_disk_new(NULL, &disk));
     assert_ok(mem_store_open(disk, &(struct mem_store_options){.name = "again"}, NULL, &store, NULL));
-    overlay_init(&overlay, NULL);
+    gathered_init(&gathered, NULL);
     arena_init(&memory, NULL, 4096);
     cursor_init(&cursor, NULL, site->feed->plog.partition, site->lane_id, site->generation);
     cursor_init(&read, NULL, site->feed->plog.partition, site->lane_id, site->generation);
     again.redo = (struct redo){.store = store,
                                .cursor = &cursor,
-                               .overlay = &overlay,
+                               .gathered = &gathered,
                                .memory = &memory,
                                .scratch = malloc(STATE_SCRATCH_BYTES),
                                .schema_at = schema_at,
@@ -345,7 +345,7 @@ static void check_redo(struct site *site, struct rows *model)
     cursor_release(&cursor);
     cursor_release(&read);
     arena_release(&memory);
-    overlay_release(&overlay);
+    gathered_release(&gathered);
     mem_store_disk_free(disk);
 }
 
