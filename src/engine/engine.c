@@ -113,6 +113,7 @@ static int close_stores(pawl_engine *e)
             && status == PAWL_OK)
             status = storing.status;
         mpsc_release(&e->shards[i].mailbox);
+        combine_release(&e->shards[i].combine);
     }
     return status;
 }

@@ -23,6 +23,7 @@
 #include "core/command/request.h"
 #include "core/group0/group0.h"
 #include "core/sequence/view.h"
+#include "engine/combine.h"
 #include "engine/node_file.h"
 #include "engine/sequences.h"
 
@@ -39,6 +40,7 @@ struct shard {
     pawl_engine *engine;
     uint32_t index;
     pawl_store *store;
+    struct combine combine;
     struct applier applier;
     struct mpsc mailbox; /* of struct node_call * */
     pawl_task drain;

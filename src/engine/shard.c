@@ -1,8 +1,8 @@
 /* engine/shard.c: a shard's mailbox and its partitions.
  *
  * A caller pushes its request and posts the shard's task, which takes all that is there, hands each command to
- * its partition's processor, and lets every processor that got something run once: so what came together is
- * synced together. */
+ * its partition's processor, and lets every processor that got something run once: so what came together goes
+ * to the log as one append (combine.h), and is synced together. */
 #include <assert.h>
 
 #include "adapter/lmdb/store.h"
@@ -75,6 +75,7 @@ void shard_drain(pawl_task *task)
         engine->partitions[i].touched = false;
         processor_run(engine->partitions[i].processor, alone);
     }
+    combine_send(&shard->combine);
     if (taken == DRAIN_MAX)
         (void)pawl_env_post(engine->env, shard->index, &shard->drain);
 }
@@ -125,7 +126,7 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                               .partition = number};
     struct processor_options options = {.env = engine->env,
                                         .shard = shard->index,
-                                        .log = engine->log,
+                                        .log = combine_port(&shard->combine),
                                         .store = shard->store,
                                         .applier = &shard->applier,
                                         .partition = number,
@@ -149,6 +150,8 @@ static void open_partitions(void *arg)
 {
     struct opening *opening = arg;
     struct shard *shard = opening->shard;
+    combine_init(&shard->combine, shard->engine->log, shard->engine->env, shard->index,
+                 shard->engine->options.allocator);
     applier_init(&shard->applier, shard->engine->env, shard->index, shard->store);
     opening->status = PAWL_OK;
     for (uint32_t i = shard->index; opening->status == PAWL_OK && i < shard->engine->file.partitions;
