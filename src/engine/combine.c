@@ -133,10 +133,11 @@ static void take_off(struct combine *c, pawl_append *last)
         c->last = NULL;
 }
 
-static int send_one(struct combine *c)
+static int send_one(struct combine *c, bool alone)
 {
     pawl_append *append = c->first;
     pawl_append *next = append == c->last ? NULL : next_of(append);
+    append->alone = alone;
     int status = pawl_log_append(c->log, append);
     if (status == PAWL_EBUSY) {
         append->impl[0] = next; /* the log may have used it */
@@ -146,15 +147,17 @@ static int send_one(struct combine *c)
     c->last = next ? c->last : NULL;
     if (status == PAWL_OK)
         return status;
-    for (size_t i = 0; i < append->count; i++)
-        append->entries[i].status = PAWL_EIO;
-    append->status = PAWL_EIO;
+    if (status != PAWL_APPEND_DONE) {
+        for (size_t i = 0; i < append->count; i++)
+            append->entries[i].status = PAWL_EIO;
+        append->status = PAWL_EIO;
+    }
     append->done(append);
     return PAWL_OK;
 }
 
 /* PAWL_ENOMEM, PAWL_EBUSY, or what is wrong with one of them: nothing was sent. */
-static int send_run(struct combine *c, struct run run)
+static int send_run(struct combine *c, struct run run, bool alone)
 {
     struct combined *combined = take_combined(c, run.entries);
     if (!combined)
@@ -167,23 +170,41 @@ static int send_run(struct combine *c, struct run run)
     combined->first = c->first;
     combined->last = run.last;
     combined->error.text[0] = '\0';
-    combined->append = (pawl_append){
-        .entries = combined->entries, .count = run.entries, .done = appended, .error = &combined->error};
+    combined->append = (pawl_append){.entries = combined->entries,
+                                     .count = run.entries,
+                                     .done = appended,
+                                     .error = &combined->error,
+                                     .alone = alone};
     int status = pawl_log_append(c->log, &combined->append);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK || status == PAWL_APPEND_DONE)
         take_off(c, run.last);
     else
         give_back(combined);
-    return status;
+    if (status == PAWL_APPEND_DONE)
+        appended(&combined->append);
+    return status == PAWL_APPEND_DONE ? PAWL_OK : status;
 }
 
-void combine_send(struct combine *c)
+size_t combine_kept(const struct combine *c)
+{
+    size_t entries = 0;
+    for (const pawl_append *append = c->first; append; append = append == c->last ? NULL : next_of(append))
+        entries += append->count;
+    return entries;
+}
+
+void combine_send(struct combine *c, bool alone)
 {
     while (c->first && !c->busy) {
         struct run run = first_run(c);
-        int status = run.appends > 1 ? send_run(c, run) : PAWL_ENOMEM;
-        if (status != PAWL_OK && status != PAWL_EBUSY)
-            status = send_one(c); /* which needs no memory, and is answered for its own faults only */
+        alone = alone && run.last == c->last;
+        int status = run.appends > 1 ? send_run(c, run, alone) : PAWL_ENOMEM;
+        if (status != PAWL_OK && status != PAWL_EBUSY) {
+            /* By itself it needs no memory, and is answered for its own faults only. */
+            alone = alone && run.appends == 1;
+            status = send_one(c, alone);
+        }
+        alone = false; /* of what has not come back another must not be done before */
         if (status != PAWL_EBUSY)
             continue;
         c->busy = true;
@@ -193,14 +214,14 @@ void combine_send(struct combine *c)
 
 static void turn_over(pawl_task *task)
 {
-    combine_send(heap_entry(task, struct combine, task));
+    combine_send(heap_entry(task, struct combine, task), false);
 }
 
 static void pause_over(pawl_timer *timer)
 {
     struct combine *c = heap_entry(timer, struct combine, timer);
     c->busy = false;
-    combine_send(c);
+    combine_send(c, false);
 }
 
 static int combine_append(pawl_log *port, pawl_append *append)

@@ -10,7 +10,8 @@
  *                                             busy ────┴──► kept, tried again; new ones are PAWL_EBUSY
  *
  * It is the log port before the log port: everything but append goes through, and so does an append that is
- * alone. On the shard's thread only.
+ * alone. What is kept may be alone as a whole: a shard that has nothing else to do writes it by itself. On the
+ * shard's thread only.
  *
  * Invariants
  *   C1  Appends reach the log in the order in which they came.
@@ -47,8 +48,12 @@ void combine_init(struct combine *combine, pawl_log *log, pawl_env *env, uint32_
 /* Nothing may be under way. */
 void combine_release(struct combine *combine);
 
-/* The turn has come to its end, before the loop says so. Not from inside an append or a done. */
-void combine_send(struct combine *combine);
+/* The turn has come to its end, before the loop says so. alone: as in pawl_append, for all that is kept; dones
+ * may then be called from in here. Not from inside an append or a done. */
+void combine_send(struct combine *combine, bool alone);
+
+/* Entries that are kept. */
+size_t combine_kept(const struct combine *combine);
 
 static inline pawl_log *combine_port(struct combine *combine)
 {

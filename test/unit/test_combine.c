@@ -141,7 +141,7 @@ static void send_0_1_2(struct bed *bed)
 
 static void end_turn(struct bed *bed)
 {
-    combine_send(&bed->combine);
+    combine_send(&bed->combine, false);
 }
 
 /* What the log has taken since it had taken so many. */
@@ -364,6 +364,76 @@ TEST(one_that_is_alone_is_not_kept)
     bed_close(&bed);
 }
 
+/* A log that does at once what is alone: nothing of it, but with a place. */
+static int append_here(pawl_log *log, pawl_append *append)
+{
+    if (!append->alone)
+        return PAWL_EIO;
+    append->status = PAWL_OK;
+    for (size_t i = 0; i < append->count; i++) {
+        append->entries[i].status = PAWL_OK;
+        append->entries[i].place = (pawl_place){.position = i + 1};
+    }
+    return PAWL_APPEND_DONE;
+}
+
+static void send_0_1_2_alone(struct bed *bed)
+{
+    send_0_1_2(bed);
+    combine_send(&bed->combine, true);
+}
+
+static void send_3_alone(struct bed *bed)
+{
+    send_3(bed);
+    combine_send(&bed->combine, true);
+}
+
+static void send_large_alone(struct bed *bed)
+{
+    send_large(bed);
+    combine_send(&bed->combine, true);
+}
+
+/* Of what goes in several the second would overtake the first: such is not alone, and refused here. */
+TEST(what_is_alone_as_a_whole_is_done_when_it_was_sent)
+{
+    static const struct pawl_log_ops ops = {.append = append_here};
+    static const struct {
+        void (*send)(struct bed *bed);
+        const char *trace;
+    } cases[] = {
+        {send_0_1_2_alone, "012"},
+        {send_3_alone, "3"},
+        {send_large_alone, "0!1!2!3!"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed bed;
+        pawl_log here = {.ops = &ops};
+        bed_open(&bed, 0);
+        bed.combine.log = &here;
+        on_shard(&bed, cases[i].send);
+        assert_string_equal(bed.trace, cases[i].trace);
+        assert_int_equal(combine_kept(&bed.combine), 0);
+        run_all(&bed);
+        assert_string_equal(bed.trace, cases[i].trace);
+        bed_close(&bed);
+    }
+}
+
+TEST(what_is_kept_is_counted_in_entries)
+{
+    struct bed bed;
+    bed_open(&bed, 0);
+    assert_int_equal(combine_kept(&bed.combine), 0);
+    on_shard(&bed, send_0_1_2);
+    assert_int_equal(combine_kept(&bed.combine), 1 + 2 + 3);
+    on_shard(&bed, end_turn);
+    assert_int_equal(combine_kept(&bed.combine), 0);
+    run_all(&bed);
+    bed_close(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +447,8 @@ int main(void)
         RUN(while_the_log_is_busy_what_is_kept_stays_and_more_is_refused),
         RUN(without_memory_each_goes_by_itself),
         RUN(one_that_is_alone_is_not_kept),
+        RUN(what_is_alone_as_a_whole_is_done_when_it_was_sent),
+        RUN(what_is_kept_is_counted_in_entries),
     };
     return TEST_MAIN(tests);
 }
