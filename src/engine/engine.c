@@ -91,6 +91,8 @@ static int open_stores(pawl_engine *e, pawl_error *error)
         shard->engine = e;
         shard->index = i;
         shard->drain.fn = shard_drain;
+        shard->open_gates.fn = shard_open_gates;
+        gates_init(&shard->gates);
         int status =
             mpsc_init(&shard->mailbox, e->options.allocator, e->options.mailbox, sizeof(pawl_request *));
         if (status != PAWL_OK)

@@ -15,6 +15,7 @@
 
 #include "adapter/uv/env.h"
 #include "base/arena.h"
+#include "base/gates.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/latch.h"
@@ -45,6 +46,8 @@ struct shard {
     struct mpsc mailbox; /* of struct node_call * */
     pawl_task drain;
     size_t outstanding; /* commands that are not answered yet */
+    struct gates gates; /* where blocking callers sleep */
+    pawl_task open_gates;
     struct applied_wait *waits;
 };
 
@@ -98,8 +101,8 @@ struct pawl_request {
     struct call call;
     struct shard *shard;
     pawl_error error;
-    struct latch latch;
-    pawl_command_done done; /* NULL: somebody waits on the latch */
+    struct ticket ticket;
+    pawl_command_done done; /* NULL: somebody waits with the ticket */
     void *arg;
 };
 
@@ -107,6 +110,7 @@ struct pawl_request {
 int shard_open(struct shard *shard, pawl_error *error);
 void shard_close(struct shard *shard);
 void shard_drain(pawl_task *task);
+void shard_open_gates(pawl_task *task);
 
 static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
 {

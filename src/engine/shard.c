@@ -12,6 +12,18 @@
 
 #define DRAIN_MAX 1024 /* commands in one turn: the loop has other things to do */
 
+void shard_open_gates(pawl_task *task)
+{
+    gates_open(&heap_entry(task, struct shard, open_gates)->gates);
+}
+
+/* When all that are being answered now have been. */
+static void open_soon(struct shard *shard)
+{
+    if (pawl_env_post(shard->engine->env, shard->index, &shard->open_gates) != PAWL_OK)
+        gates_open(&shard->gates);
+}
+
 static void finished(struct call *call)
 {
     pawl_request *r = heap_entry(call, pawl_request, call);
@@ -31,8 +43,10 @@ static void finished(struct call *call)
                                       .repeated = call->repeated};
     }
     if (!r->done) {
+        struct shard *shard = r->shard;
         call->status = status;
-        latch_set(&r->latch); /* the request is its owner's from here on */
+        if (gates_answer(&shard->gates, &r->ticket)) /* the request is its owner's from here on */
+            open_soon(shard);
         return;
     }
     r->done(r->arg, r, status, &r->answer, &r->error);
@@ -82,6 +96,7 @@ void shard_drain(pawl_task *task)
         engine->partitions[i].touched = false;
         processor_run(engine->partitions[i].processor, alone);
     }
+    gates_turn(&shard->gates);
     combine_send(&shard->combine, has_nothing_else(shard));
     if (taken == DRAIN_MAX)
         (void)pawl_env_post(engine->env, shard->index, &shard->drain);
