@@ -173,6 +173,12 @@ bool generations_bury(pawl_engine *engine);
 /* The lane of the present schema by its name. PAWL_ENOTFOUND. */
 int lanes_find(pawl_engine *engine, const char *name, const struct schema_lane **ret_lane, pawl_error *error);
 
+/* The same, of a call that concerns a partition of an engine that writes. Errors as engine_enter_writing;
+ * PAWL_EINVAL.
+ */
+int lanes_find_part(pawl_engine *engine, uint16_t partition, const char *name,
+                    const struct schema_lane **ret_lane, pawl_error *error);
+
 /* --- lanes.c: a part, on its shard --- */
 
 void part_open(struct lane_part *part);
@@ -234,7 +240,7 @@ int job_show_event(struct job *job, struct json_out *out, pawl_event *ret_event,
 void leases_offer(pawl_engine *engine, uint16_t projector);
 void leases_close(pawl_engine *engine);
 
-/* A commit's run has ended. */
+/* --- worker_commit.c: a commit's run has ended. */
 void worker_commit_finished(struct job *job, int status);
 
 #endif

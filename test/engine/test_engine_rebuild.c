@@ -1,5 +1,5 @@
-/* test_lane_rebuild.c: a lane is worked out anew while it is written to and read: no read fails, none sees less
- * than one before it did. */
+/* test_engine_rebuild.c: a lane is worked out anew while it is written to and read: no read fails, none sees
+ * less than one before it did. */
 #include "test/lib/lanes.h"
 
 #include <pthread.h>
