@@ -115,8 +115,9 @@ static int outcome(const struct worker_commit *commit, pawl_error *error)
     case PAWL_OK: return PAWL_OK;
     case PAWL_EINVAL:
     case PAWL_ETOOBIG: return error_set(error, commit->status, "at its turn: %s", run->error.text);
-    case PAWL_ECLOSED: return error_set(error, PAWL_ECLOSED, "the engine is being closed");
     default:
+        if (atomic_load(&commit->generation->engine->closing))
+            return error_set(error, PAWL_ECLOSED, "the engine is being closed");
         return error_set(error, PAWL_EFENCED, "operation %" PRIu64 " is not this one's any more", run->number);
     }
 }
