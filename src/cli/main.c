@@ -7,12 +7,15 @@
 #include "cli/say.h"
 
 static const struct command *const commands[] = {
-    &command_init,          &command_schema_apply, &command_schema_show,   &command_ws_create,
-    &command_ws_list,       &command_ws_show,      &command_command,       &command_events_read,
-    &command_events_follow, &command_record_get,   &command_record_list,   &command_entity_get,
-    &command_entity_list,   &command_seq_list,     &command_verify,        &command_replay,
-    &command_backup,        &command_restore,      &command_log_append,    &command_log_read,
-    &command_doctor,        &command_cluster_init, &command_cluster_check,
+    &command_init,          &command_schema_apply,    &command_schema_show,   &command_ws_create,
+    &command_ws_list,       &command_ws_show,         &command_command,       &command_events_read,
+    &command_events_follow, &command_record_get,      &command_record_list,   &command_entity_get,
+    &command_entity_list,   &command_seq_list,        &command_project_list,  &command_project_status,
+    &command_project_run,   &command_project_rebuild, &command_project_pause, &command_project_resume,
+    &command_op_read,       &command_lease_list,      &command_lease_stats,   &command_lease_retry,
+    &command_lease_reclaim, &command_lease_void,      &command_verify,        &command_replay,
+    &command_backup,        &command_restore,         &command_log_append,    &command_log_read,
+    &command_doctor,        &command_cluster_init,    &command_cluster_check,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -22,9 +25,9 @@ static void print_overview(FILE *to)
     fputs("pawl: an event store that loses nothing it has acknowledged\n\n", to);
     fputs("usage: pawl COMMAND [ARGUMENT ...] [--option VALUE ...]\n\n", to);
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(to, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("  help COMMAND   what a command does, and its options\n"
-          "  version        the version of this program\n\n"
+        fprintf(to, "  %-16s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("  help COMMAND     what a command does, and its options\n"
+          "  version          the version of this program\n\n"
           "The directory is always --dir DIR, or PAWL_DIR in the environment; a log on Kafka is --log URL.\n\n"
           "Exit codes: 0 done, 1 failed, 2 wrong use, 3 corruption found, 4 another process has it open for\n"
           "writing; 128 and the signal's number if a signal ended it.\n",

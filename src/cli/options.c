@@ -180,11 +180,43 @@ int options_number(const struct options *options, const char *name, uint64_t lea
     return PAWL_OK;
 }
 
+int options_argument_from(const struct options *options, size_t place, uint64_t least, const char *called,
+                          uint64_t *ret_number, pawl_error *error)
+{
+    if (!parse_number(options->arguments[place], least, ret_number))
+        return error_set(error, PAWL_EINVAL, "%s '%s': expected a number of at least %" PRIu64, called,
+                         options->arguments[place], least);
+    return PAWL_OK;
+}
+
 int options_argument(const struct options *options, size_t place, const char *called, uint64_t *ret_number,
                      pawl_error *error)
 {
-    if (!parse_number(options->arguments[place], 1, ret_number))
-        return error_set(error, PAWL_EINVAL, "%s '%s': expected a number of at least 1", called,
-                         options->arguments[place]);
-    return PAWL_OK;
+    return options_argument_from(options, place, 1, called, ret_number, error);
+}
+
+int options_duration(const struct options *options, const char *name, pawl_duration fallback,
+                     pawl_duration *ret_duration, pawl_error *error)
+{
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } units[] = {
+        {"ms", 1000000}, {"s", 1000000000}, {"m", UINT64_C(60000000000)}, {"h", UINT64_C(3600000000000)}};
+    const char *text = options_get(options, name);
+    if (!text) {
+        *ret_duration = fallback;
+        return PAWL_OK;
+    }
+    size_t digits = strspn(text, "0123456789");
+    for (size_t i = 0; digits > 0 && digits < 10 && i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(text + digits, units[i].text) != 0)
+            continue;
+        uint64_t count = strtoull(text, NULL, 10);
+        if (count == 0 || count > UINT64_MAX / units[i].ns)
+            break;
+        *ret_duration = count * units[i].ns;
+        return PAWL_OK;
+    }
+    return error_set(error, PAWL_EINVAL, "--%s %s: expected a duration such as 500ms, 30s or 5m", name, text);
 }

@@ -66,6 +66,14 @@ int options_number(const struct options *options, const char *name, uint64_t lea
 int options_argument(const struct options *options, size_t place, const char *called, uint64_t *ret_number,
                      pawl_error *error);
 
+/* The same, of least or more. */
+int options_argument_from(const struct options *options, size_t place, uint64_t least, const char *called,
+                          uint64_t *ret_number, pawl_error *error);
+
+/* A duration such as 500ms, 30s or 5m, or fallback if it is not given. */
+int options_duration(const struct options *options, const char *name, pawl_duration fallback,
+                     pawl_duration *ret_duration, pawl_error *error);
+
 /* How many letters must change to make a into b; for suggestions. */
 size_t letters_apart(const char *a, const char *b);
 

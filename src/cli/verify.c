@@ -14,14 +14,21 @@
 
 static void print_table(const struct journal_verify_report *r)
 {
+    size_t empty = 0;
     printf("%-20s %12s %12s %12s %8s\n", "stream", "entries", "first", "last", "epoch");
     for (size_t i = 0; i < r->stream_count; i++) {
         const struct journal_verify_stream *s = &r->streams[i];
         char name[PAWL_STREAM_TEXT_MAX];
+        if (s->entries == 0) { /* lanes have one in every partition, needed or not */
+            empty++;
+            continue;
+        }
         pawl_stream_format(s->id, name);
         printf("%-20s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8" PRIu64 "\n", name, s->entries, s->first,
                s->last, s->epoch);
     }
+    if (empty)
+        printf("and %zu that were claimed, and have no entries yet\n", empty);
 }
 
 static void print_text(const char *dir, const struct journal_verify_report *r, double seconds)
@@ -192,9 +199,8 @@ const struct command command_verify = {
     .about =
         "Checks every record's checksum, place and offset, and every segment's header; then derives records,\n"
         "entities, logs of workspaces and sequences from the log again, and compares them with those that are\n"
-        "stored. Changes nothing, and may run beside a writer. Ends with exit code 3, naming file and byte, "
-        "or\n"
-        "the row, if something is not as it was written. What a crash left unfinished is no fault, and is "
+        "stored. Changes nothing, and may run beside a writer. Ends with exit code 3, naming file and byte,\n"
+        "or the row, if something is not as it was written. What a crash left unfinished is no fault, and is\n"
         "told. With --audit the checkpoint stores are compared, too: of the two states it says which one "
         "agrees\n"
         "with the log. With --replay the operations of lanes are not only applied, but worked out again from\n"

@@ -136,12 +136,6 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(ctx, position);
 }
 
-static int keep(void *ctx, const struct changes *changes)
-{
-    const struct checkpoint_lanes *l = ctx;
-    return checkpoint_keep(l->checkpoint, changes);
-}
-
 /* The first entry of a read is the last one that the checkpoint has: the same, or it is of another log. */
 static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
@@ -157,6 +151,7 @@ static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
     arena_reset(&r->lanes->memory);
     r->status = redo_operation(&r->redo, entry->offset, place, entry->body, NULL, r->error);
     r->followed->ahead = true;
+    checkpoint_count(r->lanes->checkpoint);
     return r->status == PAWL_OK && !checkpoint_is_full(r->lanes->checkpoint);
 }
 
@@ -173,13 +168,11 @@ static int read_log(struct checkpoint_lanes *l, struct followed *f, pawl_error *
                         .error = error,
                         .redo = {.store = l->store,
                                  .cursor = cursor,
-                                 .overlay = checkpoint_overlay(l->checkpoint),
+                                 .gathered = checkpoint_gathered(l->checkpoint),
                                  .memory = &l->memory,
                                  .scratch = l->scratch,
                                  .schema_at = schema_at,
-                                 .ctx = l->engine,
-                                 .keep = keep,
-                                 .keep_ctx = l}};
+                                 .ctx = l->engine}};
     pawl_read read = {.stream = {.kind = PAWL_STREAM_OPLOG,
                                  .partition = cursor->partition,
                                  .lane = cursor->lane,

@@ -20,7 +20,7 @@ struct replaying {
     bool known[SIDES_MAX]; /* whether it could be read */
     struct log_entries operations;
     struct reproject reproject;
-    struct overlay overlay;
+    struct gathered gathered;
     struct arena memory;
     uint64_t uncommitted;
 };
@@ -188,13 +188,13 @@ static int replay_generation(struct replay_lanes *lanes, const struct schema_lan
     if (!scratch)
         return error_set(error, PAWL_ENOMEM, "no memory to replay");
     cursor_init(&r.derived, lanes->alloc, lanes->partition, lane->id, generation);
-    overlay_init(&r.overlay, lanes->alloc);
+    gathered_init(&r.gathered, lanes->alloc);
     arena_init(&r.memory, lanes->alloc, ARENA_CHUNK);
     log_entries_init(&r.operations, lanes->source->log, oplog, 1, lanes->alloc);
     reproject_init(&r.reproject, lanes->alloc);
     r.reproject.redo = (struct redo){.store = lanes->store,
                                      .cursor = &r.derived,
-                                     .overlay = &r.overlay,
+                                     .gathered = &r.gathered,
                                      .memory = &r.memory,
                                      .scratch = scratch,
                                      .schema_at = schema_at,
@@ -212,7 +212,7 @@ static int replay_generation(struct replay_lanes *lanes, const struct schema_lan
     reproject_release(&r.reproject);
     log_entries_release(&r.operations);
     arena_release(&r.memory);
-    overlay_release(&r.overlay);
+    gathered_release(&r.gathered);
     cursor_release(&r.derived);
     mem_free(lanes->alloc, scratch, STATE_SCRATCH_BYTES);
     return status;

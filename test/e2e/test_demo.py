@@ -23,6 +23,7 @@ def invoices(output):
 def the_demo_finds_no_gap_and_goes_on_when_run_again(folder):
     first = demo(folder)
     assert 'is sound' in first and '"ids":{"1":' in first, first
+    assert 'shop.statements  applied' in first and 'one after the other' in first, first
     assert invoices(first) > 0
     assert invoices(demo(folder)) > invoices(first)
 

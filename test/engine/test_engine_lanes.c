@@ -560,7 +560,8 @@ TEST(an_engine_that_only_reads_shows_what_is_there)
 {
     struct lanes_bed bed = {0};
     bed_begin(&bed, LANES_SCHEMA(NOTES));
-    uint64_t last = bed_send(&bed, 1, "t.Bill", "ada", 5);
+    bed_send(&bed, 1, "t.Bill", "ada", 5);
+    uint64_t last = bed_send(&bed, 1, "t.Ask", "ada", 5); /* in which the lane sees nothing to do */
     bed_wait(&bed, "t.totals");
     bed_close(&bed);
     bed.options.read_only = true;
@@ -569,6 +570,8 @@ TEST(an_engine_that_only_reads_shows_what_is_there)
     pawl_lane_status status = bed_status(&bed, "t.totals", pawl_partition_of(bed.engine, 1), 0);
     assert_int_equal(status.state, PAWL_LANE_CLOSED);
     assert_int_equal(status.operations, 1);
+    assert_int_equal(status.offset, last);
+    assert_int_equal(status.end, last);
     assert_status(pawl_lane_rebuild(bed.engine, "t.totals", &bed.error), PAWL_EREADONLY);
     assert_ok(pawl_close(bed.engine));
     bed.engine = NULL;

@@ -260,6 +260,19 @@ void model_check_snapshot(struct site *site)
     pawl_store_release(s->store, snapshot);
 }
 
+void model_check_scanned(struct site *site, uint64_t scanned)
+{
+    uint64_t applied = lane_cursor(site->lane)->applied;
+    model_follow(site);
+    assert_true(scanned >= site->scanned && scanned <= site->feed->count);
+    assert_true(applied <= site->model.operations);
+    if (applied < site->model.operations)
+        assert_true(site->model.heads[applied + 1].event > scanned);
+    else if (next_match(site, &(const struct schema *){NULL}))
+        assert_true(site->model.event > scanned);
+    site->scanned = scanned;
+}
+
 static void compare_rows(struct rows *a, struct rows *b)
 {
     assert_int_equal(a->size, b->size);
@@ -317,19 +330,19 @@ static void check_redo(struct site *site, struct rows *model)
     struct rows rows = {.site = site, .keep = true};
     struct again again = {.site = site};
     struct cursor cursor, read;
-    struct overlay overlay;
+    struct gathered gathered;
     struct arena memory;
     mem_store_disk *disk;
     pawl_store *store;
     assert_ok(mem_store_disk_new(NULL, &disk));
     assert_ok(mem_store_open(disk, &(struct mem_store_options){.name = "again"}, NULL, &store, NULL));
-    overlay_init(&overlay, NULL);
+    gathered_init(&gathered, NULL);
     arena_init(&memory, NULL, 4096);
     cursor_init(&cursor, NULL, site->feed->plog.partition, site->lane_id, site->generation);
     cursor_init(&read, NULL, site->feed->plog.partition, site->lane_id, site->generation);
     again.redo = (struct redo){.store = store,
                                .cursor = &cursor,
-                               .overlay = &overlay,
+                               .gathered = &gathered,
                                .memory = &memory,
                                .scratch = malloc(STATE_SCRATCH_BYTES),
                                .schema_at = schema_at,
@@ -345,7 +358,7 @@ static void check_redo(struct site *site, struct rows *model)
     cursor_release(&cursor);
     cursor_release(&read);
     arena_release(&memory);
-    overlay_release(&overlay);
+    gathered_release(&gathered);
     mem_store_disk_free(disk);
 }
 

@@ -8,7 +8,8 @@
 #include "core/state/key.h"
 
 #define BUSY        (PAWL_MILLISECOND)
-#define MOVE_EVENTS 4096 /* without a match, before the cursor is written for them alone */
+#define MOVE_EVENTS 4096                     /* without a match, before the cursor is written for them alone */
+#define MOVE_AFTER  (100 * PAWL_MILLISECOND) /* or so long after the first of them */
 
 struct lane_batch *lane_batch_next(struct lane *lane)
 {
@@ -142,6 +143,7 @@ static void item_done(struct apply_item *item)
         lane_forget(lane, s->number);
     }
     lane->figures.operations += batch->count;
+    lane_move_cursor(lane);
     lane_tell_applied(lane);
     for (size_t i = 0; i < batch->count; i++) {
         struct lane_staged *s = &batch->staged[i];
@@ -243,10 +245,16 @@ static void move_done(struct apply_item *item)
         lane_recover(lane);
 }
 
-/* It is not written for every event: what is read again costs less. */
-void lane_move_cursor(struct lane *lane)
+/* Events that have no matches were seen, or all of theirs are applied, and the cursor does not say so yet. */
+static bool has_moved(const struct lane *lane)
 {
-    if (lane->moving || lane->seen < lane->cursor.scanned + MOVE_EVENTS || lane->cursor.applied != lane->bound)
+    return lane->state == LANE_RUNNING && !lane->moving && lane->cursor.applied == lane->bound
+           && lane->seen > lane->cursor.scanned;
+}
+
+void lane_move_cursor_now(struct lane *lane)
+{
+    if (!has_moved(lane))
         return;
     lane->cursor.scanned = lane->seen;
     lane->cursor.within = 0;
@@ -254,4 +262,26 @@ void lane_move_cursor(struct lane *lane)
     lane->moved = (struct apply_item){.write = move_write, .undo = move_undo, .done = move_done};
     applier_add(lane->options.applier, &lane->moved);
     applier_soon(lane->options.applier);
+}
+
+static void rest_over(pawl_timer *timer)
+{
+    struct lane *lane = heap_entry(timer, struct lane, rest);
+    lane->resting = false;
+    lane_move_cursor_now(lane);
+}
+
+/* It is not written for every event: what is read again costs less. But other processes see no more of how far
+ * the tables have come than the cursor, so it is not left behind for long. */
+void lane_move_cursor(struct lane *lane)
+{
+    if (!has_moved(lane))
+        return;
+    if (lane->seen >= lane->cursor.scanned + MOVE_EVENTS) {
+        lane_move_cursor_now(lane);
+    } else if (!lane->resting) {
+        lane->resting = true;
+        lane->rest.fn = rest_over;
+        pawl_env_after(lane->options.env, &lane->rest, MOVE_AFTER);
+    }
 }

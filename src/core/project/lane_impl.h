@@ -94,6 +94,7 @@ struct lane {
     uint64_t known;   /* the PLog has come to here */
     uint64_t seen;    /* events up to here are bound */
     pawl_place place; /* of event seen */
+    uint64_t told;    /* that the tables have all of events up to here */
     uint64_t skip;    /* matches of the next event that were applied before */
     uint64_t bound;
     uint64_t staged;
@@ -114,6 +115,8 @@ struct lane {
     struct lane_batch **last;
     struct apply_item moved; /* the cursor alone, over events without matches */
     bool moving;
+    pawl_timer rest; /* until the cursor is written in any case */
+    bool resting;
     struct runs waiting; /* handed in again, while the first is on its way; or lost from sight */
     size_t looks;
 
@@ -212,7 +215,8 @@ struct lane_batch *lane_batch_next(struct lane *lane); /* to go on filling; NULL
 void lane_batch_free(struct lane_batch *batch);
 bool lane_batch_send(struct lane *lane, struct lane_batch *batch);
 bool lane_batches_under_way(const struct lane *lane);
-void lane_move_cursor(struct lane *lane);
+void lane_move_cursor(struct lane *lane); /* in a while, or now, over events that it has nothing to do for */
+void lane_move_cursor_now(struct lane *lane);
 
 /* Waiting runs up to this number, which is applied: those whose operation it was are told so. id NULL: it was
  * another's, whichever they had. */

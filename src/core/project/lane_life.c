@@ -216,7 +216,9 @@ void lane_close(struct lane *lane, void (*closed)(void *arg), void *arg)
 {
     lane->closed = closed;
     lane->closed_arg = arg;
+    lane_move_cursor_now(lane);
     lane_move(lane, LANE_CLOSED);
+    pawl_env_cancel(lane->options.env, &lane->rest);
     pawl_env_cancel(lane->options.env, &lane->pause);
     pawl_env_cancel(lane->options.env, &lane->retry);
     (void)pawl_env_post(lane->options.env, lane->options.shard, &lane->begin); /* this may be a done */

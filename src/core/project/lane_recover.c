@@ -163,9 +163,10 @@ static int verify_first(struct lane *lane)
 /* All of a read, in one transaction; after a failure the cursor is to be read again. */
 static int apply_all(struct lane *lane)
 {
+    struct gathered gathered;
     struct redo redo = {.store = lane->options.store,
                         .cursor = &lane->cursor,
-                        .overlay = &lane->overlay,
+                        .gathered = &gathered,
                         .memory = &lane->replay,
                         .scratch = lane->scratch,
                         .schema_at = lane->options.schema_at,
@@ -177,6 +178,7 @@ static int apply_all(struct lane *lane)
     int status = verify_first(lane);
     uint64_t count = 0;
     lane->unread = true;
+    gathered_init(&gathered, lane->options.allocator);
     for (const struct lane_entry *e = lane->entries; status == PAWL_OK && e; e = e->next) {
         status = redo_operation(&redo, e->number, e->place, e->body, NULL, &lane->error);
         if (status != PAWL_OK)
@@ -189,6 +191,7 @@ static int apply_all(struct lane *lane)
         if (status != PAWL_OK)
             error_set(&lane->error, status, "cannot write the state: %s", pawl_status_text(status));
     }
+    gathered_release(&gathered);
     if (status != PAWL_OK) {
         pawl_store_abort(lane->options.store);
         return status;

@@ -22,21 +22,13 @@ static int advance(struct cursor *cursor, const struct operation *op, pawl_error
     return PAWL_OK;
 }
 
-static int write_changes(pawl_store *store, const struct changes *changes)
-{
-    int status = PAWL_OK;
-    for (const struct row_change *c = changes->first; status == PAWL_OK && c; c = c->next)
-        status = c->value.data ? pawl_store_put(store, STATE_SPACE, c->key, c->value)
-                               : pawl_store_remove(store, STATE_SPACE, c->key);
-    return status;
-}
-
 int redo_operation(struct redo *r, uint64_t number, pawl_place place, pawl_bytes body,
                    struct operation *ret_operation, pawl_error *error)
 {
     struct operation op;
     struct changes changes;
-    struct state state = {.overlay = r->overlay, .reader = pawl_store_writer(r->store), .scratch = r->scratch};
+    struct state state = {
+        .overlay = &r->gathered->overlay, .reader = pawl_store_writer(r->store), .scratch = r->scratch};
     int status = operation_decode(body, &op, error);
     if (status == PAWL_OK && op.number != number)
         status = error_set(error, PAWL_ECORRUPT, "it says that it is operation %" PRIu64, op.number);
@@ -50,13 +42,11 @@ int redo_operation(struct redo *r, uint64_t number, pawl_place place, pawl_bytes
         status = operation_derive(&op, schema, r->cursor->generation, &state, r->memory, &changes, error);
     if (status != PAWL_OK)
         return status;
-    if (!r->keep)
-        overlay_remove(r->overlay, &changes);
     status = digests_add(&r->cursor->digests, &changes);
     if (status == PAWL_OK)
-        status = r->keep ? r->keep(r->keep_ctx, &changes) : write_changes(r->store, &changes);
+        status = gathered_take(r->gathered, &changes);
     if (status != PAWL_OK)
-        return error_set(error, status, "cannot write the state: %s", pawl_status_text(status));
+        return error_set(error, status, "no memory for what operations write");
     r->rows += changes.count;
     r->cursor->applied = number;
     r->cursor->place = place;
@@ -68,6 +58,11 @@ int redo_operation(struct redo *r, uint64_t number, pawl_place place, pawl_bytes
 
 int redo_commit(struct redo *r)
 {
-    int status = cursor_write(r->cursor, r->store);
-    return status == PAWL_OK ? pawl_store_commit(r->store) : status;
+    int status = gathered_put(r->gathered, r->store);
+    if (status == PAWL_OK)
+        status = cursor_write(r->cursor, r->store);
+    if (status == PAWL_OK)
+        status = pawl_store_commit(r->store);
+    gathered_clear(r->gathered);
+    return status;
 }

@@ -4,25 +4,23 @@
  *
  *     redo_operation, redo_operation, ... ──► redo_commit
  *
- * After any failure the store's transaction is to be aborted, and the cursor, which is ahead of the store then,
- * to be read again. */
+ * After any failure the store's transaction is to be aborted, what was gathered to be cleared, and the cursor,
+ * which is ahead of the store then, to be read again. */
 #ifndef CORE_PROJECT_REDO_H
 #define CORE_PROJECT_REDO_H
 
 #include "core/project/cursor.h"
 #include "core/project/explode.h"
+#include "core/state/gathered.h"
 
 struct redo {
     pawl_store *store;
-    struct cursor *cursor;   /* the store's, and ahead of it by what is not committed */
-    struct overlay *overlay; /* empty between operations */
-    struct arena *memory;    /* reset by whoever owns it, between transactions */
-    uint8_t *scratch;        /* STATE_SCRATCH_BYTES */
+    struct cursor *cursor;     /* the store's, and ahead of it by what is not committed */
+    struct gathered *gathered; /* rows that are not put yet; cleared by a commit */
+    struct arena *memory;      /* reset by whoever owns it, between operations */
+    uint8_t *scratch;          /* STATE_SCRATCH_BYTES */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
     void *ctx;
-    /* Take changes over, which are on the overlay still, in the store's place. NULL: the store gets them. */
-    int (*keep)(void *ctx, const struct changes *changes);
-    void *keep_ctx;
     uint64_t rows; /* written or removed so far */
 };
 

@@ -95,12 +95,21 @@ static void compare_writes(struct matching *m, const struct operation *made)
     }
 }
 
+static int put_before_scan(void *ctx)
+{
+    const struct redo *redo = ctx;
+    return gathered_put(redo->gathered, redo->store);
+}
+
 /* PAWL_ENOTFOUND: it cannot be run here. */
 static int run_again(struct matching *m, struct operation *ret_made, pawl_error *error)
 {
     struct reproject *r = m->reproject;
-    struct state state = {
-        .overlay = r->redo.overlay, .reader = pawl_store_writer(r->redo.store), .scratch = r->redo.scratch};
+    struct state state = {.overlay = &r->redo.gathered->overlay,
+                          .reader = pawl_store_writer(r->redo.store),
+                          .scratch = r->redo.scratch,
+                          .before_scan = put_before_scan,
+                          .ctx = &r->redo};
     const struct intent *intents;
     struct changes changes;
     size_t count;
@@ -122,7 +131,7 @@ static int run_again(struct matching *m, struct operation *ret_made, pawl_error 
     status = explode(&explosion, &state, r->redo.memory, &changes, error);
     if (status != PAWL_OK)
         return status;
-    overlay_remove(r->redo.overlay, &changes);
+    overlay_remove(&r->redo.gathered->overlay, &changes);
     *ret_made = (struct operation){.kind = OPERATION_WRITES};
     return operation_maker_writes(&r->writes, &ret_made->writes, &ret_made->count);
 }

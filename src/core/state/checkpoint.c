@@ -24,14 +24,12 @@ struct following {
 struct checkpoint {
     struct checkpoint_options options;
     struct following *partitions;
-    struct overlay overlay; /* the set, and, while an event is derived, its changes on top */
-    struct changes set;     /* C3 */
-    struct map numbers;     /* key of the sequences view -> last number */
-    struct arena rows;      /* what the set points to */
-    struct arena memory;    /* of one event, or of sorting */
+    struct gathered gathered;
+    struct map numbers;  /* key of the sequences view -> last number */
+    struct arena memory; /* of one event, or of sorting */
     uint8_t *scratch;
     uint64_t events;
-    size_t bytes; /* taken for what is not committed, put into the transaction or not */
+    size_t bytes; /* of the numbers */
     uint64_t puts;
 };
 
@@ -78,9 +76,8 @@ int checkpoint_new(const struct checkpoint_options *options, struct checkpoint *
     if (!c)
         return error_set(error, PAWL_ENOMEM, "no memory for a checkpoint");
     c->options = *options;
-    overlay_init(&c->overlay, options->alloc);
+    gathered_init(&c->gathered, options->alloc);
     map_init(&c->numbers, options->alloc, VIEW_KEY_BYTES, sizeof(uint64_t), NUMBERS_MAX);
-    arena_init(&c->rows, options->alloc, CHUNK);
     arena_init(&c->memory, options->alloc, CHUNK);
     c->partitions = mem_new(options->alloc, options->count, sizeof c->partitions[0]);
     c->scratch = mem_new(options->alloc, 1, STATE_SCRATCH_BYTES);
@@ -108,9 +105,8 @@ void checkpoint_free(struct checkpoint *c)
         position_release(&c->partitions[i].position);
     mem_free(alloc, c->partitions, c->partitions ? bytes_of_partitions(c) : 0);
     mem_free(alloc, c->scratch, c->scratch ? STATE_SCRATCH_BYTES : 0);
-    overlay_release(&c->overlay);
+    gathered_release(&c->gathered);
     map_release(&c->numbers);
-    arena_release(&c->rows);
     arena_release(&c->memory);
     mem_free(alloc, c, sizeof *c);
 }
@@ -133,66 +129,19 @@ uint64_t checkpoint_events(const struct checkpoint *c)
 
 bool checkpoint_is_full(const struct checkpoint *c)
 {
-    return c->events >= c->options.events_max || c->bytes >= c->options.bytes_max;
+    return c->events >= c->options.events_max || c->bytes + c->gathered.bytes >= c->options.bytes_max;
 }
 
 /* --- the set --- */
 
-static int keep_value(struct checkpoint *c, struct row_change *kept, pawl_bytes value)
+struct gathered *checkpoint_gathered(struct checkpoint *c)
 {
-    if (value.data && kept->value.data && value.size <= kept->value.size) {
-        memcpy((void *)kept->value.data, value.data, value.size); /* the set's own copy */
-        kept->value.size = value.size;
-        return PAWL_OK;
-    }
-    kept->value = (pawl_bytes){0};
-    if (!value.data)
-        return PAWL_OK;
-    kept->value = arena_copy(&c->rows, value);
-    c->bytes += value.size;
-    return kept->value.data ? PAWL_OK : PAWL_ENOMEM;
+    return &c->gathered;
 }
 
-/* An event's changes, each in its turn: the set takes the value, and has one change of a key (C3). */
-static int keep_change(struct checkpoint *c, struct row_change *change)
-{
-    struct row_change *kept = overlay_hidden(change);
-    if (kept) {
-        overlay_take_off(&c->overlay, change);
-        return keep_value(c, kept, change->value);
-    }
-    kept = arena_take(&c->rows, sizeof *kept);
-    if (!kept)
-        return PAWL_ENOMEM;
-    *kept = (struct row_change){.key = arena_copy(&c->rows, change->key)};
-    c->bytes += sizeof *kept + change->key.size;
-    int status = kept->key.data ? keep_value(c, kept, change->value) : PAWL_ENOMEM;
-    if (status != PAWL_OK)
-        return status;
-    overlay_replace(&c->overlay, change, kept);
-    kept->next = c->set.first;
-    c->set.first = kept;
-    c->set.count++;
-    return PAWL_OK;
-}
-
-static int keep_changes(struct checkpoint *c, const struct changes *changes)
-{
-    int status = PAWL_OK;
-    for (struct row_change *change = changes->first; status == PAWL_OK && change; change = change->next)
-        status = keep_change(c, change);
-    return status;
-}
-
-struct overlay *checkpoint_overlay(struct checkpoint *c)
-{
-    return &c->overlay;
-}
-
-int checkpoint_keep(struct checkpoint *c, const struct changes *changes)
+void checkpoint_count(struct checkpoint *c)
 {
     c->events++;
-    return keep_changes(c, changes);
 }
 
 static int keep_numbers(struct checkpoint *c, uint16_t partition, const struct envelope *envelope)
@@ -213,65 +162,10 @@ static int keep_numbers(struct checkpoint *c, uint16_t partition, const struct e
     return status;
 }
 
-/* A row by its key: table, token, and what is behind the workspace, which follows from the token. What is equal
- * so far is in no order, which costs time and nothing else; comparing whole keys would cost a miss of the cache
- * each. */
-struct sorted {
-    uint64_t key[3];
-    const struct row_change *row;
-};
-
-static uint64_t key_part(pawl_bytes key, size_t at)
-{
-    const uint8_t *bytes = key.data;
-    uint64_t part = 0;
-    for (size_t i = at; i < at + 8; i++)
-        part = part << 8 | (i < key.size ? bytes[i] : 0);
-    return part;
-}
-
-static int by_parts(const void *a, const void *b)
-{
-    const struct sorted *x = a, *y = b;
-    for (size_t i = 0; i < 3; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    return 0;
-}
-
-/* The rows of the set go into the transaction, and out of sight. A row that is removed may never have been in
- * the store: it came and went within the set. */
-static int put_set(struct checkpoint *c)
-{
-    struct sorted *rows = mem_new(c->options.alloc, c->set.count + 1, sizeof rows[0]);
-    size_t count = 0;
-    int status = PAWL_OK;
-    if (!rows)
-        return PAWL_ENOMEM;
-    for (const struct row_change *row = c->set.first; row; row = row->next)
-        rows[count++] = (struct sorted){
-            .key = {key_part(row->key, 0), key_part(row->key, 8), key_part(row->key, KEY_WORKSPACE)},
-            .row = row};
-    qsort(rows, count, sizeof rows[0], by_parts);
-    for (size_t i = 0; status == PAWL_OK && i < count; i++) {
-        pawl_bytes key = rows[i].row->key, value = rows[i].row->value;
-        status = value.data ? pawl_store_put(c->options.store, STATE_SPACE, key, value)
-                            : pawl_store_remove(c->options.store, STATE_SPACE, key);
-        if (status == PAWL_ENOTFOUND && !value.data)
-            status = PAWL_OK;
-    }
-    c->puts += count;
-    mem_free(c->options.alloc, rows, (c->set.count + 1) * sizeof rows[0]);
-    if (status != PAWL_OK)
-        return status;
-    overlay_remove(&c->overlay, &c->set);
-    c->set = (struct changes){0};
-    return PAWL_OK;
-}
-
 static int put_before_scan(void *ctx)
 {
-    return put_set(ctx);
+    struct checkpoint *c = ctx;
+    return gathered_put(&c->gathered, c->options.store);
 }
 
 /* --- events --- */
@@ -281,7 +175,7 @@ static int derive_event(struct checkpoint *c, struct following *f, uint64_t offs
 {
     struct event event;
     struct changes changes = {0};
-    struct state state = {.overlay = &c->overlay,
+    struct state state = {.overlay = &c->gathered.overlay,
                           .reader = pawl_store_writer(c->options.store),
                           .scratch = c->scratch,
                           .before_scan = put_before_scan,
@@ -300,7 +194,7 @@ static int derive_event(struct checkpoint *c, struct following *f, uint64_t offs
         return status;
     status = digests_add(&f->position.digests, &changes);
     if (status == PAWL_OK)
-        status = keep_changes(c, &changes);
+        status = gathered_take(&c->gathered, &changes);
     return status == PAWL_OK ? status : error_set(error, status, "no memory for what a checkpoint gathers");
 }
 
@@ -400,11 +294,8 @@ static int put_positions(struct checkpoint *c)
 
 static void empty(struct checkpoint *c)
 {
-    map_clear(&c->overlay.newest);
-    c->overlay.count = 0;
-    c->set = (struct changes){0};
+    gathered_clear(&c->gathered);
     map_clear(&c->numbers);
-    arena_reset(&c->rows);
     arena_reset(&c->memory);
     c->events = c->bytes = c->puts = 0;
 }
@@ -412,7 +303,7 @@ static void empty(struct checkpoint *c)
 int checkpoint_commit(struct checkpoint *c, uint64_t *ret_rows, pawl_error *error)
 {
     arena_reset(&c->memory);
-    int status = put_set(c);
+    int status = gathered_put(&c->gathered, c->options.store);
     if (status == PAWL_OK)
         status = put_numbers(c);
     if (status == PAWL_OK)
@@ -423,7 +314,7 @@ int checkpoint_commit(struct checkpoint *c, uint64_t *ret_rows, pawl_error *erro
         status = pawl_store_commit(c->options.store);
     if (status != PAWL_OK)
         return error_set(error, status, "the checkpoint cannot be written: %s", c->options.store->error.text);
-    *ret_rows = c->puts;
+    *ret_rows = c->puts + c->gathered.puts;
     for (size_t i = 0; i < c->options.count; i++)
         c->partitions[i].ahead = false;
     empty(c);

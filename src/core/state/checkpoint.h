@@ -21,6 +21,7 @@
 #define CORE_STATE_CHECKPOINT_H
 
 #include "core/state/derive.h"
+#include "core/state/gathered.h"
 #include "core/state/position.h"
 
 struct checkpoint_options {
@@ -59,10 +60,9 @@ uint64_t checkpoint_next(const struct checkpoint *checkpoint, size_t index);
 int checkpoint_take(struct checkpoint *checkpoint, size_t index, uint64_t offset, pawl_place place,
                     pawl_bytes body, pawl_error *error);
 
-/* Something else that is derived into the same set, between events: on this overlay, from which its changes are
- * taken over; each counts as an event. PAWL_ENOMEM. */
-struct overlay *checkpoint_overlay(struct checkpoint *checkpoint);
-int checkpoint_keep(struct checkpoint *checkpoint, const struct changes *changes);
+/* What else is derived into the same set, between events; each counts as one. */
+struct gathered *checkpoint_gathered(struct checkpoint *checkpoint);
+void checkpoint_count(struct checkpoint *checkpoint);
 
 uint64_t checkpoint_events(const struct checkpoint *checkpoint); /* taken since the last commit */
 bool checkpoint_is_full(const struct checkpoint *checkpoint);

@@ -1,0 +1,73 @@
+/* shop.h: what the parts of the shop share.
+ *
+ *     clerk.c       threads that send commands, as a day would bring them
+ *     statement.c   a projector's handler, deliberately slow
+ *     window.c      how the lanes are doing, as a picture
+ *     audit.c       whether everything is as the events say */
+#ifndef SHOP_H
+#define SHOP_H
+
+#include <stdatomic.h>
+
+#include <pawl/project.h>
+
+#define THREADS_MAX 256
+
+struct options {
+    const char *dir;
+    const char *schema;
+    uint64_t tenants;
+    uint64_t threads;
+    uint64_t seconds;
+    uint64_t seed;
+    uint64_t slow;  /* milliseconds that a statement takes */
+    uint64_t lease; /* milliseconds of the first lease, and of the shortest; 0: as Pawl has them */
+};
+
+/* Always 1. */
+int complain(const char *what, const pawl_error *error);
+
+/* Of a JSON text: what comes behind the first member of this name, to the text's end (data NULL: there is
+ * none); and the number there (false: there is none). */
+pawl_bytes behind(pawl_bytes json, const char *name);
+bool number_of(pawl_bytes json, const char *name, uint64_t *ret_number);
+
+/* The first failure of a row of calls; those after it do nothing. */
+#define THEN(status, call)                                                                                     \
+    do {                                                                                                       \
+        if ((status) == PAWL_OK)                                                                               \
+            (status) = (call);                                                                                 \
+    } while (0)
+
+/* --- clerk.c --- */
+
+extern _Atomic uint64_t answered;
+extern atomic_bool stop;
+
+/* Start them; how many did start is returned. Join them: false if one of them failed. */
+uint64_t clerks_start(const struct options *options, pawl_engine *engine);
+bool clerks_join(uint64_t started);
+
+/* --- statement.c --- */
+
+/* Let the statements of this engine be written by this process. */
+int statements_register(pawl_engine *engine, const struct options *options, pawl_error *error);
+
+/* What a statement adds to what the customer's statements before it came to: it depends on their order. */
+uint64_t statement_chain(uint64_t chain, uint64_t workspace_offset);
+
+/* --- window.c --- */
+
+/* Show how the lanes are doing: over what was shown before if stdout is a terminal, else below it. head is a
+ * line of its own, or NULL. */
+void window_show(pawl_engine *engine, const char *head);
+bool window_is_live(void);
+
+/* What became of all leases, once. */
+void window_sum(pawl_engine *engine);
+
+/* --- audit.c --- */
+
+int audit(const struct options *options);
+
+#endif

@@ -1,0 +1,346 @@
+/* cli/lease.c: the numbers that lanes work on, what their leases come to, and an operator's decisions.
+ *
+ * Leases live in the process that has the directory open. These verbs open it themselves, let the lanes come to
+ * where they stop by themselves, and look, or act, then. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "cli/lanes.h"
+
+#define LIMIT_DEFAULT 100
+
+/* --- list --- */
+
+static const char *state_text(pawl_lease_state state)
+{
+    switch (state) {
+    case PAWL_LEASE_BOUND: return "bound";
+    case PAWL_LEASE_LEASED: return "leased";
+    case PAWL_LEASE_BACKING_OFF: return "backing off";
+    case PAWL_LEASE_STALLED: return "stalled";
+    case PAWL_LEASE_READY: return "ready";
+    case PAWL_LEASE_TAKEN: return "taken";
+    case PAWL_LEASE_COMMITTED: return "committed";
+    }
+    return "?";
+}
+
+struct listing {
+    bool json;
+    uint64_t left;
+    const pawl_lane_status *lane;
+};
+
+static void say_lease(const struct listing *list, const pawl_lease *l, uint64_t event, const char *projector)
+{
+    char id[ID128_TEXT_SIZE];
+    id128_format((struct id128){l->operation.high, l->operation.low}, id);
+    json_t *object = json_pack("{s:s,s:i,s:i,s:o,s:s,s:o,s:s,s:i}", "lane", list->lane->lane, "generation",
+                               (int)list->lane->generation, "partition", (int)list->lane->partition, "number",
+                               json_u64(l->number), "state", state_text(l->state), "event", json_u64(event),
+                               "projector", projector, "attempt", (int)l->attempt);
+    if (l->attempt > 0) {
+        json_object_set_new(object, "operation", json_string(id));
+        json_object_set_new(object, "duration", json_real((double)l->duration / 1e9));
+    }
+    if (l->is_void)
+        json_object_set_new(object, "void", json_true());
+    if (l->words[0])
+        json_object_set_new(object, "words", json_string(l->words));
+    say_json(object);
+}
+
+static bool list_one(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
+{
+    struct listing *list = arg;
+    if (list->json)
+        say_lease(list, lease, event, projector);
+    else
+        printf("%-28s %9u %12" PRIu64 " %-11s %12" PRIu64 " %7" PRIu32 "  %s%s%s%s\n", list->lane->lane,
+               list->lane->partition, lease->number, state_text(lease->state), event, lease->attempt, projector,
+               lease->words[0] ? ": " : "", lease->is_void ? "void: " : "", lease->words);
+    list->left--;
+    return list->left > 0 && !ferror(stdout);
+}
+
+/* Of every lane and partition that was asked for: only the newest generation has anything to decide about, but
+ * both are listed. */
+static int list_all(pawl_engine *engine, const struct lanes *lanes, bool one, uint64_t partition,
+                    struct listing *list, pawl_error *error)
+{
+    int status = PAWL_OK;
+    for (size_t i = 0; status == PAWL_OK && i < lanes->count && list->left > 0; i++) {
+        list->lane = &lanes->rows[i].status;
+        if (one && list->lane->partition != partition)
+            continue;
+        status = pawl_lane_leases(engine, list->lane->partition, list->lane->lane, 0, list->left, list_one,
+                                  list, error);
+    }
+    return status;
+}
+
+static int run_list(const struct options *options)
+{
+    struct listing list = {.json = options_get(options, "json") != NULL};
+    pawl_error error = {0};
+    pawl_engine *engine;
+    struct lanes lanes;
+    uint64_t partition;
+    const char *lane = options->arguments[0];
+    if (options_number(options, "partition", 0, 0, &partition, &error) != PAWL_OK
+        || options_number(options, "limit", 1, LIMIT_DEFAULT, &list.left, &error) != PAWL_OK)
+        return say_usage(&error);
+    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    if (code != CLI_OK)
+        return code;
+    bool one = options_get(options, "partition") != NULL;
+    int status = PAWL_OK;
+    if (one && partition >= pawl_partitions(engine))
+        status = error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
+    lanes_settle(engine, lane);
+    if (status == PAWL_OK)
+        status = lanes_load(engine, lane, &lanes, &error);
+    if (status == PAWL_OK) {
+        if (!list.json)
+            printf("%-28s %9s %12s %-11s %12s %7s  %s\n", "lane", "partition", "number", "state", "event",
+                   "attempt", "projector");
+        status = list_all(engine, &lanes, one, partition, &list, &error);
+        lanes_free(&lanes);
+    }
+    return close_dir(options, engine, status, &error);
+}
+
+/* --- stats --- */
+
+static const struct {
+    pawl_lease_alert alert;
+    const char *name;
+} alerts[] = {
+    {PAWL_ALERT_EXPIRED, "expired"}, {PAWL_ALERT_WAIT, "wait"},       {PAWL_ALERT_ACTIVE, "active"},
+    {PAWL_ALERT_VOIDS, "voids"},     {PAWL_ALERT_STALLED, "stalled"},
+};
+
+#define ALERTS (sizeof alerts / sizeof alerts[0])
+
+static void print_figures(const char *lane, const char *partition, const pawl_lease_figures *f)
+{
+    char average[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX];
+    duration_format(f->average_wait, average);
+    duration_format(f->p99_wait, p99);
+    printf("%-28s %9s %10" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %8" PRIu64 " %7" PRIu64 " %6" PRIu64
+           " %7" PRIu64 " %8" PRIu64 " %4.0f %% %9s %9s %5.1f %%\n",
+           lane, partition, f->committed, f->active, f->waiting, f->stalled, f->expired, f->failed, f->voids,
+           f->fenced, f->repeated, 100 * f->utilisation, average, p99, 100 * f->efficiency);
+}
+
+/* partition -1: of all. */
+static void say_figures(const pawl_lane_status *lane, int partition, const pawl_lease_figures *f)
+{
+    json_t *told = json_array();
+    for (size_t i = 0; i < ALERTS; i++)
+        if (f->alerts & (uint32_t)alerts[i].alert)
+            json_array_append_new(told, json_pack("{s:s,s:s,s:s}", "alert", alerts[i].name, "text",
+                                                  pawl_lease_alert_text(alerts[i].alert), "advice",
+                                                  pawl_lease_alert_advice(alerts[i].alert)));
+    json_t *object = json_pack("{s:s,s:i}", "lane", lane->lane, "generation", (int)lane->generation);
+    json_object_set_new(object, "partition", partition < 0 ? json_null() : json_integer(partition));
+    json_t *figures = json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:b,s:o}", "bound",
+        json_u64(f->bound), "watermark", json_u64(f->watermark), "leased", json_u64(f->active), "waiting",
+        json_u64(f->waiting), "stalled", json_u64(f->stalled), "acquired", json_u64(f->acquired), "committed",
+        json_u64(f->committed), "expired", json_u64(f->expired), "released", json_u64(f->released), "failed",
+        json_u64(f->failed), "voids", json_u64(f->voids), "fenced", json_u64(f->fenced), "repeated",
+        json_u64(f->repeated), "utilisation", f->utilisation, "average_wait", (double)f->average_wait / 1e9,
+        "p99_wait", (double)f->p99_wait / 1e9, "efficiency", f->efficiency, "performing_well",
+        (int)f->performing_well, "alerts", told);
+    json_object_update(object, figures);
+    json_decref(figures);
+    say_json(object);
+}
+
+static void print_alerts(const struct lane_row *rows, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < ALERTS; i++)
+            if (rows[k].status.leases.alerts & (uint32_t)alerts[i].alert)
+                printf("alert: lane %s, partition %u: %s %s\n", rows[k].name, rows[k].status.partition,
+                       pawl_lease_alert_text(alerts[i].alert), pawl_lease_alert_advice(alerts[i].alert));
+}
+
+static void print_refusals(const struct lane_row *rows, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        if (rows[k].error)
+            printf("refused: lane %s, partition %u: %s\n", rows[k].name, rows[k].status.partition,
+                   rows[k].error);
+}
+
+static void show_stats(const struct lane_row *rows, size_t count, bool json)
+{
+    struct lane_sum sum = lanes_sum(rows, count);
+    for (size_t i = 0; i < count; i++) {
+        char partition[8];
+        snprintf(partition, sizeof partition, "%u", rows[i].status.partition);
+        if (json)
+            say_figures(&rows[i].status, rows[i].status.partition, &rows[i].status.leases);
+        else if (rows[i].status.leases.bound > 0)
+            print_figures(rows[i].name, partition, &rows[i].status.leases);
+    }
+    if (json)
+        say_figures(&rows[0].status, -1, &sum.leases);
+    else
+        print_figures(rows[0].name, "all", &sum.leases);
+}
+
+static int run_stats(const struct options *options)
+{
+    pawl_error error = {0};
+    pawl_engine *engine;
+    struct lanes lanes;
+    bool json = options_get(options, "json") != NULL;
+    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    if (code != CLI_OK)
+        return code;
+    lanes_settle(engine, options->arguments[0]);
+    int status = lanes_load(engine, options->arguments[0], &lanes, &error);
+    if (status != PAWL_OK)
+        return close_dir(options, engine, status, &error);
+    if (!json)
+        printf("%-28s %9s %10s %7s %7s %7s %8s %7s %6s %7s %8s %6s %9s %9s %7s\n", "lane", "partition",
+               "committed", "leased", "waiting", "stalled", "expired", "failed", "voids", "fenced", "repeated",
+               "used", "wait", "p99", "efficient");
+    for (size_t i = 0, count; i < lanes.count; i += count) {
+        count = lanes_run(&lanes, i);
+        show_stats(&lanes.rows[i], count, json);
+    }
+    if (!json) {
+        print_alerts(lanes.rows, lanes.count);
+        print_refusals(lanes.rows, lanes.count);
+    }
+    lanes_free(&lanes);
+    return close_dir(options, engine, PAWL_OK, &error);
+}
+
+/* --- decisions --- */
+
+enum decision { RETRY, RECLAIM, VOID };
+
+static int decide(pawl_engine *engine, enum decision decision, uint16_t partition, const char *lane,
+                  uint64_t number, const char *reason, pawl_error *error)
+{
+    switch (decision) {
+    case RETRY: return pawl_lease_retry(engine, partition, lane, number, error);
+    case RECLAIM: return pawl_lease_reclaim(engine, partition, lane, number, error);
+    case VOID: return pawl_lease_void(engine, partition, lane, number, reason, error);
+    }
+    return PAWL_EINVAL;
+}
+
+static int run_decision(const struct options *options, enum decision decision, const char *done)
+{
+    pawl_error error = {0};
+    pawl_engine *engine;
+    uint64_t partition, number;
+    const char *lane = options->arguments[1],
+               *reason = decision == VOID ? options_get(options, "reason") : NULL;
+    if (options_argument_from(options, 0, 0, "PARTITION", &partition, &error) != PAWL_OK
+        || options_argument(options, 2, "N", &number, &error) != PAWL_OK)
+        return say_usage(&error);
+    if (decision == VOID && (!reason || reason[0] == '\0' || strlen(reason) > PAWL_LEASE_WORDS_MAX)) {
+        error_set(&error, PAWL_EINVAL, "lease void: for which reason? Say --reason TEXT, of at most %d bytes",
+                  PAWL_LEASE_WORDS_MAX);
+        return say_usage(&error);
+    }
+    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    if (code != CLI_OK)
+        return code;
+    lanes_settle(engine, lane);
+    int status = partition < pawl_partitions(engine)
+                     ? decide(engine, decision, (uint16_t)partition, lane, number, reason, &error)
+                     : error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
+    if (status == PAWL_OK)
+        lanes_settle(engine, lane);
+    if (status == PAWL_OK && options_get(options, "json"))
+        say_json(json_pack("{s:s,s:i,s:o,s:s}", "lane", lane, "partition", (int)partition, "number",
+                           json_u64(number), "decided", done));
+    else if (status == PAWL_OK)
+        printf("number %" PRIu64 " of lane %s in partition %" PRIu64 ": %s\n", number, lane, partition, done);
+    return close_dir(options, engine, status, &error);
+}
+
+static int run_retry(const struct options *options)
+{
+    return run_decision(options, RETRY, "tried again");
+}
+
+static int run_reclaim(const struct options *options)
+{
+    return run_decision(options, RECLAIM, "taken back");
+}
+
+static int run_void(const struct options *options)
+{
+    return run_decision(options, VOID, "void");
+}
+
+#define ABOUT_OPENS                                                                                            \
+    "It opens the directory for writing, and lets the lanes work first until they come to rest.\n"
+
+const struct command command_lease_list = {
+    .name = "lease list",
+    .summary = "show the numbers that lanes are working on",
+    .about = "Those that wait for a worker or for their turn, that failed and are tried again, or that stall "
+             "their lane,\n"
+             "with the words of the last failure. " ABOUT_OPENS,
+    .arguments = {"[LANE]"},
+    .options = {OPTION_DIR,
+                {"partition", "P", "only of this partition"},
+                {"limit", "N", "end after so many (100)"},
+                OPTION_JSON},
+    .run = run_list,
+};
+
+const struct command command_lease_stats = {
+    .name = "lease stats",
+    .summary = "show what leases come to, and what is alarming",
+    .about = "For each lane, by partition and in sum: numbers committed, leased, waiting for their turn and "
+             "stalled;\n"
+             "leases that expired, failed, were void or fenced; runs that were repeated; how much of the time "
+             "that was\n"
+             "granted was used; how long results waited for their turn. Alerts come with advice. " ABOUT_OPENS,
+    .arguments = {"[LANE]"},
+    .options = {OPTION_DIR, OPTION_JSON},
+    .run = run_stats,
+};
+
+const struct command command_lease_retry = {
+    .name = "lease retry",
+    .summary = "try a stalled number again",
+    .about = "At once, and with all its attempts before it. " ABOUT_OPENS,
+    .arguments = {"PARTITION", "LANE", "N"},
+    .options = {OPTION_DIR, OPTION_JSON},
+    .run = run_retry,
+};
+
+const struct command command_lease_reclaim = {
+    .name = "lease reclaim",
+    .summary = "take a lease back",
+    .about = "The number is given to another worker; whatever the one that had it still says is "
+             "refused. " ABOUT_OPENS,
+    .arguments = {"PARTITION", "LANE", "N"},
+    .options = {OPTION_DIR, OPTION_JSON},
+    .run = run_reclaim,
+};
+
+const struct command command_lease_void = {
+    .name = "lease void",
+    .summary = "decide that a number writes nothing",
+    .about =
+        "The decision and its reason are kept in the operation log, and every replay follows it. " ABOUT_OPENS,
+    .arguments = {"PARTITION", "LANE", "N"},
+    .options = {OPTION_DIR, {"reason", "TEXT", "why, for whoever reads the log"}, OPTION_JSON},
+    .run = run_void,
+};

@@ -1,0 +1,126 @@
+/* cli/op.c: operations, as a lane's log has them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/lanes.h"
+
+struct reading {
+    pawl_engine *engine;
+    const char *lane;
+    const char *entity; /* NULL: any */
+    uint32_t generation;
+    uint64_t from;
+    uint64_t left;
+    uint64_t source; /* 0: of any event */
+    uint64_t wsid;   /* 0: of any workspace */
+    uint64_t partition;
+    bool one; /* only that partition */
+};
+
+/* Whether a write of it is to the entity. */
+static bool is_to(const pawl_operation *operation, const char *entity)
+{
+    static const char *const kinds[] = {"upsert", "update", "delete"};
+    json_t *json = json_loadb(operation->json, operation->json_size, JSON_ALLOW_NUL, NULL);
+    const json_t *writes = json_object_get(json, "writes");
+    bool found = false;
+    for (size_t i = 0; i < json_array_size(writes) && !found; i++)
+        for (size_t k = 0; k < 3 && !found; k++) {
+            const char *name = json_string_value(json_object_get(json_array_get(writes, i), kinds[k]));
+            found = name && strcmp(name, entity) == 0;
+        }
+    json_decref(json);
+    return found;
+}
+
+static bool print(void *arg, const pawl_operation *operation)
+{
+    struct reading *r = arg;
+    /* Numbers are in the order of their events. */
+    if (r->source && operation->event > r->source)
+        return false;
+    if ((r->source && operation->event < r->source) || (r->wsid && operation->wsid != r->wsid)
+        || (r->entity && !is_to(operation, r->entity)))
+        return true;
+    fwrite(operation->json, 1, operation->json_size, stdout);
+    putchar('\n');
+    return --r->left > 0 && !ferror(stdout);
+}
+
+static int prepare(struct reading *r, const struct options *options, pawl_error *error)
+{
+    uint64_t generation;
+    r->lane = options->arguments[0];
+    r->entity = options_get(options, "entity");
+    r->one = options_get(options, "partition") != NULL;
+    int status = options_number(options, "partition", 0, 0, &r->partition, error);
+    if (status == PAWL_OK)
+        status = options_number(options, "ws", 1, 0, &r->wsid, error);
+    if (status == PAWL_OK)
+        status = options_number(options, "from", 1, 1, &r->from, error);
+    if (status == PAWL_OK)
+        status = options_number(options, "limit", 1, UINT64_MAX, &r->left, error);
+    if (status == PAWL_OK)
+        status = options_number(options, "source", 1, 0, &r->source, error);
+    if (status == PAWL_OK)
+        status = options_number(options, "generation", 1, 0, &generation, error);
+    if (status == PAWL_OK && generation > UINT32_MAX)
+        status = error_set(error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
+    if (status == PAWL_OK && r->one && r->wsid)
+        status = error_set(error, PAWL_EINVAL, "a workspace lies in one partition: say --ws or --partition");
+    if (status == PAWL_OK && r->source && !r->one && !r->wsid)
+        status =
+            error_set(error, PAWL_EINVAL, "every partition has such an event: say --partition P, or --ws WSID");
+    if (status == PAWL_OK)
+        r->generation = (uint32_t)generation;
+    return status;
+}
+
+static int read_all(struct reading *r, pawl_error *error)
+{
+    int status = PAWL_OK;
+    if (r->wsid) {
+        r->one = true;
+        r->partition = pawl_partition_of(r->engine, r->wsid);
+    }
+    if (r->one && r->partition >= pawl_partitions(r->engine))
+        return error_set(error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, r->partition);
+    uint64_t first = r->one ? r->partition : 0, end = r->one ? r->partition + 1 : pawl_partitions(r->engine);
+    for (uint64_t p = first; status == PAWL_OK && p < end && r->left > 0 && !ferror(stdout); p++)
+        status = pawl_operations_read(r->engine, (uint16_t)p, r->lane, r->generation, r->from, SIZE_MAX, print,
+                                      r, NULL, error);
+    return status;
+}
+
+static int run(const struct options *options)
+{
+    struct reading r = {0};
+    pawl_error error = {0};
+    if (prepare(&r, options, &error) != PAWL_OK)
+        return say_usage(&error);
+    int code = open_dir(options, OPEN_TO_READ, &r.engine);
+    if (code != CLI_OK)
+        return code;
+    return close_dir(options, r.engine, read_all(&r, &error), &error);
+}
+
+const struct command command_op_read = {
+    .name = "op read",
+    .summary = "show the operations of a lane, as JSON lines",
+    .about = "What a lane has made of each event: the rows it wrote, with their values, or why it is void. "
+             "Works beside\n"
+             "a process that writes, and shows what is durable.\n",
+    .arguments = {"LANE"},
+    .options = {OPTION_DIR,
+                {"partition", "P", "of this partition; else of all, one after the other"},
+                {"ws", "WSID", "of events of this workspace"},
+                {"from", "N", "begin with this number (1)"},
+                {"limit", "N", "end after so many"},
+                {"entity", "E", "only those that write to this entity"},
+                {"source", "OFFSET", "only those of this event"},
+                {"generation", "G", "of the lane (the one that serves)"},
+                OPTION_JSON},
+    .run = run,
+};

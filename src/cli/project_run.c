@@ -1,0 +1,242 @@
+/* cli/project_run.c: open the node, and let its lanes work: until they have caught up, or until a lane that is
+ * built anew takes the place of the old one.
+ *
+ * A lane works whenever its directory is open for writing; these verbs only wait for it, and show how it goes
+ * on. */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/feed.h"
+#include "cli/lanes.h"
+
+#define SLICE    ((pawl_duration)200 * 1000 * 1000) /* between two looks */
+#define SECOND   ((double)1000 * 1000 * 1000)
+#define LINE_GAP 10.0 /* seconds between lines, if nobody looks at a terminal */
+
+struct waiting {
+    pawl_engine *engine;
+    const char *lane; /* NULL: all */
+    pawl_duration timeout;
+    struct feed feed;
+    int signal;
+    bool terminal;
+    bool drawn;
+    double begun;
+    double said;
+};
+
+static bool was_signalled(struct waiting *w)
+{
+    struct pollfd fd = {.fd = w->feed.signals, .events = POLLIN};
+    struct signalfd_siginfo info;
+    if (poll(&fd, 1, 0) == 1 && read(w->feed.signals, &info, sizeof info) == (ssize_t)sizeof info)
+        w->signal = (int)info.ssi_signo;
+    return w->signal != 0;
+}
+
+/* How far they have come, on stderr: a line that moves, or now and then a plain one. */
+static void show_progress(struct waiting *w)
+{
+    struct lanes lanes;
+    double now = seconds_now();
+    if (now - w->said < (w->terminal ? 0 : LINE_GAP) || lanes_load(w->engine, w->lane, &lanes, NULL) != PAWL_OK)
+        return;
+    struct lane_sum sum = lanes_sum(lanes.rows, lanes.count);
+    lanes_free(&lanes);
+    fprintf(stderr,
+            w->terminal ? "\r%" PRIu64 " operations, %" PRIu64 " leased, %" PRIu64 " waiting, lag %" PRIu64
+                          " \033[K"
+                        : "%" PRIu64 " operations, %" PRIu64 " leased, %" PRIu64 " waiting, lag %" PRIu64 "\n",
+            sum.operations, sum.leases.active, sum.leases.waiting, sum.end - sum.offset);
+    fflush(stderr);
+    w->said = now;
+    w->drawn = w->terminal;
+}
+
+/* PAWL_OK also if a signal ended it. */
+static int wait_for_lanes(struct waiting *w, pawl_error *error)
+{
+    int status;
+    w->begun = w->said = seconds_now();
+    w->terminal = isatty(STDERR_FILENO);
+    do {
+        double left = (double)w->timeout / SECOND - (seconds_now() - w->begun);
+        if (w->timeout && left <= 0) {
+            status = PAWL_ETIMEOUT;
+            break;
+        }
+        pawl_duration slice =
+            w->timeout && left * SECOND < (double)SLICE ? (pawl_duration)(left * SECOND) + 1 : SLICE;
+        error_clear(error);
+        status = pawl_lanes_wait(w->engine, w->lane, slice, error);
+        if (status == PAWL_ETIMEOUT)
+            show_progress(w);
+    } while (status == PAWL_ETIMEOUT && !was_signalled(w));
+    if (w->drawn)
+        fputs("\r\033[K", stderr);
+    if (w->signal)
+        return PAWL_OK;
+    if (status == PAWL_ETIMEOUT)
+        error_set(error, status, "the time is over, and the lanes have not caught up: 'pawl project status'");
+    return status;
+}
+
+static int say_caught_up(const struct options *options, struct waiting *w, pawl_error *error)
+{
+    struct lanes lanes;
+    int status = lanes_load(w->engine, w->lane, &lanes, error);
+    if (status != PAWL_OK)
+        return status;
+    struct lane_sum sum = lanes_sum(lanes.rows, lanes.count);
+    size_t count = 0;
+    for (size_t i = 0; i < lanes.count; i += lanes_run(&lanes, i))
+        count++;
+    lanes_free(&lanes);
+    double seconds = seconds_now() - w->begun;
+    if (options_get(options, "json"))
+        say_json(json_pack("{s:b,s:i,s:o,s:o,s:f}", "caught_up", 1, "lanes", (int)count, "operations",
+                           json_u64(sum.operations), "repeated", json_u64(sum.repeated), "seconds", seconds));
+    else
+        printf("%zu %s caught up after %.3f s: %" PRIu64 " operations\n", count,
+               count == 1 ? "lane has" : "lanes have", seconds, sum.operations);
+    return PAWL_OK;
+}
+
+/* That nothing goes on by itself is no matter of a lock. */
+static int close_after(const struct options *options, struct waiting *w, int status, pawl_error *error)
+{
+    int code = close_dir(options, w->engine, status, error);
+    feed_release(&w->feed);
+    if (code == CLI_OK && w->signal)
+        return 128 + w->signal;
+    return code == CLI_LOCKED && status == PAWL_EBUSY ? CLI_FAILED : code;
+}
+
+static int begin(const struct options *options, struct waiting *w)
+{
+    pawl_error error = {0};
+    if (feed_init(&w->feed, -1, &error) != PAWL_OK)
+        return say_failure(options, &error);
+    int code = open_dir(options, OPEN_TO_WRITE, &w->engine);
+    if (code != CLI_OK)
+        feed_release(&w->feed);
+    return code;
+}
+
+static int run_run(const struct options *options)
+{
+    struct waiting w = {0};
+    pawl_error error = {0};
+    if (options_duration(options, "timeout", 0, &w.timeout, &error) != PAWL_OK)
+        return say_usage(&error);
+    int code = begin(options, &w);
+    if (code != CLI_OK)
+        return code;
+    int status = wait_for_lanes(&w, &error);
+    if (status == PAWL_OK && !w.signal)
+        status = say_caught_up(options, &w, &error);
+    return close_after(options, &w, status, &error);
+}
+
+static int run_rebuild(const struct options *options)
+{
+    struct waiting w = {.lane = options->arguments[0]};
+    pawl_error error = {0};
+    bool wait = options_get(options, "wait") != NULL;
+    if (options_duration(options, "timeout", 0, &w.timeout, &error) != PAWL_OK)
+        return say_usage(&error);
+    int code = begin(options, &w);
+    if (code != CLI_OK)
+        return code;
+    int status = pawl_lane_rebuild(w.engine, w.lane, &error);
+    if (status == PAWL_OK && wait)
+        status = wait_for_lanes(&w, &error);
+    if (status == PAWL_OK && wait && !w.signal)
+        status = say_caught_up(options, &w, &error);
+    else if (status == PAWL_OK && options_get(options, "json"))
+        say_json(json_pack("{s:s,s:b}", "lane", w.lane, "building", 1));
+    else if (status == PAWL_OK)
+        printf("lane %s is being built anew; it goes on whenever the directory is open: 'pawl project run'\n",
+               w.lane);
+    return close_after(options, &w, status, &error);
+}
+
+static int set_paused(const struct options *options, bool paused)
+{
+    pawl_error error = {0};
+    pawl_engine *engine;
+    const char *lane = options->arguments[0];
+    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    if (code != CLI_OK)
+        return code;
+    int status = pawl_lane_pause(engine, lane, paused, &error);
+    if (status == PAWL_OK && options_get(options, "json"))
+        say_json(json_pack("{s:s,s:b}", "lane", lane, "paused", (int)paused));
+    else if (status == PAWL_OK)
+        printf(paused ? "lane %s is paused\n" : "lane %s goes on\n", lane);
+    return close_dir(options, engine, status, &error);
+}
+
+static int run_pause(const struct options *options)
+{
+    return set_paused(options, true);
+}
+
+static int run_resume(const struct options *options)
+{
+    return set_paused(options, false);
+}
+
+#define OPTION_TIMEOUT                                                                                         \
+    {                                                                                                          \
+        "timeout", "D", "give up after this long: 500ms, 30s, 5m"                                              \
+    }
+
+const struct command command_project_run = {
+    .name = "project run",
+    .summary = "let the lanes work until they have caught up",
+    .about = "Opens the directory for writing, and waits until every lane has applied what the log has. If a "
+             "lane cannot\n"
+             "go on by itself it says which, and why: it is stalled, it is paused, or its events wait for a "
+             "handler\n"
+             "or a worker, which only a program that embeds Pawl has.\n",
+    .options = {OPTION_DIR, OPTION_TIMEOUT, OPTION_JSON},
+    .run = run_run,
+};
+
+const struct command command_project_rebuild = {
+    .name = "project rebuild",
+    .summary = "work a lane's tables out anew, beside those that are there",
+    .about =
+        "A new generation of the lane works its way through the log; reads are served from the old one until\n"
+        "the new one has caught up and takes its place, in one step.\n",
+    .arguments = {"LANE"},
+    .options = {OPTION_DIR,
+                {"wait", NULL, "until it has taken the old one's place"},
+                OPTION_TIMEOUT,
+                OPTION_JSON},
+    .run = run_rebuild,
+};
+
+const struct command command_project_pause = {
+    .name = "project pause",
+    .summary = "let a lane rest, until it is resumed",
+    .about =
+        "In all partitions; commands and other lanes go on. It stays so when the directory is opened again.\n",
+    .arguments = {"LANE"},
+    .options = {OPTION_DIR, OPTION_JSON},
+    .run = run_pause,
+};
+
+const struct command command_project_resume = {
+    .name = "project resume",
+    .summary = "let a paused lane go on",
+    .about = "It works on where it was, whenever the directory is open for writing.\n",
+    .arguments = {"LANE"},
+    .options = {OPTION_DIR, OPTION_JSON},
+    .run = run_resume,
+};
