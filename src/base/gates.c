@@ -28,20 +28,20 @@ void gates_turn(struct gates *gates)
     atomic_fetch_add_explicit(&gates->turn, 1, memory_order_relaxed);
 }
 
+/* An answered ticket is seen before the gates are looked at again: their owner may be gone by then. */
 void gates_wait(struct gates *gates, struct ticket *ticket)
 {
     uint32_t g = atomic_load_explicit(&gates->turn, memory_order_relaxed) % GATES;
     uint32_t state = WAITING;
-    for (;;) {
+    do {
         uint32_t word = atomic_load_explicit(&gates->words[g], memory_order_acquire); /* G1: before the state */
-        atomic_compare_exchange_strong_explicit(&ticket->state, &state, ASLEEP + g, memory_order_acq_rel,
-                                                memory_order_acquire);
-        if (state == ANSWERED)
+        if (!atomic_compare_exchange_strong_explicit(&ticket->state, &state, ASLEEP + g, memory_order_acq_rel,
+                                                     memory_order_acquire))
             return;
-        state = ASLEEP + g;
         long result = syscall(SYS_futex, &gates->words[g], FUTEX_WAIT_PRIVATE, word, NULL, NULL, 0);
         assert(result == 0 || errno == EAGAIN || errno == EINTR);
-    }
+        state = atomic_load_explicit(&ticket->state, memory_order_acquire);
+    } while (state != ANSWERED);
 }
 
 bool gates_answer(struct gates *gates, struct ticket *ticket)
