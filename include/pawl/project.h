@@ -30,15 +30,14 @@ typedef struct pawl_results pawl_results;
 
 /* Begin a write. key and where are about rows of the event's workspace.
  *   upsert   the row with this key, made if it is not there
- *   update   rows that where matches (an expression over the row's fields, docs/EXPRESSIONS.md; NULL: all), or,
- *            with pawl_results_key, the one row with that key
- *   delete   the same
- * Then key, if there is one, and the fields to set. */
+ *   update   rows that where matches (an expression over the row's fields, docs/EXPRESSIONS.md), or, without
+ * where, the one row whose key is set, or, if none is, all delete   the same Then the key's fields, if there
+ * are any to be set, and the others. */
 PAWL_API int pawl_results_upsert(pawl_results *results, const char *entity);
 PAWL_API int pawl_results_update(pawl_results *results, const char *entity, const char *where);
 PAWL_API int pawl_results_delete(pawl_results *results, const char *entity, const char *where);
 
-/* The key's fields and the others, of the write that was begun last: a field of the key says which row.
+/* The key's fields (all or none) and the others, of the write that was begun last. set_name: of a qname.
  * set_expr: computed for each row, from its fields. Errors: PAWL_EINVAL (no such field, or of another type). */
 PAWL_API int pawl_results_set_int64(pawl_results *results, const char *field, int64_t value);
 PAWL_API int pawl_results_set_float64(pawl_results *results, const char *field, double value);
@@ -57,7 +56,7 @@ PAWL_API int pawl_results_set_expr(pawl_results *results, const char *field, con
 PAWL_API int pawl_results_json(pawl_results *results, const char *json, size_t size, pawl_error *error);
 
 /* Why the handler fails; permanent: no other attempt would do better, so the operation becomes a void. Return
- * the status of this from the handler. */
+ * the status of this, which is PAWL_EINVAL, from the handler. */
 PAWL_API int pawl_results_fail(pawl_results *results, bool permanent, const char *words);
 
 /* --- handlers --- */
@@ -68,13 +67,18 @@ typedef struct pawl_handler_ctx pawl_handler_ctx;
 typedef int (*pawl_handler)(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg);
 
 /* Run a projector that has no actions of its own by this function, from now on until close. As many at once as
- * the schema says ("workers"). The function must return some day: close waits for it.
- * Errors: PAWL_ENOTFOUND (no such projector), PAWL_EINVAL (it is declarative), PAWL_EEXISTS. */
+ * the schema says ("workers"); those that run for longer than a second no longer count, but in no partition
+ * does it ever run more often. Its lease is extended while it runs, up to pawl_options.max_run; then the number
+ * is given to another attempt, and what this one returns counts for nothing. The function must return some day:
+ * close waits for it. It may call the engine, but not pawl_close (PAWL_EMISUSE). Errors: PAWL_ENOTFOUND (no
+ * such projector), PAWL_EINVAL (it is declarative), PAWL_EEXISTS. */
 PAWL_API int pawl_projector_register(pawl_engine *engine, const char *projector, pawl_handler handler,
                                      void *arg, pawl_error *error);
 
 /* Read rows of the lane's own entities, in the event's workspace, as pawl_entity_get and _list do. What is read
- * is remembered: if an operation before this one changes it, the handler is run again. */
+ * is remembered: if an operation before this one changes it, the handler is run again. On the handler's own
+ * thread, before it returns. Errors: PAWL_ENOTFOUND (no such row), PAWL_EINVAL (the key, or an entity of
+ * others). */
 PAWL_API int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes key, pawl_text *ret_text,
                               pawl_error *error);
 PAWL_API int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
@@ -104,15 +108,18 @@ typedef struct pawl_worker_lease {
 } pawl_worker_lease;
 
 /* Lease an operation of a projector that has neither actions nor a handler here, of whichever partition has
- * one. duration 0: adaptive. wait: how long to wait for one (0: not at all). PAWL_ENOTFOUND: none came. */
+ * one. duration 0: adaptive. wait: how long to wait for one (0: not at all). Leases end with the engine: one
+ * that is opened again gives the same numbers to whoever asks. Errors: PAWL_ENOTFOUND (none came, or no such
+ * projector), PAWL_EINVAL (it has actions), PAWL_EEXISTS (a handler). */
 PAWL_API int pawl_worker_acquire(pawl_engine *engine, const char *projector, pawl_duration duration,
                                  pawl_duration wait, pawl_worker_lease *ret_lease, pawl_error *error);
 PAWL_API void pawl_worker_lease_free(pawl_worker_lease *lease);
 
 /* Commit a result (as pawl_results_json takes it), and wait until its turn has come and it is durable and
  * applied. Repeating it is harmless. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT: it is handed in, and
- * waits for those before it; ask again. PAWL_EINVAL: the result does not make sense; the lease is still held.
- */
+ * waits for those before it; ask again. PAWL_EBUSY: the lane is recovering; ask again. PAWL_EINVAL: the result
+ * does not make sense; the lease is still held, unless that came out only at its turn ("at its turn: ..."):
+ * then the projector's policy decides. */
 PAWL_API int pawl_worker_commit(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
                                 pawl_operation_id operation, const char *json, size_t size, pawl_duration wait,
                                 pawl_error *error);

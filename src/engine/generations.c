@@ -347,6 +347,17 @@ int lanes_find(pawl_engine *e, const char *name, const struct schema_lane **ret_
     return PAWL_OK;
 }
 
+int lanes_find_part(pawl_engine *e, uint16_t partition, const char *name, const struct schema_lane **ret_lane,
+                    pawl_error *error)
+{
+    int status = engine_enter_writing(e, error);
+    if (status == PAWL_OK)
+        status = lanes_find(e, name, ret_lane, error);
+    if (status == PAWL_OK && partition >= e->file.partitions)
+        status = error_set(error, PAWL_EINVAL, "there is no partition %u", partition);
+    return status;
+}
+
 /* --- readers --- */
 
 unsigned lanes_read_begin(struct lanes *lanes)

@@ -295,7 +295,9 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room)
         return;
     }
     int status = PAWL_EBUSY;
-    for (int i = 0; i < TRIES && status != PAWL_OK && !atomic_load(&job->given_up); i++) {
+    for (int i = 0; i < TRIES && status != PAWL_OK; i++) {
+        if (i > 0 && atomic_load(&job->given_up))
+            break;
         if (i > 0)
             pause_thread(job);
         status = run_explode(&job->run, shard_of(e, job->run.partition)->store, room, &error);

@@ -31,11 +31,7 @@ static void decide_here(void *arg)
 static int decide(pawl_engine *e, uint16_t partition, const char *name, struct deciding *d, pawl_error *error)
 {
     const struct schema_lane *lane;
-    int status = engine_enter_writing(e, error);
-    if (status == PAWL_OK)
-        status = lanes_find(e, name, &lane, error);
-    if (status == PAWL_OK && partition >= e->file.partitions)
-        status = error_set(error, PAWL_EINVAL, "there is no partition %u", partition);
+    int status = lanes_find_part(e, partition, name, &lane, error);
     if (status != PAWL_OK)
         return status;
     struct generation *g = NULL;

@@ -228,11 +228,7 @@ int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint6
                      pawl_lease_visit visit, void *arg, pawl_error *error)
 {
     const struct schema_lane *lane;
-    int status = engine_enter_writing(e, error);
-    if (status == PAWL_OK)
-        status = lanes_find(e, name, &lane, error);
-    if (status == PAWL_OK && partition >= e->file.partitions)
-        status = error_set(error, PAWL_EINVAL, "there is no partition %u", partition);
+    int status = lanes_find_part(e, partition, name, &lane, error);
     if (status != PAWL_OK)
         return status;
     struct generation *g = generation_hold(e, lane->id, 0);

@@ -205,16 +205,20 @@ void part_fill(struct lane_part *part)
 
 /* --- back --- */
 
+void part_ask(struct lane_part *part)
+{
+    pawl_engine *e = engine_of(part);
+    (void)pawl_env_post(e->env, part->partition % e->file.shards, &part->task);
+}
+
 void part_return(struct job *job)
 {
     struct lane_part *part = job->part;
-    pawl_engine *e = engine_of(part);
     struct job *newest = atomic_load(&part->returned);
     do
         job->queued = newest;
     while (!atomic_compare_exchange_weak(&part->returned, &newest, job));
-    /* The job may be gone from here on. Its part stays: this thread is joined before it goes. */
-    (void)pawl_env_post(e->env, part->partition % e->file.shards, &part->task);
+    part_ask(part); /* the job may be gone; its part stays, because this thread is joined before it goes */
 }
 
 static void take_in(struct lane_part *part, struct job *job)

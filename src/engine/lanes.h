@@ -71,6 +71,7 @@ struct lane_part {
     _Atomic uint64_t offset; /* all events up to here are applied to its tables; for any thread */
     int status;              /* of opening it */
     pawl_error error;
+    uint64_t goal; /* the steward's: where what serves had come to when it was last looked at */
 
     struct job *out; /* with the crews */
     size_t out_count;
@@ -95,6 +96,11 @@ struct generation {
     uint32_t holders;        /* under lanes.lock */
     bool retired;            /* the schema has it no more; the same */
     _Atomic uint32_t busy;   /* lanes that are open, jobs that are out */
+
+    /* The steward's, while it is being built. */
+    bool aiming;           /* its parts have goals */
+    pawl_instant again_at; /* when to try once more */
+    pawl_duration delay;
 };
 
 /* A handler that somebody registered. */
@@ -173,6 +179,12 @@ bool generations_bury(pawl_engine *engine);
 /* The lane of the present schema by its name. PAWL_ENOTFOUND. */
 int lanes_find(pawl_engine *engine, const char *name, const struct schema_lane **ret_lane, pawl_error *error);
 
+/* The same, of a call that concerns a partition of an engine that writes. Errors as engine_enter_writing;
+ * PAWL_EINVAL.
+ */
+int lanes_find_part(pawl_engine *engine, uint16_t partition, const char *name,
+                    const struct schema_lane **ret_lane, pawl_error *error);
+
 /* --- lanes.c: a part, on its shard --- */
 
 void part_open(struct lane_part *part);
@@ -182,8 +194,9 @@ void part_poke(struct lane_part *part, uint64_t offset);
 /* Acquire what can be worked on, for the crews. */
 void part_fill(struct lane_part *part);
 
-/* Any thread: a job is back. */
+/* Any thread: a job is back; or there is room in a queue. */
 void part_return(struct job *job);
+void part_ask(struct lane_part *part);
 
 /* Somebody took this number's lease back. */
 void part_give_up(struct lane_part *part, uint64_t number);
@@ -234,7 +247,7 @@ int job_show_event(struct job *job, struct json_out *out, pawl_event *ret_event,
 void leases_offer(pawl_engine *engine, uint16_t projector);
 void leases_close(pawl_engine *engine);
 
-/* A commit's run has ended. */
+/* --- worker_commit.c: a commit's run has ended. */
 void worker_commit_finished(struct job *job, int status);
 
 #endif

@@ -1,20 +1,21 @@
 /* engine/switch.c: from the generation that serves to the one that was built beside it.
  *
- *     the new one is nearly as far, in every partition
+ *     the new one has come, in every partition, to where the old one was a moment ago
  *       ─► the old one's lanes are closed: its tables stand still, and are read on
  *       ─► the new one comes to where they stand, and beyond
  *       ─► group0: SWITCH, naming that place for each partition ─► published: reads go over
- *     it does not in time ─► the old one's lanes are opened again, and it is tried later
+ *     it does not in time ─► the old one's lanes are opened again, and it is tried later and later
  *
- * So no reader ever sees less than one before it did. Nothing of this is durable but the command: after a crash
- * both generations go on as before it. */
+ * So no reader ever sees less than one before it did; and a new one that stalls keeps the old one going.
+ * Nothing of this is durable but the command: after a crash both generations go on as before it. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/node.h"
 #include "engine/workers.h"
 
-#define NEAR       UINT64_C(4096) /* events */
 #define PATIENCE   (2 * PAWL_SECOND)
+#define DELAY_MIN  PAWL_SECOND
+#define DELAY_MAX  (60 * PAWL_SECOND)
 #define LOOK_AGAIN (2 * PAWL_MILLISECOND)
 
 static uint64_t offset_of(const struct generation *g, uint32_t partition)
@@ -28,10 +29,17 @@ static uint64_t target_of(const struct generation *old, const struct generation 
     return old ? offset_of(old, partition) : atomic_load(&new->engine->partitions[partition].offset);
 }
 
-static bool is_within(const struct generation *old, const struct generation *new, uint64_t distance)
+static void aim(const struct generation *old, struct generation *new)
 {
     for (uint32_t i = 0; i < new->engine->file.partitions; i++)
-        if (offset_of(new, i) + distance < target_of(old, new, i))
+        new->parts[i].goal = target_of(old, new, i);
+    new->aiming = true;
+}
+
+static bool has_reached(const struct generation *new)
+{
+    for (uint32_t i = 0; i < new->engine->file.partitions; i++)
+        if (offset_of(new, i) < new->parts[i].goal)
             return false;
     return true;
 }
@@ -73,15 +81,18 @@ static bool reach(struct generation *old, struct generation *new)
     if (old)
         generation_visit(old, part_close);
     while (!reached && pawl_env_now(e->env).ns < deadline.ns && !atomic_load(&e->closing)) {
-        still = still || stands_still(old);
-        reached = still && is_within(old, new, 0);
+        if (!still && stands_still(old)) {
+            still = true;
+            aim(old, new);
+        }
+        reached = still && has_reached(new);
         if (!reached)
             wait_a_moment(e);
     }
     return reached;
 }
 
-static int propose(struct generation *old, struct generation *new)
+static int propose(const struct generation *new)
 {
     pawl_engine *e = new->engine;
     uint32_t count = e->file.partitions;
@@ -91,7 +102,7 @@ static int propose(struct generation *old, struct generation *new)
     if (!offsets)
         return PAWL_ENOMEM;
     for (uint32_t i = 0; i < count; i++)
-        offsets[i] = target_of(old, new, i);
+        offsets[i] = new->parts[i].goal;
     arena_init(&arena, e->options.allocator, count * sizeof *offsets + 64);
     int status = group0_switch_encode(new->id, new->number, offsets, count, &arena, &command);
     if (status == PAWL_OK)
@@ -116,17 +127,32 @@ static void undo(struct generation *old)
         generation_visit(old, open_again);
 }
 
+static bool take_over(struct generation *old, struct generation *new)
+{
+    pawl_engine *e = new->engine;
+    pawl_instant now = pawl_env_now(e->env);
+    if (now.ns < new->again_at.ns)
+        return false;
+    if (!new->aiming)
+        aim(old, new);
+    if (!has_reached(new))
+        return false;
+    if (reach(old, new) && propose(new) == PAWL_OK)
+        return true;
+    if (old)
+        undo(old);
+    new->aiming = false;
+    new->delay = new->delay == 0 ? DELAY_MIN : new->delay * 2 < DELAY_MAX ? new->delay * 2 : DELAY_MAX;
+    new->again_at = (pawl_instant){pawl_env_now(e->env).ns + new->delay};
+    return false;
+}
+
 /* Under schema_lock: nobody else changes what serves. True: it is done. */
 static bool try_switch(pawl_engine *e, const struct schema_lane *lane)
 {
     struct generation *new = generation_hold(e, lane->id, lane->generation);
     struct generation *old = lane->serving ? generation_hold(e, lane->id, lane->serving) : NULL;
-    bool done = false;
-    if (new &&is_within(old, new, NEAR)) {
-        done = reach(old, new) && propose(old, new) == PAWL_OK;
-        if (!done && old)
-            undo(old);
-    }
+    bool done = new &&take_over(old, new);
     if (old)
         generation_drop(old);
     if (new)

@@ -132,8 +132,12 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&crew->lock);
     while (!over) {
         while (!is_too_many(crew) && (job = take(crew, &bench))) {
+            bool ask =
+                bench->queued == 0 && crew->average >= QUICK; /* else the shard hears of it soon enough */
             begin_job(t, bench);
             pthread_mutex_unlock(&crew->lock);
+            if (ask)
+                part_ask(job->part);
             job_work(job, crew, &room);
             pthread_mutex_lock(&crew->lock);
             end_job(t);

@@ -1,5 +1,5 @@
-/* test_lanes.c: lanes of an engine: declarative projectors and handlers, how they fail, and what an operator
- * does. */
+/* test_engine_lanes.c: lanes of an engine: declarative projectors and handlers, how they fail, and what an
+ * operator does. */
 #include "test/lib/lanes.h"
 
 #include <pthread.h>

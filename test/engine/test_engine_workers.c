@@ -1,4 +1,4 @@
-/* test_lane_workers.c: workers outside: what they lease, how they commit, and whose number it is. */
+/* test_engine_workers.c: workers outside: what they lease, how they commit, and whose number it is. */
 #include "test/lib/lanes.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* test_lane_rebuild.c: a lane is worked out anew while it is written to and read: no read fails, none sees less
- * than one before it did. */
+/* test_engine_rebuild.c: a lane is worked out anew while it is written to and read: no read fails, none sees
+ * less than one before it did. */
 #include "test/lib/lanes.h"
 
 #include <pthread.h>
@@ -289,6 +289,7 @@ TEST(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening)
 struct slow {
     _Atomic bool hold;
     _Atomic unsigned held;
+    _Atomic uint64_t fail; /* the event of this offset */
 };
 
 static int slow_note(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
@@ -299,8 +300,36 @@ static int slow_note(pawl_handler_ctx *ctx, const pawl_event *event, pawl_result
         while (atomic_load(&s->hold) && !pawl_handler_given_up(ctx))
             bed_moment();
     }
+    if (atomic_load(&s->fail) == event->offset)
+        return pawl_results_fail(results, false, "not again");
     pawl_results_upsert(results, "t.Note");
     return pawl_results_set_int64(results, "event", (int64_t)event->offset);
+}
+
+TEST(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going)
+{
+    struct lanes_bed bed = {0};
+    struct slow slow = {0};
+    bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 1"));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", slow_note, &slow, &bed.error));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    uint64_t last = bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.notes");
+    atomic_store(&slow.fail, last);
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.notes", &bed.error));
+    BED_UNTIL(bed_status(&bed, "t.notes", partition, 2).leases.stalled == 1);
+    for (unsigned i = 2; i <= 20; i++) {
+        last = bed_send(&bed, 1, "t.Ask", "ada", 2);
+        bed_row(&bed, 1, "t.Note", "[1]", last);
+        assert_int_equal(bed_count(&bed, 1, "t.Note"), i);
+    }
+    assert_int_equal(serving(&bed, "t.notes"), 1);
+    atomic_store(&slow.fail, 0);
+    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 1, &bed.error));
+    bed_wait(&bed, "t.notes");
+    assert_int_equal(serving(&bed, "t.notes"), 2);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 20);
+    bed_end(&bed);
 }
 
 TEST(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for)
@@ -330,6 +359,7 @@ int main(void)
         RUN(a_changed_projector_is_worked_out_from_the_beginning),
         RUN(a_generation_that_is_given_up_leaves_the_one_that_serves),
         RUN(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening),
+        RUN(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going),
         RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),
     };
     return TEST_MAIN(tests);
