@@ -259,7 +259,7 @@ static bool look_up(void *arg, const pawl_entry *entry, pawl_place place)
 enum operation_kind lane_bed_operation(struct lane_bed *b, size_t lane, uint64_t number,
                                        struct operation *ret_operation, char reason[OPERATION_REASON + 1])
 {
-    struct operation op;
+    struct operation op = {0};
     struct looking_up l = {.operation = ret_operation ? ret_operation : &op, .reason = reason};
     pawl_stream stream = {.kind = PAWL_STREAM_OPLOG,
                           .partition = LANE_BED_PARTITION,
