@@ -3,8 +3,8 @@ import ctypes
 import json
 import os
 import subprocess
-import time
 import sys
+import time
 
 from shell import Skip, customer, main, order, pawl, shop, start
 
