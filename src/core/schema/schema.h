@@ -270,6 +270,9 @@ const struct schema_name *schema_name_by_id(const struct schema *schema, uint16_
 int schema_field_place(const struct schema_type *type, pawl_bytes name);
 int schema_container_place(const struct schema_type *type, pawl_bytes name);
 
+/* Whether the field at this place, -1 included, is of the entity's key. */
+bool schema_in_key(const struct schema_type *entity, int place);
+
 /* What a name means to an expression of a projector: the slots that its scope gives out.
  *
  *     upper 16 bits    lower 16 bits
