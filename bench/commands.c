@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -486,6 +487,7 @@ static double resident(const struct bench_round *round)
 {
     char line[256];
     double mib = 0;
+    malloc_trim(0); /* what the rounds before have left is not the engine's */
     workspaces = round->quick ? 20000 : 1000000;
     pawl_engine *engine = open_engine(round->dir);
     workspaces = WORKSPACES;

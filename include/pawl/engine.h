@@ -223,8 +223,9 @@ PAWL_API uint64_t pawl_record_id(const pawl_record *record);
 PAWL_API uint64_t pawl_record_parent(const pawl_record *record); /* 0: none */
 PAWL_API bool pawl_record_active(const pawl_record *record);
 
-/* A field. PAWL_ENOTFOUND: the type has no such field. PAWL_EINVAL: it is of another type. *ret_null, which may
- * be NULL, tells whether the field is null; then the value is 0 or empty. A ref is its ID. */
+/* A field. PAWL_ENOTFOUND: the type has no such field. PAWL_EINVAL: it is of another type. PAWL_ECORRUPT: what
+ * is stored is no such value. *ret_null, which may be NULL, tells whether the field is null; then the value is
+ * 0 or empty. A ref is its ID. */
 PAWL_API int pawl_record_int64(const pawl_record *record, const char *field, int64_t *ret_value,
                                bool *ret_null);
 PAWL_API int pawl_record_float64(const pawl_record *record, const char *field, double *ret_value,

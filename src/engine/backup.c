@@ -204,17 +204,24 @@ int engine_backup(const struct backup_options *options, struct backup_report *re
     return status;
 }
 
-/* The log is sound, and the stores are what it says. */
+static int compare_stores(struct backing *b)
+{
+    struct replay_options options = {
+        .dir = b->options->dir, .backup = true, .allocator = b->options->allocator};
+    struct replay_report report;
+    int status = engine_replay(&options, &report, b->error);
+    if (status != PAWL_OK || report.live.differences + report.checkpoint.differences == 0)
+        return status;
+    return error_set(b->error, PAWL_ECORRUPT, "%s",
+                     report.live.differences ? report.live.first.text : report.checkpoint.first.text);
+}
+
+/* The log is sound, and the stores, if they are to go with it, are what it says. */
 static int check(struct backing *b)
 {
-    struct replay_options replay = {.dir = b->options->dir, .backup = true, .allocator = b->options->allocator};
-    struct replay_report report;
     int status = verify_log(b, b->options->dir);
     if (status == PAWL_OK && !b->options->until)
-        status = engine_replay(&replay, &report, b->error);
-    if (status == PAWL_OK && !b->options->until && report.live.differences + report.checkpoint.differences > 0)
-        status = error_set(b->error, PAWL_ECORRUPT, "%s",
-                           report.live.differences ? report.live.first.text : report.checkpoint.first.text);
+        status = compare_stores(b);
     return status == PAWL_OK ? status : error_wrap(b->error, status, "%s is not restored", b->options->dir);
 }
 

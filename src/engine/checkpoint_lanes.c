@@ -189,6 +189,7 @@ static int read_log(struct checkpoint_lanes *l, struct followed *f, pawl_error *
     char name[PAWL_STREAM_TEXT_MAX];
     int status = pawl_log_read(l->engine->log, &read);
     status = status == PAWL_READ_DONE ? read.status : status;
+    l->log_failed = status != PAWL_OK;
     if (status == PAWL_OK)
         status = r.status;
     if (status == PAWL_OK && applied > 0 && read.next == applied)

@@ -30,6 +30,7 @@ struct checkpoint_lanes {
     pawl_store *store;
     const struct schema *schema; /* which it was last looked at for */
     struct followed *first;
+    bool log_failed; /* the last read ended because the log could not be read */
     struct arena memory;
     uint8_t *scratch;
     const pawl_allocator *alloc;

@@ -271,6 +271,7 @@ static int read_all(struct checkpointer *c, bool *ret_more)
         if (before == 0 && checkpoint_events(c->checkpoint) == 0)
             c->oldest = pawl_env_now(engine_of(c)->env);
         status = checkpoint_lanes_read(&c->lanes, &c->words);
+        c->log_failed = status != PAWL_OK && c->lanes.log_failed;
     }
     *ret_more = checkpoint_events(c->checkpoint) > before;
     return status;

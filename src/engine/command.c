@@ -1,6 +1,6 @@
 /* engine/command.c: a request on its way to its shard and back.
  *
- * A blocking caller sleeps on a latch inside the request; an asynchronous one is called. Either way the request
+ * A blocking caller sleeps at one of the shard's gates; an asynchronous one is called. Either way the request
  * lies in the shard's mailbox by its address, and nothing is allocated. */
 #include <pawl/engine.h>
 
@@ -41,10 +41,10 @@ int pawl_command(pawl_engine *e, pawl_request *r, pawl_answer *ret_answer, pawl_
     if (status != PAWL_OK)
         return status;
     r->done = NULL;
-    latch_init(&r->latch);
+    ticket_init(&r->ticket);
     status = send(e, r);
     if (status == PAWL_OK) {
-        latch_wait(&r->latch);
+        gates_wait(&r->shard->gates, &r->ticket);
         status = r->call.status;
     }
     if (status != PAWL_OK)

@@ -145,6 +145,8 @@ static int open_stores(pawl_engine *e, pawl_error *error)
         shard->index = i;
         shard->drain.fn = shard_drain;
         shard->poke.fn = shard_poke;
+        shard->open_gates.fn = shard_open_gates;
+        gates_init(&shard->gates);
         int status =
             mpsc_init(&shard->mailbox, e->options.allocator, e->options.mailbox, sizeof(pawl_request *));
         if (status != PAWL_OK)
@@ -167,6 +169,7 @@ static int close_stores(pawl_engine *e)
             && status == PAWL_OK)
             status = storing.status;
         mpsc_release(&e->shards[i].mailbox);
+        combine_release(&e->shards[i].combine);
     }
     return status;
 }

@@ -16,6 +16,7 @@
 
 #include "adapter/uv/env.h"
 #include "base/arena.h"
+#include "base/gates.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/latch.h"
@@ -26,6 +27,7 @@
 #include "core/sequence/view.h"
 #include "core/state/audit.h"
 #include "engine/checkpointer.h"
+#include "engine/combine.h"
 #include "engine/lanes.h"
 #include "engine/node_file.h"
 #include "engine/sequences.h"
@@ -48,10 +50,13 @@ struct shard {
     pawl_task poke;
     uint32_t index;
     pawl_store *store;
+    struct combine combine;
     struct applier applier;
     struct mpsc mailbox; /* of struct node_call * */
     pawl_task drain;
     size_t outstanding; /* commands that are not answered yet */
+    struct gates gates; /* where blocking callers sleep */
+    pawl_task open_gates;
     struct applied_wait *waits;
 
     struct checkpointer *checkpointer; /* NULL: there is none */
@@ -128,8 +133,8 @@ struct pawl_request {
     struct call call;
     struct shard *shard;
     pawl_error error;
-    struct latch latch;
-    pawl_command_done done; /* NULL: somebody waits on the latch */
+    struct ticket ticket;
+    pawl_command_done done; /* NULL: somebody waits with the ticket */
     void *arg;
 };
 
@@ -138,6 +143,7 @@ int shard_open(struct shard *shard, pawl_error *error);
 void shard_close(struct shard *shard);
 void shard_drain(pawl_task *task);
 void shard_poke(pawl_task *task);
+void shard_open_gates(pawl_task *task);
 
 static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
 {

@@ -1,4 +1,7 @@
-/* engine/record.c: one record, read where it lies: a snapshot, a get, and the row's bytes as they are. */
+/* engine/record.c: one record, read where it lies: a snapshot, a get, and the row's bytes as they are. They
+ * were checked when they were written, so of the row only its shape is looked at, and of a field only what is
+ * read.
+ */
 #include <pawl/engine.h>
 
 #include <inttypes.h>
@@ -16,31 +19,33 @@ struct pawl_record {
     struct row row;
 };
 
-static int read_stored(pawl_reader *snapshot, uint64_t wsid, struct pawl_record *record, pawl_error *error)
+static int read_stored(pawl_reader *snapshot, uint64_t token, uint64_t wsid, struct pawl_record *record,
+                       pawl_error *error)
 {
     uint8_t key[KEY_NUMBERED];
     pawl_bytes value;
-    int status =
-        pawl_store_get(snapshot, STATE_SPACE, key_numbered(record->type->table, wsid, record->id, key), &value);
+    int status = pawl_store_get(snapshot, STATE_SPACE,
+                                key_at_token(record->type->table, token, wsid, record->id, key), &value);
     if (status != PAWL_OK)
         return status;
     if (!record_row_read(value, &record->stored) || record->stored.type != record->type->id)
         return error_set(error, PAWL_ECORRUPT,
                          "workspace %" PRIu64 ": what is stored of record %" PRIu64 " is not a record", wsid,
                          record->id);
-    return row_open(record->type->fields, record->type->field_count, record->stored.row, &record->row, error);
+    return row_view(record->stored.row, &record->row, error);
 }
 
 int pawl_record_read(pawl_engine *e, uint64_t wsid, const char *type, uint64_t id,
                      const pawl_read_options *options, pawl_record_visit visit, void *arg, pawl_error *error)
 {
-    uint16_t partition = pawl_partition_of(e, wsid);
+    uint64_t token = hash_token(wsid);
+    uint16_t partition = partition_of(token, e->file.partitions);
     pawl_store *store = shard_of(e, partition)->store;
     pawl_reader *snapshot;
     struct pawl_record record = {
         .type = schema_type_by_name(engine_schema(e), (pawl_bytes){type, strlen(type)}), .id = id};
     int status = engine_enter(e, error);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK && options)
         status = engine_wait_applied(e, partition, options, error);
     if (status != PAWL_OK)
         return status;
@@ -49,7 +54,7 @@ int pawl_record_read(pawl_engine *e, uint64_t wsid, const char *type, uint64_t i
     status = pawl_store_snapshot(store, &snapshot);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot read workspace %" PRIu64, wsid);
-    status = read_stored(snapshot, wsid, &record, error);
+    status = read_stored(snapshot, token, wsid, &record, error);
     if (status == PAWL_OK)
         visit(arg, &record);
     pawl_store_release(store, snapshot);
@@ -85,7 +90,9 @@ static int get(const pawl_record *record, const char *field, enum value_type typ
         return PAWL_ENOTFOUND;
     if (record->type->fields[place].type != type)
         return PAWL_EINVAL;
-    *ret_value = row_get(record->row, (size_t)place, type);
+    int status = row_peek(record->row, (size_t)place, type, ret_value);
+    if (status != PAWL_OK)
+        return status;
     bool null = ret_value->type == VALUE_NULL;
     if (null)
         *ret_value = (struct value){0};

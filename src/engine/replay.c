@@ -238,7 +238,7 @@ static int open_checkpoints(struct replaying *r, pawl_error *error)
         return error_set(error, PAWL_ENOMEM, "no memory to replay");
     for (uint32_t i = 0; i < r->source->file.shards; i++) {
         char path[NODE_PATH_MAX];
-        pawl_error words;
+        pawl_error words = {0};
         struct lmdb_options options = {
             .dir = path, .mode = PAWL_STORE_DURABLE, .read_only = true, .alloc = r->options->allocator};
         if (r->source->shards[i].taken_over)

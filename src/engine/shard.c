@@ -1,8 +1,8 @@
 /* engine/shard.c: a shard's mailbox and its partitions.
  *
  * A caller pushes its request and posts the shard's task, which takes all that is there, hands each command to
- * its partition's processor, and lets every processor that got something run once: so what came together is
- * synced together. */
+ * its partition's processor, and lets every processor that got something run once: so what came together goes
+ * to the log as one append (combine.h), and is synced together. */
 #include <assert.h>
 
 #include "adapter/lmdb/store.h"
@@ -36,6 +36,18 @@ static bool has_room(const struct shard *shard)
            || checkpointer_has_room(shard->checkpointer, atomic_load(&shard->seen), shard->outstanding);
 }
 
+void shard_open_gates(pawl_task *task)
+{
+    gates_open(&heap_entry(task, struct shard, open_gates)->gates);
+}
+
+/* When all that are being answered now have been. */
+static void open_soon(struct shard *shard)
+{
+    if (pawl_env_post(shard->engine->env, shard->index, &shard->open_gates) != PAWL_OK)
+        gates_open(&shard->gates);
+}
+
 static void finished(struct call *call)
 {
     pawl_request *r = heap_entry(call, pawl_request, call);
@@ -59,7 +71,8 @@ static void finished(struct call *call)
     }
     if (!r->done) {
         call->status = status;
-        latch_set(&r->latch); /* the request is its owner's from here on */
+        if (gates_answer(&shard->gates, &r->ticket)) /* the request is its owner's from here on */
+            open_soon(shard);
         return;
     }
     r->done(r->arg, r, status, &r->answer, &r->error);
@@ -136,6 +149,13 @@ static void hold_no_more(struct shard *shard)
     checkpointer_hurry(shard->checkpointer, false);
 }
 
+/* Whether all that it has to do is to wait for what is about to be sent: then it writes and syncs that by
+ * itself, which spares a change of thread there and one back. */
+static bool has_nothing_else(const struct shard *shard)
+{
+    return !shard->applier.first && combine_kept(&shard->combine) == shard->outstanding;
+}
+
 void shard_drain(pawl_task *task)
 {
     struct shard *shard = heap_entry(task, struct shard, drain);
@@ -161,6 +181,8 @@ void shard_drain(pawl_task *task)
         engine->partitions[i].touched = false;
         processor_run(engine->partitions[i].processor, alone);
     }
+    gates_turn(&shard->gates);
+    combine_send(&shard->combine, has_nothing_else(shard));
     if (taken == DRAIN_MAX)
         (void)pawl_env_post(engine->env, shard->index, &shard->drain);
 }
@@ -242,7 +264,7 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                               .partition = number};
     struct processor_options options = {.env = engine->env,
                                         .shard = shard->index,
-                                        .log = engine->log,
+                                        .log = combine_port(&shard->combine),
                                         .store = shard->store,
                                         .applier = &shard->applier,
                                         .partition = number,
@@ -269,6 +291,8 @@ static void open_partitions(void *arg)
 {
     struct opening *opening = arg;
     struct shard *shard = opening->shard;
+    combine_init(&shard->combine, shard->engine->log, shard->engine->env, shard->index,
+                 shard->engine->options.allocator);
     applier_init(&shard->applier, shard->engine->env, shard->index, shard->store);
     opening->status = PAWL_OK;
     for (uint32_t i = shard->index; opening->status == PAWL_OK && i < shard->engine->file.partitions;

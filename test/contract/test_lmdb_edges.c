@@ -623,6 +623,67 @@ TEST(a_full_map_refuses_writes_and_takes_them_again_after_a_removal)
     assert_ok(pawl_store_close(store));
 }
 
+static void put_large(pawl_store *store, uint32_t number)
+{
+    static uint8_t large[64 << 10];
+    put_u32(large, number);
+    assert_ok(pawl_store_put(store, 0, text_bytes("k"), (pawl_bytes){large, sizeof large}));
+}
+
+static uint32_t get_large(pawl_store *store)
+{
+    pawl_reader *snapshot;
+    pawl_bytes value;
+    assert_ok(pawl_store_snapshot(store, &snapshot));
+    assert_ok(pawl_store_get(snapshot, 0, text_bytes("k"), &value));
+    uint32_t number = get_u32(value.data);
+    pawl_store_release(store, snapshot);
+    return number;
+}
+
+/* Twice the map's size goes through it for each snapshot. What a released one still held would fill it. */
+TEST(a_released_snapshot_holds_no_pages_and_the_next_sees_the_last_commit)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    options.map_bytes = 4 << 20;
+    pawl_store *store = open_ok(options, NULL);
+    for (uint32_t i = 0; i < 500; i++) {
+        pawl_reader *amid;
+        put_large(store, i);
+        assert_ok(pawl_store_snapshot(store, &amid));
+        if (i % 2)
+            pawl_store_release(store, amid);
+        assert_ok(pawl_store_commit(store));
+        if (i % 2 == 0)
+            pawl_store_release(store, amid);
+        assert_int_equal(get_large(store), i);
+        for (uint32_t k = 0; i % 50 == 0 && k < 128; k++) {
+            put_large(store, i);
+            assert_ok(pawl_store_commit(store));
+        }
+    }
+    assert_ok(pawl_store_close(store));
+}
+
+TEST(as_many_snapshots_as_there_are_may_be_held_whoever_released_them)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    options.max_snapshots = 4;
+    pawl_store *store = open_ok(options, NULL);
+    pawl_reader *held[4], *more;
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 4; i++)
+            assert_ok(pawl_store_snapshot(store, &held[i]));
+        assert_status(pawl_store_snapshot(store, &more), PAWL_EBUSY);
+        assert_status(pawl_store_close(store), PAWL_EMISUSE);
+        assert_contains(store->error.text, "4 snapshots");
+        for (size_t i = 0; i < 4; i++)
+            pawl_store_release(store, held[i]);
+        put_one(store);
+    }
+    assert_ok(pawl_store_close(store));
+}
+
 int main(void)
 {
 #define EDGE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -642,6 +703,8 @@ int main(void)
         EDGE(where_no_file_may_grow_writes_are_refused_and_resume),
         EDGE(on_a_full_disk_writes_are_refused_and_resume),
         EDGE(a_full_map_refuses_writes_and_takes_them_again_after_a_removal),
+        EDGE(a_released_snapshot_holds_no_pages_and_the_next_sees_the_last_commit),
+        EDGE(as_many_snapshots_as_there_are_may_be_held_whoever_released_them),
     };
     return TEST_MAIN(tests);
 }

@@ -65,27 +65,46 @@ static void available(void *ctx, struct lane *lane)
     b->available++;
 }
 
+static int new_lane(struct lane_bed *b, size_t i)
+{
+    struct lane_options o = b->limits;
+    o.env = mem_env_port(b->env);
+    o.log = b->log;
+    o.store = b->store;
+    o.applier = &b->applier;
+    o.partition = LANE_BED_PARTITION;
+    o.lane = b->schema->lanes[i].id;
+    o.generation = b->schema->lanes[i].generation;
+    o.schema = b->schema;
+    o.schema_for = schema_for;
+    o.schema_at = schema_at;
+    o.available = available;
+    o.ctx = b;
+    o.allocator = &b->memory.allocator;
+    return lane_new(&o, &b->lanes[i], NULL);
+}
+
+/* Each of its allocations fails once, before none does. */
+static void new_lane_at_last(struct lane_bed *b, size_t i)
+{
+    const struct mortal_block *before = b->memory.blocks;
+    for (uint64_t k = 1; b->memory.fails_in == 0; k++) {
+        b->memory.fails_in = k;
+        b->memory.fails = 1;
+        int status = new_lane(b, i);
+        assert_status(status, b->memory.fails_in == 0 ? PAWL_ENOMEM : PAWL_OK);
+        assert_true(status == PAWL_OK || b->memory.blocks == before);
+    }
+    b->memory.fails_in = 0;
+}
+
 static void boot(void *arg)
 {
     struct lane_bed *b = arg;
     applier_init(&b->applier, mem_env_port(b->env), 0, b->store);
     assert_ok(run_room_init(&b->room, &b->memory.allocator));
     for (size_t i = 0; i < b->lane_count; i++) {
-        struct lane_options o = b->limits;
-        o.env = mem_env_port(b->env);
-        o.log = b->log;
-        o.store = b->store;
-        o.applier = &b->applier;
-        o.partition = LANE_BED_PARTITION;
-        o.lane = b->schema->lanes[i].id;
-        o.generation = b->schema->lanes[i].generation;
-        o.schema = b->schema;
-        o.schema_for = schema_for;
-        o.schema_at = schema_at;
-        o.available = available;
-        o.ctx = b;
-        o.allocator = &b->memory.allocator;
-        assert_ok(lane_new(&o, &b->lanes[i], NULL));
+        new_lane_at_last(b, i);
         lane_poke(b->lanes[i], b->plog.last);
     }
 }
@@ -240,7 +259,7 @@ static bool look_up(void *arg, const pawl_entry *entry, pawl_place place)
 enum operation_kind lane_bed_operation(struct lane_bed *b, size_t lane, uint64_t number,
                                        struct operation *ret_operation, char reason[OPERATION_REASON + 1])
 {
-    struct operation op;
+    struct operation op = {0};
     struct looking_up l = {.operation = ret_operation ? ret_operation : &op, .reason = reason};
     pawl_stream stream = {.kind = PAWL_STREAM_OPLOG,
                           .partition = LANE_BED_PARTITION,

@@ -93,6 +93,7 @@ struct site {
     /* of a life */
     struct lane *lane;
     bool closing, closed;
+    uint64_t scanned; /* as it was told last */
 };
 
 struct handling {
@@ -229,6 +230,7 @@ void model_open(struct site *site);
 void model_close(struct site *site);
 void model_follow(struct site *site); /* what the log has */
 void model_check_snapshot(struct site *site);
+void model_check_scanned(struct site *site, uint64_t scanned); /* the tables have all of events up to here */
 void model_check_end(struct site *site);
 
 /* lanes_worker.c: on the shard, but for release. */

@@ -112,7 +112,7 @@ static struct intent put(const struct handling *h, const struct schema *schema, 
     sets[0] = (struct schema_set){.field = PLACE_X};
     sets[1] = (struct schema_set){.field = PLACE_Y};
     values[0] = (struct value){.type = VALUE_INT64, .integer = x};
-    values[1] = y == 0 ? (struct value){.type = VALUE_NULL} : (struct value){.type = VALUE_INT64, .integer = y};
+    values[1] = (struct value){.type = y == 0 ? VALUE_NULL : VALUE_INT64, .integer = y};
     return (struct intent){.kind = kind,
                            .entity = sim_entity(schema, h->projector->writes),
                            .key = number(memory, k),

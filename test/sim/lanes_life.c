@@ -140,6 +140,15 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return schema->position == position ? schema : NULL;
 }
 
+static void applied(void *ctx, struct lane *lane, uint64_t scanned)
+{
+    struct sim *s = ctx;
+    struct site *site = sim_site_of(s, lane);
+    model_check_scanned(site, scanned);
+    if (s->trouble && !s->settling && !s->closing && below(s, 2000) == 0)
+        sim_close_lane(site);
+}
+
 static void boot(void *arg)
 {
     struct sim *s = arg;
@@ -162,9 +171,11 @@ static void boot(void *arg)
         o.schema_at = schema_at;
         o.explode = s->elsewhere ? workers_explode : NULL;
         o.available = workers_available;
+        o.applied = applied;
         o.ctx = s;
         o.allocator = &s->memory.allocator;
         site->closing = site->closed = false;
+        site->scanned = 0;
         int status = lane_new(&o, &site->lane, &error);
         if (status != PAWL_OK)
             print_error("%s\n", error.text);

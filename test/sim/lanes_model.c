@@ -260,6 +260,19 @@ void model_check_snapshot(struct site *site)
     pawl_store_release(s->store, snapshot);
 }
 
+void model_check_scanned(struct site *site, uint64_t scanned)
+{
+    uint64_t applied = lane_cursor(site->lane)->applied;
+    model_follow(site);
+    assert_true(scanned >= site->scanned && scanned <= site->feed->count);
+    assert_true(applied <= site->model.operations);
+    if (applied < site->model.operations)
+        assert_true(site->model.heads[applied + 1].event > scanned);
+    else if (next_match(site, &(const struct schema *){NULL}))
+        assert_true(site->model.event > scanned);
+    site->scanned = scanned;
+}
+
 static void compare_rows(struct rows *a, struct rows *b)
 {
     assert_int_equal(a->size, b->size);

@@ -19,6 +19,8 @@ struct site *sim_site_of(struct sim *s, const struct lane *lane)
     return NULL;
 }
 
+static void begin(struct worker *w);
+
 static pawl_duration some_delay(struct sim *s)
 {
     return s->pace == 0 ? 0 : below(s, s->pace) + 1;
@@ -53,10 +55,16 @@ void workers_wake(struct sim *s)
     wake_one(s);
 }
 
+/* It may acquire from inside. */
 void workers_available(void *ctx, struct lane *lane)
 {
+    struct sim *s = ctx;
+    struct worker *w = &s->workers[below(s, s->workers_count)];
     (void)lane;
-    wake_one(ctx);
+    if (w->state == WORKER_IDLE && !s->closing && below(s, 4) == 0)
+        begin(w);
+    else
+        wake_one(s);
 }
 
 /* --- what somebody was told --- */
@@ -105,8 +113,6 @@ void workers_check_told(struct sim *s)
 }
 
 /* --- attempts --- */
-
-static void begin(struct worker *w);
 
 static void job_free(struct job *j)
 {
@@ -190,26 +196,35 @@ void workers_visit(struct sim *s, struct site *site, uint64_t number, pawl_opera
 
 /* --- what a lane has exploded elsewhere --- */
 
+static void explode_again(struct sim *s, struct lane *lane, struct run *run)
+{
+    pawl_error error = {0};
+    int status = run_explode(run, s->store, &s->room, &error);
+    if (status == PAWL_OK && s->trouble && below(s, s->trouble * 4) == 0 && !s->settling)
+        status = PAWL_ENOMEM;
+    s->seen.elsewhere++;
+    lane_exploded(lane, run, status);
+}
+
 static void errand_done(pawl_timer *timer)
 {
     struct errand *e = heap_entry(timer, struct errand, timer);
     struct sim *s = e->sim;
     struct errand **link = &s->errands;
-    pawl_error error = {0};
     while (*link != e)
         link = &(*link)->next;
     *link = e->next;
-    int status = run_explode(e->run, s->store, &s->room, &error);
-    if (status == PAWL_OK && s->trouble && below(s, s->trouble * 4) == 0 && !s->settling)
-        status = PAWL_ENOMEM;
-    s->seen.elsewhere++;
-    lane_exploded(e->site->lane, e->run, status);
+    explode_again(s, e->site->lane, e->run);
     free(e);
 }
 
 void workers_explode(void *ctx, struct lane *lane, struct run *run)
 {
     struct sim *s = ctx;
+    if (below(s, 8) == 0) {
+        explode_again(s, lane, run); /* at once */
+        return;
+    }
     struct errand *e = calloc(1, sizeof *e);
     if (!e)
         abort();

@@ -17,11 +17,10 @@ static void order_log_fault(struct sim *s)
     static const enum mem_log_fault_kind kinds[] = {MEM_LOG_FAIL,   MEM_LOG_FULL,  MEM_LOG_DELAY,
                                                     MEM_LOG_LANDED, MEM_LOG_LOST,  MEM_LOG_LATE,
                                                     MEM_LOG_TORN,   MEM_LOG_TWICE, MEM_LOG_RIVAL};
-    uint64_t request = mem_log_requests(s->log) + 1;
+    uint64_t request = mem_log_requests(s->log) + below(s, 6);
     enum mem_log_fault_kind kind = kinds[below(s, 9)];
     for (uint64_t i = 1 + below(s, 3); i > 0; i--)
-        (void)mem_log_order(s->log,
-                            &(struct mem_log_fault){kind, request + i + below(s, 5), (uint32_t)below(s, 5)});
+        (void)mem_log_order(s->log, &(struct mem_log_fault){kind, request + i, (uint32_t)below(s, 5)});
 }
 
 static void order_store_fault(struct sim *s)
@@ -32,7 +31,7 @@ static void order_store_fault(struct sim *s)
     static const int statuses[] = {PAWL_EFULL, PAWL_EIO};
     mem_store_disk_fail(s->store_disk, (struct mem_store_fault){.op = ops[below(s, 7)],
                                                                 .countdown = 1 + below(s, 20),
-                                                                .times = 1 + below(s, 6),
+                                                                .times = below(s, 8) ? 1 + below(s, 6) : 10000,
                                                                 .status = statuses[below(s, 2)]});
 }
 
@@ -108,8 +107,10 @@ static void live_a_little(struct sim *s)
         s->versions = 1;
         sim_apply_version(s, 1);
     }
-    if (below(s, 3))
-        sim_feed(s, &s->feeds[below(s, s->partitions)], 1 + (below(s, 4) ? below(s, 6) : below(s, 40)));
+    if (below(s, 3)) {
+        struct feed *feed = &s->feeds[below(s, s->partitions)];
+        sim_feed(s, feed, 1 + (below(s, 4) ? below(s, 6) : below(s, 40)));
+    }
     if (below(s, 3))
         for (uint64_t n = below(s, 100); n > 0; n--)
             mem_world_step(s->world);
@@ -180,8 +181,8 @@ static void show(void *arg)
         print_error("partition %u, lane %u: state %d, log %" PRIu64 ", read %" PRIu64 ", scanned %" PRIu64
                     ", bound %" PRIu64 ", taken %" PRIu64 ", applied %" PRIu64 ", leased %" PRIu64
                     ", waiting %" PRIu64 ", stalled %" PRIu64 "\n",
-                    s->sites[i].feed->plog.partition, i, (int)f.state, s->sites[i].feed->plog.last, f.read, f.scanned,
-                    f.leases.bound, f.leases.taken, f.applied, f.leases.active, f.leases.waiting,
+                    s->sites[i].feed->plog.partition, i, (int)f.state, s->sites[i].feed->plog.last, f.read,
+                    f.scanned, f.leases.bound, f.leases.taken, f.applied, f.leases.active, f.leases.waiting,
                     f.leases.stalled);
     }
     for (const struct job *j = s->jobs; j; j = j->next)

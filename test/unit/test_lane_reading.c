@@ -147,6 +147,22 @@ TEST(events_without_a_match_move_the_cursor_and_it_is_kept)
     close_lanes(&b);
 }
 
+TEST(how_far_the_tables_have_come_never_goes_back)
+{
+    struct lane_bed b;
+    open_lanes(&b);
+    lane_bed_events(&b, "Nothing", WS, 1, 3);
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_int_equal(lane_bed_figures(&b, MAIN).scanned, 3);
+    lane_bed_event(&b, "Nothing", WS, 1, 0);
+    lane_bed_event(&b, "Slow", WS, 1, 0);
+    lane_bed_event(&b, "Nothing", WS, 1, 0);
+    assert_int_equal(lane_bed_figures(&b, MAIN).scanned, 4); /* nothing of them is missing */
+    lane_bed_work(&b, MAIN, SLOW, 1, 1);
+    assert_int_equal(lane_bed_figures(&b, MAIN).scanned, 6);
+    close_lanes(&b);
+}
+
 TEST(an_event_with_several_matches_is_resumed_in_its_middle)
 {
     struct lane_bed b;
@@ -212,6 +228,7 @@ int main(void)
         RUN(a_clause_over_many_rows_is_done_again_elsewhere_and_nothing_waits_for_it_but_its_lane),
         RUN(a_lane_that_is_closed_waits_for_what_is_done_again_elsewhere_however_it_ends),
         RUN(events_without_a_match_move_the_cursor_and_it_is_kept),
+        RUN(how_far_the_tables_have_come_never_goes_back),
         RUN(an_event_with_several_matches_is_resumed_in_its_middle),
         RUN(a_lane_with_a_long_log_and_no_tables_catches_up),
         RUN(a_busy_log_delays_full_batches_and_loses_nothing),

@@ -572,6 +572,19 @@ TEST(without_a_timer_acquire_and_tick_let_happen_what_is_due)
                    "list             -> 1:bound 2:bound\n");
 }
 
+TEST(without_a_timer_an_acquire_in_vain_forgets_no_deadline)
+{
+    pawl_leases_options untimed = {.untimed = true, .projections = 2};
+    play(&untimed, "bind 2           -> 1 2\n"
+                   "acquire a for 1s -> a=1\n"
+                   "acquire b for 10s -> b=2\n"
+                   "ready a          -> ok\n"
+                   "wait 2s          -> quiet\n"
+                   "acquire x p1     -> not found\n"
+                   "wait 9s          -> quiet\n"
+                   "acquire c        -> c=2\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -604,6 +617,7 @@ int main(void)
         RUN(asking_for_a_time_is_granted_up_to_the_greatest),
         RUN(a_lease_never_ends_early_and_at_most_a_tick_late),
         RUN(without_a_timer_acquire_and_tick_let_happen_what_is_due),
+        RUN(without_a_timer_an_acquire_in_vain_forgets_no_deadline),
     };
     return TEST_MAIN(tests);
 }

@@ -289,6 +289,31 @@ TEST(an_event_from_the_middle_may_leave)
     state_bed_close(&bed);
 }
 
+TEST(a_change_may_be_replaced_wherever_it_is_and_knows_what_it_hides)
+{
+    for (size_t place = 0; place < 3; place++) {
+        static const char *const values[] = {"oldest", "middle", "newest"};
+        struct state_bed bed;
+        struct changes changes[3] = {0};
+        pawl_bytes key = text_bytes("key");
+        state_bed_open(&bed);
+        for (size_t i = 0; i < 3; i++)
+            change(&bed, &changes[i], key, values[i]);
+        assert_null(overlay_hidden(changes[0].first));
+        assert_ptr_equal(overlay_hidden(changes[2].first), changes[1].first);
+        struct row_change by = {.key = key, .value = text_bytes("another")};
+        overlay_replace(&bed.overlay, changes[place].first, &by);
+        changes[place].first = &by;
+        for (size_t i = 3; i-- > 0;) {
+            assert_value(&bed, key, i == place ? "another" : values[i]);
+            assert_true(overlay_hidden(changes[i].first) == (i > 0 ? changes[i - 1].first : NULL));
+            overlay_take_off(&bed.overlay, changes[i].first);
+        }
+        assert_value(&bed, key, NULL);
+        state_bed_close(&bed);
+    }
+}
+
 static bool count_row(void *arg, pawl_bytes key, pawl_bytes value)
 {
     ++*(size_t *)arg;
@@ -427,6 +452,7 @@ int main(void)
         RUN(reads_and_scans_are_those_of_a_store_that_has_every_change_already),
         RUN(keys_of_one_hash_are_told_apart_whichever_leaves_first),
         RUN(an_event_from_the_middle_may_leave),
+        RUN(a_change_may_be_replaced_wherever_it_is_and_knows_what_it_hides),
         RUN(a_row_that_was_removed_is_in_neither_reads_nor_scans),
         RUN(an_empty_value_is_a_row),
         RUN(without_an_overlay_the_state_is_the_store),

@@ -140,6 +140,46 @@ TEST(a_changed_byte_is_refused_or_gives_another_sound_row)
     }
 }
 
+/* What row_view lets pass: a field is refused, or has bytes that lie in the row. */
+static void assert_peeks_inside(const struct sample *s, const uint8_t *bytes, size_t size)
+{
+    struct row row, checked;
+    if (row_view((pawl_bytes){bytes, size}, &row, NULL))
+        return;
+    bool sound = row_open(s->fields, s->count, (pawl_bytes){bytes, size}, &checked, NULL) == PAWL_OK;
+    for (size_t i = 0; i < s->count; i++) {
+        struct value value;
+        int status = row_peek(row, i, s->fields[i].type, &value);
+        assert_true(status == PAWL_ECORRUPT || status == PAWL_OK);
+        if (sound) {
+            assert_ok(status);
+            assert_true(same(value, row_get(checked, i, s->fields[i].type)));
+        }
+        if (status == PAWL_OK && (value.type == VALUE_STRING || value.type == VALUE_BYTES)) {
+            const uint8_t *at = value.bytes.data;
+            assert_true(at >= bytes && at <= bytes + size);
+            assert_true(value.bytes.size <= (size_t)(bytes + size - at));
+        }
+    }
+}
+
+TEST(a_field_of_a_row_that_was_only_viewed_is_checked_when_it_is_read)
+{
+    uint64_t seed = test_seed(3);
+    for (int round = 0; round < 200; round++) {
+        struct sample s;
+        sample_make(&s, &seed);
+        assert_peeks_inside(&s, s.row, s.size);
+        for (size_t i = 0; i < s.size; i++)
+            for (unsigned bit = 0; bit < 8; bit++) {
+                s.row[i] ^= (uint8_t)(1u << bit);
+                assert_peeks_inside(&s, s.row, s.size);
+                s.row[i] ^= (uint8_t)(1u << bit);
+            }
+        free(s.row);
+    }
+}
+
 TEST(a_row_cut_anywhere_is_refused)
 {
     uint64_t seed = test_seed(3);
@@ -247,7 +287,10 @@ TEST(a_string_must_be_utf8)
         s.values[0] = (struct value){.type = VALUE_STRING, .bytes = text_bytes(cases[i].text)};
         sample_write(&s);
         struct row row;
+        struct value value;
         assert_status(row_open(s.fields, 1, (pawl_bytes){s.row, s.size}, &row, NULL), cases[i].status);
+        assert_ok(row_view((pawl_bytes){s.row, s.size}, &row, NULL));
+        assert_status(row_peek(row, 0, VALUE_STRING, &value), cases[i].status);
         s.fields[0].type = VALUE_BYTES;
         assert_ok(row_open(s.fields, 1, (pawl_bytes){s.row, s.size}, &row, NULL));
         free(s.row);
@@ -279,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(random_rows_are_read_back),
         RUN(a_changed_byte_is_refused_or_gives_another_sound_row),
+        RUN(a_field_of_a_row_that_was_only_viewed_is_checked_when_it_is_read),
         RUN(a_row_cut_anywhere_is_refused),
         RUN(a_type_may_grow_and_old_rows_stay),
         RUN(a_row_of_a_later_schema_is_read_as_far_as_the_type_goes),

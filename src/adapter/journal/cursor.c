@@ -46,7 +46,9 @@ int journal_cursor_refresh(struct cursor *c, pawl_error *error)
             return status;
     }
     pthread_mutex_lock(&j->lock);
+    const struct stream *s = streams_find(&j->streams, c->stream);
     c->limit = j->durable_lsn;
+    c->last = s ? s->visible : 0;
     if (c->file >= 0)
         look_up(c, c->ref.number);
     pthread_mutex_unlock(&j->lock);
@@ -190,21 +192,37 @@ static int damaged(const struct cursor *c, enum scan_result result, const char *
                      c->scan.lsn, result == SCAN_BAD ? c->scan.why : why);
 }
 
+/* Into the segment behind this one; or, if that holds nothing of the stream, to the one that does: a stream
+ * that is seldom written lies far apart, with all the others in between. */
+static int next_segment(struct cursor *c, pawl_error *error)
+{
+    struct journal *j = c->journal;
+    struct segment_header header;
+    uint32_t number = c->ref.number + 1;
+    uint64_t chain = c->scan.chain, behind;
+    bool chained = c->scan.chained;
+    pthread_mutex_lock(&j->lock);
+    bool last = number >= j->segments.count;
+    pthread_mutex_unlock(&j->lock);
+    /* A header that cannot be read is no reason not to read what lies before it. */
+    if (!last && offset_at(c, number + 1, &behind, NULL) == PAWL_OK && behind <= c->next)
+        return journal_cursor_place(c, (pawl_place){0}, error);
+    int status = enter_segment(c, number, &header, NULL, error);
+    if (status == PAWL_OK && chained && header.chain != chain)
+        return damaged(c, SCAN_END, "its segment does not continue the one before it", error);
+    return status;
+}
+
 int journal_cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place,
                         pawl_error *error)
 {
-    while (c->scan.lsn <= c->limit) {
+    while (c->scan.lsn <= c->limit && c->next <= c->last) {
         if (still && (c->scan.lsn == c->segment_end || !scan_ready(&c->scan)))
             return PAWL_EBUSY;
         if (c->scan.lsn == c->segment_end) {
-            struct segment_header header;
-            uint64_t chain = c->scan.chain;
-            bool chained = c->scan.chained;
-            int status = enter_segment(c, c->ref.number + 1, &header, NULL, error);
+            int status = next_segment(c, error);
             if (status != PAWL_OK)
                 return status;
-            if (chained && header.chain != chain)
-                return damaged(c, SCAN_END, "its segment does not continue the one before it", error);
             continue; /* it may be empty: opened, and never written */
         }
         struct record r;

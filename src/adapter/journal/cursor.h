@@ -18,6 +18,7 @@ struct cursor {
     int file; /* -1: not placed yet */
     struct scan scan;
     uint64_t limit;       /* records up to this LSN may be seen */
+    uint64_t last;        /* and of the stream this is the last */
     uint64_t segment_end; /* the LSN that the next segment begins with, or UINT64_MAX */
 };
 

@@ -18,6 +18,7 @@
 
 #include "adapter/lmdb/torn.h"
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/error.h"
 
 #define LOCK_FILE         "pawl.lock"
@@ -201,6 +202,23 @@ static int open_env(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened
     return PAWL_OK;
 }
 
+/* The order of memcmp, a prefix before its extensions, as LMDB's own: the file does not know the difference.
+ * Most keys differ in their first words, and that takes a third of the time of a call of memcmp. */
+static int compare_keys(const MDB_val *a, const MDB_val *b)
+{
+    const uint8_t *x = a->mv_data, *y = b->mv_data;
+    size_t left = a->mv_size < b->mv_size ? a->mv_size : b->mv_size;
+    for (; left >= 8; left -= 8, x += 8, y += 8) {
+        uint64_t p = get_u64_sorted(x), q = get_u64_sorted(y);
+        if (p != q)
+            return p < q ? -1 : 1;
+    }
+    for (; left > 0; left--, x++, y++)
+        if (*x != *y)
+            return *x < *y ? -1 : 1;
+    return a->mv_size == b->mv_size ? 0 : a->mv_size < b->mv_size ? -1 : 1;
+}
+
 static int create_space(struct lmdb_store *s, MDB_txn *txn, const char *name, MDB_dbi *ret_dbi)
 {
     int rc = reserve_begin(&s->reserve, s->env, txn);
@@ -221,6 +239,8 @@ static int open_spaces(struct lmdb_store *s, pawl_error *error)
         /* Asked for without MDB_CREATE first, so that opening a made store writes nothing. */
         if (rc == MDB_NOTFOUND && !s->read_only)
             rc = create_space(s, txn, name, &s->dbi[i]);
+        if (rc == MDB_SUCCESS)
+            rc = mdb_set_compare(txn, s->dbi[i], compare_keys);
     }
     if (rc == MDB_SUCCESS)
         rc = mdb_txn_commit(txn);
@@ -440,9 +460,7 @@ int lmdb_store_tighten(pawl_store *store)
 int lmdb_store_close(pawl_store *store)
 {
     struct lmdb_store *s = (struct lmdb_store *)store;
-    pthread_mutex_lock(&s->lock);
-    uint32_t used = s->used;
-    pthread_mutex_unlock(&s->lock);
+    uint32_t used = lmdb_snapshots_used(s);
     if (used)
         return error_set(&store->error, PAWL_EMISUSE, "%u snapshots of the store %s are not released", used,
                          s->dir);

@@ -3,7 +3,9 @@
  *   S1. A write transaction is open exactly from the first change to commit or abort.
  *   S2. The writer's view of the last commit is never live while a write transaction is open, so that it keeps
  *       no page from being reused.
- *   S3. Once a change has failed inside a transaction, every later one and the commit fail alike. */
+ *   S3. Once a change has failed inside a transaction, every later one and the commit fail alike.
+ *   S4. A released snapshot keeps no page from being reused for longer than the write transaction during which
+ *       it was released: each begins with resetting those that wait. */
 #include "adapter/lmdb/internal.h"
 
 #include <assert.h>
@@ -89,49 +91,138 @@ static int full_or_broken(struct lmdb_store *s, int rc)
 
 /* Snapshots and reads. */
 
+/* Whether the writer, another process, is that far ahead of what the reader sees. */
+static int overtaken(struct lmdb_store *s, const struct lmdb_reader *r, bool *ret_overtaken)
+{
+    MDB_envinfo info;
+    int rc = mdb_env_info(s->env, &info);
+    if (rc == MDB_SUCCESS)
+        *ret_overtaken = info.me_last_txnid > mdb_txn_id(r->txn) + 1;
+    return rc;
+}
+
+/* No commit of ours has begun since it was taken. */
+static bool is_latest(struct lmdb_store *s, const struct lmdb_reader *r)
+{
+    return r->commits == atomic_load(&s->commits);
+}
+
 /* LMDB 0.9 reads the number of the last commit, and then the meta page of that number, which the commit after
  * the next overwrites. A reader that is held up in between would see that one before it is done, and later ones
  * not. So take it again if a commit began meanwhile, or, from another process, if one has got so far. */
 static int begin_or_renew(struct lmdb_store *s, struct lmdb_reader *r)
 {
+    assert(!r->live);
     for (;;) {
-        MDB_envinfo info;
-        uint64_t commits = atomic_load(&s->commits);
+        bool again = false;
+        r->commits = atomic_load(&s->commits);
         int rc = r->txn ? mdb_txn_renew(r->txn) : mdb_txn_begin(s->env, NULL, MDB_RDONLY, &r->txn);
-        if (rc == MDB_SUCCESS)
-            rc = mdb_env_info(s->env, &info);
-        if (rc != MDB_SUCCESS
-            || (commits == atomic_load(&s->commits) && info.me_last_txnid <= mdb_txn_id(r->txn) + 1))
+        if (rc == MDB_SUCCESS && s->read_only)
+            rc = overtaken(s, r, &again);
+        if (rc != MDB_SUCCESS)
             return rc;
+        if (!again && is_latest(s, r)) {
+            r->live = true;
+            return rc;
+        }
         mdb_txn_reset(r->txn);
     }
 }
 
-static void give_back(struct lmdb_store *s, struct lmdb_reader *r)
+static void reset(struct lmdb_reader *r)
 {
+    if (r->live)
+        mdb_txn_reset(r->txn);
+    r->live = false;
+}
+
+/* The first is the thread's own: its stack or its thread-local data lies where no other's does. */
+static size_t berth_of_thread(void)
+{
+    static _Thread_local char here;
+    return ((uintptr_t)&here >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 61;
+}
+_Static_assert(LMDB_BERTHS == 8, "three bits of a hash");
+
+static struct lmdb_reader *take_berth(struct lmdb_store *s, size_t i)
+{
+    return atomic_exchange_explicit(&s->berths[i].reader, NULL, memory_order_acquire);
+}
+
+static struct lmdb_reader *take_reader(struct lmdb_store *s)
+{
+    struct lmdb_reader *r = take_berth(s, berth_of_thread());
+    if (r)
+        return r;
+    pthread_mutex_lock(&s->lock);
+    r = s->free;
+    if (r)
+        s->free = r->next;
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; !r && i < LMDB_BERTHS; i++)
+        r = take_berth(s, i);
+    return r;
+}
+
+static void give_back_to(struct lmdb_store *s, size_t berth, struct lmdb_reader *r)
+{
+    struct lmdb_reader *none = NULL;
+    if (atomic_compare_exchange_strong_explicit(&s->berths[berth].reader, &none, r, memory_order_release,
+                                                memory_order_relaxed))
+        return;
+    reset(r);
     pthread_mutex_lock(&s->lock);
     r->next = s->free;
     s->free = r;
-    s->used--;
     pthread_mutex_unlock(&s->lock);
+}
+
+static void give_back(struct lmdb_store *s, struct lmdb_reader *r)
+{
+    if (s->read_only || !is_latest(s, r))
+        reset(r);
+    give_back_to(s, berth_of_thread(), r);
+}
+
+/* S4. A reader that looks into its berth meanwhile finds it empty, and takes another one. */
+static void reset_waiting(struct lmdb_store *s)
+{
+    for (size_t i = 0; i < LMDB_BERTHS; i++) {
+        if (!atomic_load_explicit(&s->berths[i].reader, memory_order_relaxed))
+            continue;
+        struct lmdb_reader *r = take_berth(s, i);
+        if (r) {
+            reset(r);
+            give_back_to(s, i, r);
+        }
+    }
+}
+
+uint32_t lmdb_snapshots_used(struct lmdb_store *s)
+{
+    uint32_t used = s->max_snapshots;
+    pthread_mutex_lock(&s->lock);
+    for (const struct lmdb_reader *r = s->free; r; r = r->next)
+        used--;
+    for (size_t i = 0; i < LMDB_BERTHS; i++)
+        used -= atomic_load_explicit(&s->berths[i].reader, memory_order_acquire) != NULL;
+    pthread_mutex_unlock(&s->lock);
+    return used;
 }
 
 static int store_snapshot(pawl_store *store, pawl_reader **ret_reader)
 {
     struct lmdb_store *s = of(store);
-    pthread_mutex_lock(&s->lock);
-    struct lmdb_reader *r = s->free;
-    if (r) {
-        s->free = r->next;
-        s->used++;
-    }
-    pthread_mutex_unlock(&s->lock);
+    struct lmdb_reader *r = take_reader(s);
     if (!r)
         return PAWL_EBUSY;
-    int rc = begin_or_renew(s, r);
-    if (rc != MDB_SUCCESS) {
-        give_back(s, r);
-        return lmdb_status(rc);
+    if (!r->live || !is_latest(s, r)) {
+        reset(r);
+        int rc = begin_or_renew(s, r);
+        if (rc != MDB_SUCCESS) {
+            give_back(s, r);
+            return lmdb_status(rc);
+        }
     }
     *ret_reader = &r->reader;
     return PAWL_OK;
@@ -139,21 +230,12 @@ static int store_snapshot(pawl_store *store, pawl_reader **ret_reader)
 
 static void store_release(pawl_store *store, pawl_reader *snapshot)
 {
-    struct lmdb_reader *r = (struct lmdb_reader *)snapshot;
-    mdb_txn_reset(r->txn);
-    give_back(of(store), r);
+    give_back(of(store), (struct lmdb_reader *)snapshot);
 }
 
 static pawl_reader *store_writer(pawl_store *store)
 {
     return &of(store)->writer.reader;
-}
-
-static void end_view(struct lmdb_store *s)
-{
-    if (s->viewing)
-        mdb_txn_reset(s->writer.txn);
-    s->viewing = false;
 }
 
 /* Words go to the store's error only from the writer's thread. */
@@ -171,11 +253,10 @@ static int txn_of(pawl_reader *reader, MDB_txn **ret_txn)
         *ret_txn = s->write;
         return s->broken;
     }
-    if (r == &s->writer && !s->viewing) {
+    if (r == &s->writer && !r->live) {
         int rc = begin_or_renew(s, r);
         if (rc != MDB_SUCCESS)
             return read_failed(reader, rc, "cannot read");
-        s->viewing = true;
     }
     *ret_txn = r->txn;
     return PAWL_OK;
@@ -315,7 +396,8 @@ static int begin_change(struct lmdb_store *s, int checked)
         if (status != PAWL_OK)
             return status;
     }
-    end_view(s);
+    reset(&s->writer);
+    reset_waiting(s);
     int rc = mdb_txn_begin(s->env, NULL, 0, &s->write);
     if (rc == MDB_SUCCESS && (rc = reserve_begin(&s->reserve, s->env, s->write)) != 0) {
         mdb_txn_abort(s->write);
@@ -485,7 +567,7 @@ void lmdb_store_abort(pawl_store *store)
         mdb_txn_abort(s->write);
     s->write = NULL;
     s->broken = PAWL_OK;
-    end_view(s);
+    reset(&s->writer);
 }
 
 static int store_commit(pawl_store *store)
@@ -493,7 +575,7 @@ static int store_commit(pawl_store *store)
     struct lmdb_store *s = of(store);
     if (!s->write)
         return PAWL_OK;
-    assert(!s->viewing); /* S2 */
+    assert(!s->writer.live); /* S2 */
     if (s->broken) {
         int status = s->broken;
         lmdb_store_abort(store);

@@ -28,12 +28,14 @@
 #define REPLAY_EVENTS ((uint64_t)1024)
 #define REPLAY_BYTES  ((size_t)4 << 20)
 #define RETRY_MIN     (10 * PAWL_MILLISECOND)
-/* The sequences view lags by so much at most: recovery reads a million events in a tenth of a second, and a row
- * that is written once for many events costs next to nothing, while one for each would cost as much as the
- * event. */
-#define FLUSH_EVENTS   65536
+/* The sequences view lags by so much at most: a row that is written once for many events costs next to nothing,
+ * while one for each would cost as much as the event. What it lags by is read when the state is opened again,
+ * by each partition, and they share one journal: with 16 of them it is gone through 16 times. */
+#define FLUSH_EVENTS   8192
 #define FLUSH_INTERVAL (5 * PAWL_SECOND)
-#define RETRY_MAX      PAWL_SECOND
+/* Of so many numbers at most, in one transaction of the shard's, which does nothing else meanwhile. */
+#define UNFLUSHED_MAX 16384
+#define RETRY_MAX     PAWL_SECOND
 
 /* It will not be found out any more what became of lost events. */
 static void refuse(struct processor *p, int status)
@@ -365,6 +367,8 @@ static int new_sequencer(struct processor *p)
                                           .kind_count = kinds,
                                           .flush_events = FLUSH_EVENTS,
                                           .flush_interval = FLUSH_INTERVAL,
+                                          .unflushed_max = UNFLUSHED_MAX,
+                                          .recovery_batch = UNFLUSHED_MAX,
                                           .workspaces_max = o->workspaces_max,
                                           .allocator = o->allocator};
         status = pawl_sequencer_new(&options, &p->sequencer, &p->error);

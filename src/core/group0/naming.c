@@ -146,7 +146,7 @@ static void copy_names(struct namer *n)
 static int text_order(const void *a, const void *b, void *names)
 {
     const struct schema_name *n = names;
-    return bytes_compare(n[*(const uint16_t *)a].text, n[*(const uint16_t *)b].text);
+    return schema_name_order(n[*(const uint16_t *)a].text, n[*(const uint16_t *)b].text);
 }
 
 static size_t names_of(const struct definition *d)

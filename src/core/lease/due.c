@@ -88,8 +88,10 @@ static void run(pawl_leases *leases, pawl_instant now)
 
 void due_catch_up(pawl_leases *leases, pawl_instant now)
 {
-    if (leases->options.untimed && tick_at(now) >= leases->armed)
-        run(leases, now);
+    if (!leases->options.untimed || tick_at(now) < leases->armed)
+        return;
+    run(leases, now);
+    due_arm(leases, now);
 }
 
 pawl_duration pawl_leases_tick(pawl_leases *leases)

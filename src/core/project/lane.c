@@ -66,17 +66,24 @@ void lane_forget(struct lane *lane, uint64_t number)
     *work = (struct lane_work){0};
 }
 
+/* Up to the event of the first number that is not applied; or, if all that are bound are, to where it has read.
+ * What has been told stays true, also when it starts over and reads the same events again. */
 uint64_t lane_scanned(const struct lane *lane)
 {
-    return lane->cursor.applied == lane->bound && lane->seen > lane->cursor.scanned ? lane->seen
-                                                                                    : lane->cursor.scanned;
+    uint64_t applied = lane->cursor.applied, scanned = lane->cursor.scanned;
+    if (applied < lane->bound)
+        scanned = lane->works[(applied + 1) & (lane->options.window - 1)].event->offset - 1;
+    else if (lane->seen > scanned)
+        scanned = lane->seen;
+    return scanned > lane->told ? scanned : lane->told;
 }
 
 void lane_tell_applied(struct lane *lane)
 {
     lane->figures.applied = lane->cursor.applied;
+    lane->told = lane_scanned(lane);
     if (lane->options.applied)
-        lane->options.applied(lane->options.ctx, lane, lane_scanned(lane));
+        lane->options.applied(lane->options.ctx, lane, lane->told);
 }
 
 /* What is quick is leased to the lane itself, and is ready at once: its work is done when its turn has come. */

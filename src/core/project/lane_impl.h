@@ -94,6 +94,7 @@ struct lane {
     uint64_t known;   /* the PLog has come to here */
     uint64_t seen;    /* events up to here are bound */
     pawl_place place; /* of event seen */
+    uint64_t told;    /* that the tables have all of events up to here */
     uint64_t skip;    /* matches of the next event that were applied before */
     uint64_t bound;
     uint64_t staged;

@@ -97,17 +97,24 @@ void row_write(const struct value *values, size_t count, uint8_t *at)
 struct layout {
     const uint8_t *present;
     const uint8_t *slots;
-    const uint8_t *tail;
     size_t fields;
 };
 
-static size_t present_before(const uint8_t *present, size_t place)
+/* Of a byte. The compiler's own is a call where the processor is not known to have an instruction for it. */
+static inline size_t count_bits(unsigned byte)
+{
+    byte -= byte >> 1 & 0x55;
+    byte = (byte & 0x33) + (byte >> 2 & 0x33);
+    return (byte + (byte >> 4)) & 0x0f;
+}
+
+static inline size_t present_before(const uint8_t *present, size_t place)
 {
     size_t count = 0, whole = place / 8;
     for (size_t i = 0; i < whole; i++)
-        count += (size_t)__builtin_popcount(present[i]);
+        count += count_bits(present[i]);
     if (place % 8)
-        count += (size_t)__builtin_popcount(present[whole] & ((1u << place % 8) - 1));
+        count += count_bits(present[whole] & ((1u << place % 8) - 1));
     return count;
 }
 
@@ -115,8 +122,14 @@ static struct layout row_layout(const uint8_t *bytes)
 {
     struct layout l = {.present = bytes + FIXED, .fields = get_u16(bytes + 2)};
     l.slots = l.present + present_size(l.fields);
-    l.tail = l.slots + SLOT * present_before(l.present, l.fields);
     return l;
+}
+
+static pawl_bytes tail_of(struct row row, const struct layout *l)
+{
+    const uint8_t *end = (const uint8_t *)row.bytes.data + row.bytes.size;
+    const uint8_t *tail = l->slots + SLOT * present_before(l->present, l->fields);
+    return (pawl_bytes){tail, (size_t)(end - tail)};
 }
 
 static bool is_present(const struct layout *l, size_t place)
@@ -125,7 +138,7 @@ static bool is_present(const struct layout *l, size_t place)
 }
 
 /* Whether a slot is what row_write would have made of a value of this type. */
-static bool slot_is_sound(enum value_type type, const uint8_t *slot)
+static inline bool slot_is_sound(enum value_type type, const uint8_t *slot)
 {
     uint64_t bits = get_u64(slot);
     double real;
@@ -137,34 +150,33 @@ static bool slot_is_sound(enum value_type type, const uint8_t *slot)
     }
 }
 
-/* The fields that both the row and the type have. ret_tail: how much of the tail is theirs. */
+/* The fields that both the row and the type have. ret_used: how much of the tail is theirs. */
 static int check_fields(const struct layout *l, const struct schema_field *fields, size_t count,
-                        size_t tail_size, size_t *ret_tail, pawl_error *error)
+                        pawl_bytes tail, size_t *ret_used, pawl_error *error)
 {
     const uint8_t *slot = l->slots;
-    size_t tail = 0;
+    size_t used = 0;
     for (size_t i = 0; i < count && i < l->fields; i++) {
         if (!is_present(l, i))
             continue;
         bool sound = slot_is_sound(fields[i].type, slot);
         if (is_text(fields[i].type)) {
             size_t size = get_u32(slot + 4);
-            sound = get_u32(slot) == tail && size <= tail_size - tail;
+            sound = get_u32(slot) == used && size <= tail.size - used;
             if (sound && fields[i].type == VALUE_STRING)
-                sound = text_is_utf8((pawl_bytes){l->tail + tail, size});
-            tail += sound ? size : 0;
+                sound = text_is_utf8((pawl_bytes){(const uint8_t *)tail.data + used, size});
+            used += sound ? size : 0;
         }
         if (!sound)
             return error_set(error, PAWL_ECORRUPT, "field '%.*s': these are not bytes of a value of its type",
                              (int)fields[i].name.size, (const char *)fields[i].name.data);
         slot += SLOT;
     }
-    *ret_tail = tail;
+    *ret_used = used;
     return PAWL_OK;
 }
 
-int row_open(const struct schema_field *fields, size_t field_count, pawl_bytes bytes, struct row *ret_row,
-             pawl_error *error)
+int row_view(pawl_bytes bytes, struct row *ret_row, pawl_error *error)
 {
     struct decoder d = decoder_over(bytes);
     uint8_t version = decode_u8(&d), zero = decode_u8(&d);
@@ -182,16 +194,27 @@ int row_open(const struct schema_field *fields, size_t field_count, pawl_bytes b
     if (!decode_raw(&d, slots * SLOT))
         return error_set(error, PAWL_ECORRUPT, "byte %zu: the row ends inside its %zu values", bytes.size,
                          slots);
+    ret_row->bytes = bytes;
+    return PAWL_OK;
+}
 
-    struct layout l = row_layout(bytes.data);
-    size_t tail;
-    int status = check_fields(&l, fields, field_count, d.left, &tail, error);
+int row_open(const struct schema_field *fields, size_t field_count, pawl_bytes bytes, struct row *ret_row,
+             pawl_error *error)
+{
+    struct row row;
+    size_t used;
+    int status = row_view(bytes, &row, error);
     if (status)
         return status;
-    if (count <= field_count && tail != d.left)
+    struct layout l = row_layout(bytes.data);
+    pawl_bytes tail = tail_of(row, &l);
+    status = check_fields(&l, fields, field_count, tail, &used, error);
+    if (status)
+        return status;
+    if (l.fields <= field_count && used != tail.size)
         return error_set(error, PAWL_ECORRUPT, "byte %zu: %zu bytes that belong to no field",
-                         bytes.size - (d.left - tail), d.left - tail);
-    ret_row->bytes = bytes;
+                         bytes.size - (tail.size - used), tail.size - used);
+    *ret_row = row;
     return PAWL_OK;
 }
 
@@ -206,12 +229,9 @@ bool row_has(struct row row, size_t place)
     return is_present(&l, place);
 }
 
-struct value row_get(struct row row, size_t place, enum value_type type)
+static inline struct value slot_value(struct row row, const struct layout *l, const uint8_t *slot,
+                                      enum value_type type)
 {
-    struct layout l = row_layout(row.bytes.data);
-    if (!is_present(&l, place))
-        return (struct value){.type = VALUE_NULL};
-    const uint8_t *slot = l.slots + SLOT * present_before(l.present, place);
     uint64_t bits = get_u64(slot);
     struct value v = {.type = type};
     switch (type) {
@@ -222,8 +242,41 @@ struct value row_get(struct row row, size_t place, enum value_type type)
     case VALUE_QNAME: v.name = (uint16_t)bits; break;
     case VALUE_REF: v.id = bits; break;
     case VALUE_STRING:
-    case VALUE_BYTES: v.bytes = (pawl_bytes){l.tail + get_u32(slot), get_u32(slot + 4)}; break;
+    case VALUE_BYTES:
+        v.bytes = (pawl_bytes){(const uint8_t *)tail_of(row, l).data + get_u32(slot), get_u32(slot + 4)};
+        break;
     case VALUE_NULL: break;
     }
     return v;
+}
+
+struct value row_get(struct row row, size_t place, enum value_type type)
+{
+    struct layout l = row_layout(row.bytes.data);
+    if (!is_present(&l, place))
+        return (struct value){.type = VALUE_NULL};
+    return slot_value(row, &l, l.slots + SLOT * present_before(l.present, place), type);
+}
+
+static bool text_is_inside(struct row row, const struct layout *l, const uint8_t *slot)
+{
+    size_t at = get_u32(slot), size = get_u32(slot + 4), tail = tail_of(row, l).size;
+    return at <= tail && size <= tail - at;
+}
+
+int row_peek(struct row row, size_t place, enum value_type type, struct value *ret_value)
+{
+    struct layout l = row_layout(row.bytes.data);
+    if (!is_present(&l, place)) {
+        *ret_value = (struct value){.type = VALUE_NULL};
+        return PAWL_OK;
+    }
+    const uint8_t *slot = l.slots + SLOT * present_before(l.present, place);
+    if (!slot_is_sound(type, slot) || (is_text(type) && !text_is_inside(row, &l, slot)))
+        return PAWL_ECORRUPT;
+    struct value value = slot_value(row, &l, slot, type);
+    if (type == VALUE_STRING && !text_is_utf8(value.bytes))
+        return PAWL_ECORRUPT;
+    *ret_value = value;
+    return PAWL_OK;
 }

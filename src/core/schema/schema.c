@@ -62,13 +62,18 @@ const struct schema_name *schema_name_by_id(const struct schema *schema, uint16_
     return by_id(schema->names, schema->name_count, sizeof *schema->names, id);
 }
 
+int schema_name_order(pawl_bytes a, pawl_bytes b)
+{
+    return a.size != b.size ? (a.size < b.size ? -1 : 1) : bytes_compare(a, b);
+}
+
 const struct schema_name *schema_name_by_text(const struct schema *schema, pawl_bytes qname)
 {
     size_t low = 0, high = schema->name_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct schema_name *name = &schema->names[schema->names_by_text[middle]];
-        int order = bytes_compare(name->text, qname);
+        int order = schema_name_order(name->text, qname);
         if (order == 0)
             return name;
         if (order < 0)

@@ -241,7 +241,7 @@ struct schema {
     size_t lane_count;
     const struct schema_name *names; /* all that group0 ever numbered, and the system's */
     size_t name_count;
-    const uint16_t *names_by_text; /* places in names, in the order of the texts */
+    const uint16_t *names_by_text; /* places in names, by schema_name_order of the texts */
 };
 
 /* NULL if there is none. */
@@ -265,6 +265,9 @@ pawl_bytes schema_name_text(const struct schema *schema, uint16_t id);
 
 const struct schema_name *schema_name_by_text(const struct schema *schema, pawl_bytes qname);
 const struct schema_name *schema_name_by_id(const struct schema *schema, uint16_t id);
+
+/* Shorter ones first: most names differ in that already. */
+int schema_name_order(pawl_bytes a, pawl_bytes b);
 
 /* The place of a field or container, or -1. */
 int schema_field_place(const struct schema_type *type, pawl_bytes name);

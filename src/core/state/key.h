@@ -41,17 +41,6 @@ enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3, TA
 #define RECORD_BYTES    ((size_t)16)
 #define RECORD_VERSION  1
 
-static inline void put_u32_sorted(uint8_t *at, uint32_t v)
-{
-    for (int i = 0; i < 4; i++)
-        at[i] = (uint8_t)(v >> (24 - 8 * i));
-}
-
-static inline uint32_t get_u32_sorted(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
 static inline pawl_bytes key_of_workspace(uint32_t table, uint64_t wsid, uint8_t key[KEY_WORKSPACE])
 {
     put_u32_sorted(key, table);
@@ -60,11 +49,20 @@ static inline pawl_bytes key_of_workspace(uint32_t table, uint64_t wsid, uint8_t
     return (pawl_bytes){key, KEY_WORKSPACE};
 }
 
-static inline pawl_bytes key_numbered(uint32_t table, uint64_t wsid, uint64_t number, uint8_t key[KEY_NUMBERED])
+/* token: hash_token(wsid), which the caller has. */
+static inline pawl_bytes key_at_token(uint32_t table, uint64_t token, uint64_t wsid, uint64_t number,
+                                      uint8_t key[KEY_NUMBERED])
 {
-    key_of_workspace(table, wsid, key);
+    put_u32_sorted(key, table);
+    put_u64_sorted(key + 4, token);
+    put_u64_sorted(key + 12, wsid);
     put_u64_sorted(key + KEY_WORKSPACE, number);
     return (pawl_bytes){key, KEY_NUMBERED};
+}
+
+static inline pawl_bytes key_numbered(uint32_t table, uint64_t wsid, uint64_t number, uint8_t key[KEY_NUMBERED])
+{
+    return key_at_token(table, hash_token(wsid), wsid, number, key);
 }
 
 /* The end of the range of keys that begin with these bytes: the next bytes of the same length. Never all ones:
