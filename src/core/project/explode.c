@@ -43,14 +43,6 @@ static int check_value(const struct schema_field *field, const struct value *val
                      (const char *)field->name.data);
 }
 
-static bool in_key(const struct schema_type *entity, size_t place)
-{
-    for (size_t i = 0; i < entity->key_count; i++)
-        if (entity->key[i] == place)
-            return true;
-    return false;
-}
-
 static int check_intent(const struct intent *intent, pawl_error *error)
 {
     const struct schema_type *entity = intent->entity;
@@ -62,7 +54,7 @@ static int check_intent(const struct intent *intent, pawl_error *error)
         status = check_value(&entity->fields[entity->key[i]], &intent->key[i], error);
     for (size_t i = 0; status == PAWL_OK && i < intent->set_count; i++) {
         const struct schema_set *set = &intent->sets[i];
-        if (set->field >= entity->field_count || in_key(entity, set->field))
+        if (set->field >= entity->field_count || schema_in_key(entity, set->field))
             return error_set(error, PAWL_EINVAL, "field %u cannot be set", set->field);
         if (!set->value)
             status = check_value(&entity->fields[set->field], &intent->values[i], error);

@@ -4,14 +4,6 @@
 #include "base/bytes.h"
 #include "core/schema/resolve_impl.h"
 
-static bool in_key(const struct schema_type *entity, size_t place)
-{
-    for (size_t i = 0; i < entity->key_count; i++)
-        if (entity->key[i] == place)
-            return true;
-    return false;
-}
-
 /* An upsert finds its row by a whole key, computed from the event alone. */
 static void resolve_action_key(struct resolver *r, const struct path *action,
                                const struct definition_action *from, const struct compile_scope *event,
@@ -22,7 +14,7 @@ static void resolve_action_key(struct resolver *r, const struct path *action,
     for (size_t i = 0; i < from->key_count; i++) {
         struct path here = path_name(&group, from->key[i].name);
         int place = schema_field_place(entity, from->key[i].name);
-        if (place < 0 || !in_key(entity, (size_t)place))
+        if (!schema_in_key(entity, place))
             verdict_refuse(&r->v, &here, "'%.*s' is not in the key of %.*s", TEXT(from->key[i].name),
                            TEXT(entity->name));
     }
@@ -58,7 +50,7 @@ static void resolve_sets(struct resolver *r, const struct path *action, const st
             verdict_refuse(&r->v, &here, "%.*s has no field '%.*s'", TEXT(to->entity->name), TEXT(name));
             return;
         }
-        if (in_key(to->entity, (size_t)place))
+        if (schema_in_key(to->entity, place))
             verdict_refuse(&r->v, &here, "'%.*s' is in the key of %.*s, and cannot be set", TEXT(name),
                            TEXT(to->entity->name));
         struct compile_scope scope = *event;

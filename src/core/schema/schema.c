@@ -141,6 +141,14 @@ int schema_field_place(const struct schema_type *type, pawl_bytes name)
     return -1;
 }
 
+bool schema_in_key(const struct schema_type *entity, int place)
+{
+    for (size_t i = 0; i < entity->key_count; i++)
+        if (entity->key[i] == place)
+            return true;
+    return false;
+}
+
 int schema_container_place(const struct schema_type *type, pawl_bytes name)
 {
     for (size_t i = 0; i < type->container_count; i++)

@@ -273,6 +273,9 @@ int schema_name_order(pawl_bytes a, pawl_bytes b);
 int schema_field_place(const struct schema_type *type, pawl_bytes name);
 int schema_container_place(const struct schema_type *type, pawl_bytes name);
 
+/* Whether the field at this place, -1 included, is of the entity's key. */
+bool schema_in_key(const struct schema_type *entity, int place);
+
 /* What a name means to an expression of a projector: the slots that its scope gives out.
  *
  *     upper 16 bits    lower 16 bits

@@ -3,14 +3,6 @@
 #include "base/error.h"
 #include "engine/json/request_impl.h"
 
-static bool in_key(const struct schema_type *entity, int place)
-{
-    for (size_t i = 0; i < entity->key_count; i++)
-        if (entity->key[i] == place)
-            return true;
-    return false;
-}
-
 static void read_member(struct request_reader *r, const struct path *at, const struct schema_type *entity,
                         size_t i, const json_t *json)
 {
@@ -40,7 +32,7 @@ static void read_object(struct request_reader *r, const struct path *root, const
     json_object_foreach(json, name, value)
     {
         struct path here = path_member(root, name);
-        if (!in_key(entity, schema_field_place(entity, here.name)))
+        if (!schema_in_key(entity, schema_field_place(entity, here.name)))
             verdict_refuse(&r->v, &here, "the key of %.*s has no such field", TEXT(entity->name));
     }
     for (size_t i = 0; i < entity->key_count && r->v.status == PAWL_OK; i++) {

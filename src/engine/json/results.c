@@ -75,14 +75,6 @@ static void hand_over(struct results_reader *w, const struct path *at, const str
     }
 }
 
-static bool in_key(const struct schema_type *entity, int place)
-{
-    for (size_t i = 0; i < entity->key_count; i++)
-        if (entity->key[i] == place)
-            return true;
-    return false;
-}
-
 static void read_expression(struct results_reader *w, const struct path *at, const char *field, json_t *json)
 {
     static const char *const members[] = {"expr", NULL};
@@ -111,7 +103,7 @@ static void read_set(struct results_reader *w, const struct path *at, const stru
         int place = schema_field_place(entity, here.name);
         if (place < 0)
             verdict_refuse(&w->r.v, &here, "%.*s has no such field", TEXT(entity->name));
-        else if (in_key(entity, place))
+        else if (schema_in_key(entity, place))
             verdict_refuse(&w->r.v, &here, "it is of the key");
         else if (json_is_object(value))
             read_expression(w, &here, key, value);
