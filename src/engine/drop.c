@@ -179,6 +179,9 @@ bool lanes_drop(pawl_engine *e)
     struct lanes *lanes = &e->lanes;
     const struct schema *schema = engine_schema(e);
     pawl_instant now = pawl_env_now(e->env);
+    bool draining = lanes->drop_due && atomic_load(&lanes->readers[lanes->drop_parity]) > 0;
+    if (lanes->drop_seen != schema && draining)
+        return true; /* there are but two parities: one epoch's readers end before another one begins */
     if (lanes->drop_seen != schema) { /* after the schema: whoever reads from now on reads by this one */
         bool first = !lanes->drop_seen;
         lanes->drop_seen = schema;
