@@ -12,6 +12,7 @@
 #include "adapter/lmdb/store.h"
 #include "adapter/uv/env.h"
 #include "base/error.h"
+#include "core/project/operation.h"
 #include "core/state/position.h"
 #include "engine/node_file.h"
 #include "engine/replay.h"
@@ -147,6 +148,17 @@ static int copy_directory(struct backing *b)
     return status == PAWL_OK ? verify_log(b, b->fresh) : status;
 }
 
+/* Events up to an offset, and what lanes have made of them. */
+static bool is_before(void *arg, pawl_stream stream, uint64_t offset, pawl_bytes body)
+{
+    const struct backing *b = arg;
+    struct operation op;
+    if (stream.kind == PAWL_STREAM_PLOG)
+        return offset <= b->options->until;
+    return stream.kind != PAWL_STREAM_OPLOG
+           || (operation_decode(body, &op, NULL) == PAWL_OK && op.event <= b->options->until);
+}
+
 /* Up to an offset: the log is written anew, and no store goes with it. */
 static int copy_until(struct backing *b)
 {
@@ -154,7 +166,7 @@ static int copy_until(struct backing *b)
     struct journal_salvage_report report;
     struct uv_env *env;
     struct journal_salvage_options options = {
-        .dir = from, .to = to, .until = b->options->until, .alloc = b->options->allocator};
+        .dir = from, .to = to, .keep = is_before, .keep_arg = b, .alloc = b->options->allocator};
     int status = node_path(b->options->dir, from, b->error, "log");
     if (status == PAWL_OK)
         status = node_path(b->fresh, to, b->error, "log");

@@ -8,6 +8,7 @@
 #include "adapter/lmdb/store.h"
 #include "core/project/cursor.h"
 #include "core/state/key.h"
+#include "engine/backup.h"
 #include "test/engine/twice.h"
 #include "test/lib/child.h"
 #include "test/lib/lanes.h"
@@ -208,6 +209,45 @@ TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
     twice_remove(&t);
 }
 
+/* A state of then has the operations of then, and goes on from there. */
+TEST(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind)
+{
+    struct twice t;
+    struct backup_report report;
+    char backup[300], restored[300];
+    twice_make(&t);
+    twice_begin(&t);
+    assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
+    twice_bill_many(&t, 120);
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 30 * PAWL_SECOND, &t.error));
+    snprintf(backup, sizeof backup, "%s/backup", t.base);
+    snprintf(restored, sizeof restored, "%s/restored", t.base);
+    twice_close(&t);
+    assert_ok(engine_backup(&(struct backup_options){.dir = t.dir, .to = backup}, &report, &t.error));
+    assert_ok(engine_restore(&(struct backup_options){.dir = backup, .to = restored, .until = 11}, &report,
+                             &t.error));
+    snprintf(t.dir, sizeof t.dir, "%s", restored);
+    memset(t.billed, 0, sizeof t.billed);
+    twice_open(&t);
+    twice_bill_many(&t, 6);
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 30 * PAWL_SECOND, &t.error));
+    for (unsigned i = 0; i < TWICE_WORKSPACES; i++) {
+        pawl_text text;
+        pawl_workspace workspace;
+        char want[32];
+        assert_ok(pawl_workspace_get(t.engine, i + 1, NULL, &workspace, &t.error));
+        assert_ok(pawl_entity_get(t.engine, i + 1, "l.Tally", (pawl_bytes){"[1]", 3}, NULL, &text, &t.error));
+        snprintf(want, sizeof want, "\"n\":%u}", (unsigned)workspace.workspace_offset - 1);
+        assert_contains(text.data, want);
+        pawl_text_free(&text);
+    }
+    twice_close(&t);
+    struct replay_report replayed;
+    assert_ok(engine_replay(&(struct replay_options){.dir = t.dir, .reproject = true}, &replayed, &t.error));
+    assert_int_equal(replayed.live.differences + replayed.lanes.differences, 0);
+    twice_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +255,7 @@ int main(void)
         RUN(a_handler_that_looks_at_a_clock_is_found_and_the_first_operation_and_row_are_named),
         RUN(a_replay_derives_what_lanes_have_written_and_finds_a_row_that_is_not_so),
         RUN(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too),
+        RUN(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind),
     };
     return TEST_MAIN(tests);
 }

@@ -119,8 +119,8 @@ static int take(struct salvaging *s, const struct record *r)
     if (r->offset >= stream->next)
         stream->next = r->offset + 1;
     status = add_offset(s, stream, r->offset);
-    uint64_t until = r->stream.kind == PAWL_STREAM_PLOG ? s->options->until : 0;
-    if (status == PAWL_OK && s->rescue && (until == 0 || r->offset <= until))
+    const struct journal_salvage_options *o = s->options;
+    if (status == PAWL_OK && s->rescue && (!o->keep || o->keep(o->keep_arg, r->stream, r->offset, r->body)))
         status = rescue_entry(s->rescue, r, s->error);
     return status;
 }

@@ -27,8 +27,10 @@ struct disk;
 struct journal_salvage_options {
     const char *dir;
     const char *to; /* NULL: only look. Must not exist, or be empty */
-    uint64_t until; /* not 0: of the events of a partition, save those up to this offset */
-    pawl_env *env;  /* for the new journal; needed with to */
+    bool (*keep)(void *arg, pawl_stream stream, uint64_t offset,
+                 pawl_bytes body); /* NULL: all that is intact */
+    void *keep_arg;
+    pawl_env *env; /* for the new journal; needed with to */
     const struct disk *disk;
     const pawl_allocator *alloc;
     void (*progress)(void *arg, uint64_t done, uint64_t of_bytes); /* may be NULL; on the calling thread */
