@@ -31,7 +31,7 @@ static bool is_needed(const struct schema *schema, uint16_t id, uint32_t number,
 struct dropping {
     pawl_engine *engine;
     uint32_t shard;
-    const struct schema *schema;
+    const struct schema *schema; /* whose readers are the only ones left */
     uint16_t partition;
     struct cursor cursor; /* of what is to go, if found */
     bool found;
@@ -56,7 +56,10 @@ static bool look_at_cursor(void *arg, pawl_bytes key, pawl_bytes value)
     cursor_release(&d->cursor);
     cursor_init(&d->cursor, d->engine->options.allocator, partition, lane, generation);
     first->status = cursor_read(&d->cursor, pawl_store_writer(d->engine->shards[d->shard].store), NULL);
-    d->found = first->status == PAWL_OK && !is_needed(d->schema, lane, generation, &d->cursor.digests);
+    const struct schema *newest = engine_schema(d->engine);
+    d->found =
+        first->status == PAWL_OK && !is_needed(d->schema, lane, generation, &d->cursor.digests)
+        && !is_needed(newest, lane, generation, &d->cursor.digests); /* it may have been born meanwhile */
     return first->status == PAWL_OK && !d->found;
 }
 
@@ -159,8 +162,8 @@ static bool drop_partition(pawl_engine *e, const struct schema *schema, uint16_t
         int status = pawl_env_call(e->env, d.shard, drop_here, &d);
         if (status != PAWL_OK || d.status != PAWL_OK)
             return true; /* the store is full, for instance */
-    } while (d.found && !atomic_load(&e->closing));
-    return false;
+    } while (d.found && !atomic_load(&e->closing) && engine_schema(e) == schema);
+    return d.found;
 }
 
 /* Whether a generation that is on its way out might still write. */
@@ -179,6 +182,9 @@ bool lanes_drop(pawl_engine *e)
     struct lanes *lanes = &e->lanes;
     const struct schema *schema = engine_schema(e);
     pawl_instant now = pawl_env_now(e->env);
+    bool draining = lanes->drop_due && atomic_load(&lanes->readers[lanes->drop_parity]) > 0;
+    if (lanes->drop_seen != schema && draining)
+        return true; /* there are but two parities: one epoch's readers end before another one begins */
     if (lanes->drop_seen != schema) { /* after the schema: whoever reads from now on reads by this one */
         bool first = !lanes->drop_seen;
         lanes->drop_seen = schema;

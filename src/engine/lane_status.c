@@ -322,7 +322,7 @@ static enum progress look_at_all(struct watching *w, const char *name)
         if (name && !bytes_equal(g->name, (pawl_bytes){name, strlen(name)}))
             continue;
         enum progress one = look_at(w, g, lane);
-        if (one == PROGRESS_DONE && lane && lane->serving != lane->generation)
+        if (one == PROGRESS_DONE && lane && lane->generation == g->number && lane->serving != g->number)
             one = PROGRESS_GOING_ON; /* about to be switched to */
         if (one == PROGRESS_GOING_ON || all == PROGRESS_GOING_ON)
             all = PROGRESS_GOING_ON;

@@ -127,6 +127,12 @@ static void undo(struct generation *old)
         generation_visit(old, open_again);
 }
 
+static bool serves(const struct generation *g)
+{
+    const struct schema_lane *lane = schema_lane_by_id(engine_schema(g->engine), g->id);
+    return lane && lane->serving == g->number;
+}
+
 static bool take_over(struct generation *old, struct generation *new)
 {
     pawl_engine *e = new->engine;
@@ -137,7 +143,10 @@ static bool take_over(struct generation *old, struct generation *new)
         aim(old, new);
     if (!has_reached(new))
         return false;
-    if (reach(old, new) && propose(new) == PAWL_OK)
+    bool reached = reach(old, new);
+    if (reached)
+        (void)propose(new);
+    if (serves(new)) /* a command whose proposal failed may be there all the same */
         return true;
     if (old)
         undo(old);

@@ -245,13 +245,14 @@ int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration
         if (!found && status == PAWL_OK)
             late = latch_wait_until(&waiting.latch, deadline) != PAWL_OK;
         pthread_mutex_lock(&e->lanes.lock);
-        bool told = waiting.told;
+        bool told = waiting.told, closing = atomic_load(&e->closing);
         leave(&e->lanes, &waiting);
         pthread_mutex_unlock(&e->lanes.lock);
+        if (closing
+            && !found) /* the engine is not looked at any more: whoever closes it waited only for this */
+            return error_set(error, PAWL_ECLOSED, "the engine is being closed");
         if (told && (found || late || status != PAWL_OK))
             leases_offer(e, projector); /* it was told for nothing: another one may want it */
-        if (atomic_load(&e->closing))
-            return error_set(error, PAWL_ECLOSED, "the engine is being closed");
         if (!found && !late && status == PAWL_OK)
             status = try_acquire(e, projector, duration, &found, ret_lease, error);
     }

@@ -5,6 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "adapter/lmdb/store.h"
+#include "core/project/cursor.h"
+#include "core/state/key.h"
+
 #define NOTES ", \"workers\": 3"
 
 /* --- declarative --- */
@@ -57,9 +61,9 @@ TEST(a_lane_goes_on_where_it_was_when_the_engine_is_opened_again)
     }
     bed_wait(&bed, "t.totals");
     assert_contains(bed_row(&bed, 1, "t.Total", "[\"ada\"]", 0), "\"bills\":200");
-    pawl_lane_status status = bed_status(&bed, "t.totals", pawl_partition_of(bed.engine, 1), 0);
-    assert_int_equal(status.operations, 200);
-    assert_int_equal(status.state, PAWL_LANE_RUNNING);
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    assert_int_equal(bed_status(&bed, "t.totals", partition, 0).operations, 200);
+    BED_UNTIL(bed_status(&bed, "t.totals", partition, 0).state == PAWL_LANE_RUNNING);
     bed_end(&bed);
 }
 
@@ -534,6 +538,60 @@ TEST(a_lane_stays_paused_when_the_directory_is_opened_again)
     bed_end(&bed);
 }
 
+/* --- what cannot go on --- */
+
+/* The first lane's cursor, in a partition of a directory that is closed. */
+static void spoil_cursor(struct lanes_bed *bed, uint16_t partition)
+{
+    char path[400];
+    uint8_t key[CURSOR_KEY];
+    struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_FAST};
+    pawl_store *store;
+    snprintf(path, sizeof path, "%s/state/%u", bed->path, partition % bed->options.shards);
+    assert_ok(lmdb_store_open(&options, NULL, &store, &bed->error));
+    assert_ok(pawl_store_put(store, STATE_SPACE, cursor_key(partition, 1, 1, key), text_bytes("nonsense")));
+    assert_ok(pawl_store_commit(store));
+    assert_ok(pawl_store_close(store));
+}
+
+struct first_refused {
+    pawl_lane_status status;
+    char error[200];
+};
+
+static bool keep_refused(void *arg, const pawl_lane_status *status)
+{
+    struct first_refused *refused = arg;
+    if (status->state != PAWL_LANE_REFUSED)
+        return true;
+    refused->status = *status;
+    snprintf(refused->error, sizeof refused->error, "%.190s", status->error);
+    return false;
+}
+
+TEST(a_lane_that_is_refused_refuses_nothing_else)
+{
+    struct lanes_bed bed = {0};
+    bed_begin(&bed, LANES_SCHEMA(NOTES));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    bed_send(&bed, 1, "t.Bill", "ada", 1);
+    bed_wait(&bed, "t.totals");
+    bed_close(&bed);
+    spoil_cursor(&bed, partition);
+    bed_open(&bed);
+    struct first_refused refused = {{0}, ""};
+    assert_ok(pawl_lanes_read(bed.engine, NULL, keep_refused, &refused, &bed.error));
+    assert_int_equal(refused.status.partition, partition);
+    assert_int_equal(refused.status.id, 1);
+    assert_contains(refused.error, "cursor");
+    assert_status(pawl_lanes_wait(bed.engine, "t.totals", 30 * PAWL_SECOND, &bed.error), PAWL_EBUSY);
+    assert_contains(bed.error.text, "refused");
+    uint64_t last = bed_send(&bed, 1, "t.Ask", "ada", 1); /* and another lane */
+    bed_row(&bed, 1, "t.Mark", "[1]", last);
+    assert_int_equal(bed_count(&bed, 1, "t.Mark"), 1);
+    bed_end(&bed);
+}
+
 /* --- beside each other --- */
 
 TEST(two_engines_in_one_process_know_nothing_of_each_other)
@@ -596,6 +654,7 @@ int main(void)
         RUN(a_handler_that_hangs_in_one_partition_leaves_the_others_running),
         RUN(closing_from_inside_a_handler_is_refused),
         RUN(a_lane_stays_paused_when_the_directory_is_opened_again),
+        RUN(a_lane_that_is_refused_refuses_nothing_else),
         RUN(two_engines_in_one_process_know_nothing_of_each_other),
         RUN(an_engine_that_only_reads_shows_what_is_there),
     };

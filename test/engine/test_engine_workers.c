@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/node.h"
+
 #define SECOND PAWL_SECOND
 
 static void result_of(const pawl_worker_lease *lease, char *json, size_t size)
@@ -183,6 +185,31 @@ TEST(what_is_given_back_or_fails_comes_again)
     bed_end(&bed);
 }
 
+static void *wait_main(void *arg)
+{
+    struct lanes_bed *bed = arg;
+    pawl_worker_lease lease;
+    pawl_error error;
+    return (void *)(intptr_t)pawl_worker_acquire(bed->engine, "t.notes", 0, 60 * SECOND, &lease, &error);
+}
+
+TEST(closing_ends_the_wait_for_something_to_lease)
+{
+    struct lanes_bed bed = {0};
+    pthread_t threads[3];
+    bed_begin(&bed, LANES_SCHEMA(""));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_main, &bed), 0);
+    BED_UNTIL(atomic_load(&bed.engine->lanes.waiting) == 3);
+    bed_close(&bed);
+    for (int i = 0; i < 3; i++) {
+        void *status;
+        pthread_join(threads[i], &status);
+        assert_status((int)(intptr_t)status, PAWL_ECLOSED);
+    }
+    bed_end(&bed);
+}
+
 /* --- many --- */
 
 #define WORKERS 6
@@ -256,6 +283,7 @@ int main(void)
         RUN(a_commit_waits_for_those_before_it),
         RUN(nonsense_leaves_the_lease_with_its_worker),
         RUN(what_is_given_back_or_fails_comes_again),
+        RUN(closing_ends_the_wait_for_something_to_lease),
         RUN(many_workers_share_the_work_of_all_partitions),
     };
     return TEST_MAIN(tests);
