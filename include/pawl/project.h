@@ -213,6 +213,20 @@ PAWL_API int pawl_lane_rebuild(pawl_engine *engine, const char *lane, pawl_error
  * (PAWL_EBUSY, error says which). PAWL_ETIMEOUT. */
 PAWL_API int pawl_lanes_wait(pawl_engine *engine, const char *lane, pawl_duration timeout, pawl_error *error);
 
+/* Work the operations of a lane (NULL: of all) out again, one after the other, by the schema and by the
+ * handlers that are registered here, and compare them with those that were logged. A handler whose result
+ * depends on anything but its event and what it reads through its ctx is found by this: first names the first
+ * operation and row that differ. Handlers are called on this thread. PAWL_OK even with differences. */
+typedef struct pawl_lane_verdict {
+    uint64_t operations;
+    uint64_t compared; /* run again: not those of handlers that are not here, and not voids */
+    uint64_t differences;
+    pawl_error first;
+} pawl_lane_verdict;
+
+PAWL_API int pawl_lane_verify(pawl_engine *engine, const char *lane, pawl_lane_verdict *ret_verdict,
+                              pawl_error *error);
+
 /* Operations of a lane in a partition, from a number on, at most limit, each as a JSON line. generation 0: the
  * one that serves. ret_next may be NULL. */
 typedef struct pawl_operation {

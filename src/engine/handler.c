@@ -23,6 +23,7 @@
 struct pawl_handler_ctx {
     struct job *job;
     pawl_engine *engine;
+    pawl_store *store; /* which its reads are from */
     struct run_room *room;
     uint64_t wsid;
     int status; /* of a read that failed for no fault of the handler's */
@@ -30,9 +31,9 @@ struct pawl_handler_ctx {
 
 /* --- the event --- */
 
-int job_show_event(struct job *job, struct json_out *out, pawl_event *ret_event, pawl_error *error)
+int job_show_event(pawl_engine *e, struct job *job, struct json_out *out, pawl_event *ret_event,
+                   pawl_error *error)
 {
-    pawl_engine *e = job->part->generation->engine;
     const struct lane_event *held = job->run.event;
     pawl_bytes body = {held->bytes, held->size};
     struct event event;
@@ -124,8 +125,7 @@ static int find_key(struct looking *l, pawl_bytes json, pawl_bytes *ret_key)
 static int look_begin(struct looking *l, struct state *ret_state)
 {
     struct job *job = l->ctx->job;
-    int status = run_look(&job->run, shard_of(l->ctx->engine, job->run.partition)->store, l->ctx->room,
-                          &job->run.seen, ret_state);
+    int status = run_look(&job->run, l->ctx->store, l->ctx->room, &job->run.seen, ret_state);
     return status == PAWL_OK ? status
                              : error_set(l->error, status, "cannot read %.*s", (int)l->entity->name.size,
                                          (const char *)l->entity->name.data);
@@ -237,18 +237,17 @@ static void end(struct job *job, enum job_outcome outcome, bool permanent, const
     snprintf(job->words, sizeof job->words, "%.*s", (int)sizeof job->words - 1, words);
 }
 
-/* PAWL_OK: there are intents. */
-static int call_handler(struct job *job, struct crew *crew, struct run_room *room)
+int job_handle(const struct handling *h, struct job *job, struct run_room *room)
 {
-    pawl_engine *e = crew->generation->engine;
-    pawl_handler_ctx ctx = {.job = job, .engine = e, .room = room};
+    pawl_engine *e = h->engine;
+    pawl_handler_ctx ctx = {.job = job, .engine = e, .store = h->store, .room = room};
     struct pawl_results results;
     struct event event;
     struct json_out out;
     pawl_event shown;
     pawl_error error = {0};
     json_out_init(&out, e->options.allocator);
-    int status = job_show_event(job, &out, &shown, &error);
+    int status = job_show_event(e, job, &out, &shown, &error);
     if (status == PAWL_OK)
         status = event_decode((pawl_bytes){job->run.event->bytes, job->run.event->size}, &event, &error);
     if (status != PAWL_OK) {
@@ -257,8 +256,8 @@ static int call_handler(struct job *job, struct crew *crew, struct run_room *roo
         return status;
     }
     ctx.wsid = shown.wsid;
-    results_init(&results, job, crew->cache, &event);
-    status = crew->handler(&ctx, &shown, &results, crew->arg);
+    results_init(&results, job, h->cache, &event);
+    status = h->fn(&ctx, &shown, &results, h->arg);
     json_out_release(&out);
     if (status == PAWL_OK)
         status = results_finish(&results);
@@ -289,7 +288,12 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room)
 {
     pawl_engine *e = crew->generation->engine;
     pawl_error error = {0};
-    if (crew->handler && call_handler(job, crew, room) != PAWL_OK) {
+    struct handling handling = {.engine = e,
+                                .store = shard_of(e, job->run.partition)->store,
+                                .fn = crew->handler,
+                                .arg = crew->arg,
+                                .cache = crew->cache};
+    if (crew->handler && job_handle(&handling, job, room) != PAWL_OK) {
         if (job->outcome == JOB_GIVEN_BACK)
             pause_thread(job);
         return;
@@ -306,6 +310,21 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room)
 }
 
 /* --- registering --- */
+
+bool handler_find(pawl_engine *e, uint16_t projector, pawl_handler *ret_fn, void **ret_arg)
+{
+    struct lanes *lanes = &e->lanes;
+    pthread_mutex_lock(&lanes->lock);
+    const struct handler *handler = lanes->handlers;
+    while (handler && handler->projector != projector)
+        handler = handler->next;
+    if (handler) {
+        *ret_fn = handler->fn;
+        *ret_arg = handler->arg;
+    }
+    pthread_mutex_unlock(&lanes->lock);
+    return handler != NULL;
+}
 
 static int add_handler(pawl_engine *e, uint16_t projector, pawl_handler fn, void *arg, pawl_error *error)
 {

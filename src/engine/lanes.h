@@ -241,7 +241,23 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room);
 
 /* The event of a run, shown. The text is the caller's to release. */
 struct json_out;
-int job_show_event(struct job *job, struct json_out *out, pawl_event *ret_event, pawl_error *error);
+int job_show_event(pawl_engine *engine, struct job *job, struct json_out *out, pawl_event *ret_event,
+                   pawl_error *error);
+
+/* The handler alone, on a store of the caller's choice. PAWL_OK: there are intents in the run; otherwise the
+ * job says what became of it. */
+struct expr_cache;
+struct handling {
+    pawl_engine *engine;
+    pawl_store *store;
+    pawl_handler fn;
+    void *arg;
+    struct expr_cache *cache;
+};
+int job_handle(const struct handling *handling, struct job *job, struct run_room *room);
+
+/* The handler that is registered for a projector; false: none. */
+bool handler_find(pawl_engine *engine, uint16_t projector, pawl_handler *ret_fn, void **ret_arg);
 
 /* --- worker_lease.c: there may be something to lease of this projector --- */
 void leases_offer(pawl_engine *engine, uint16_t projector);

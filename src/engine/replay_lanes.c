@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/log_entries.h"
+#include "engine/results.h"
 
 #define OPERATIONS_AT_ONCE 4096 /* in one transaction */
 #define ARENA_CHUNK        ((size_t)256 * 1024)
@@ -23,6 +24,11 @@ struct replaying {
     struct gathered gathered;
     struct arena memory;
     uint64_t uncommitted;
+
+    /* Of handlers. */
+    struct job job;
+    struct run_room room;
+    struct expr_cache *cache;
 };
 
 static const struct schema *schema_at(void *ctx, uint64_t position)
@@ -51,7 +57,10 @@ static int compare_sides(struct replaying *r)
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < r->lanes->side_count; i++) {
         struct compare_side *side = &r->lanes->sides[i];
-        if (side->store && r->known[i] && r->stored[i].applied == r->derived.applied)
+        if (!side->store || !r->known[i] || r->stored[i].applied != r->derived.applied)
+            continue;
+        status = gathered_put(&r->gathered, r->lanes->store);
+        if (status == PAWL_OK)
             status =
                 compare_lane(side, r->lane, &r->derived, &r->stored[i], pawl_store_writer(r->lanes->store));
     }
@@ -79,6 +88,41 @@ static int next_operation(void *ctx, struct logged *ret_logged, pawl_error *erro
     if (status != PAWL_OK)
         return status;
     *ret_logged = (struct logged){.number = entry->offset, .place = entry->place, .body = entry->body};
+    return PAWL_OK;
+}
+
+/* A handler reads through a snapshot, which has what is committed: so everything is, before it runs. What it
+ * wants stays until the next one runs. */
+static int handle(void *ctx, const struct derivation *derivation, const struct schema_projector *projector,
+                  uint32_t attempt, const struct state *state, struct arena *memory,
+                  const struct intent **ret_intents, size_t *ret_count, pawl_error *error)
+{
+    struct replaying *r = ctx;
+    struct run *run = &r->job.run;
+    struct handling handling = {.engine = r->lanes->source, .store = r->lanes->store, .cache = r->cache};
+    (void)state;
+    (void)memory;
+    if (!handler_find(r->lanes->source, projector->id, &handling.fn, &handling.arg))
+        return PAWL_ENOTFOUND;
+    int status = r->uncommitted > 0 ? commit(r, error) : PAWL_OK;
+    results_forget(&r->job);
+    run_reset(run);
+    run->event = lane_event_new(r->lanes->alloc, derivation->offset, r->reproject.body);
+    if (status != PAWL_OK || !run->event)
+        return status != PAWL_OK ? status : PAWL_ENOMEM;
+    run->number = r->derived.applied + 1;
+    run->attempt = attempt;
+    run->partition = r->lanes->partition;
+    run->lane = r->lane->id;
+    run->generation = r->generation;
+    run->schema = derivation->schema;
+    run->projector = projector;
+    status = job_handle(&handling, &r->job, &r->room);
+    if (status != PAWL_OK)
+        return r->job.outcome == JOB_GIVEN_BACK ? error_set(error, PAWL_ENOMEM, "no memory for a handler")
+                                                : error_set(error, PAWL_EINVAL, "%s", r->job.words);
+    *ret_intents = run->intents;
+    *ret_count = run->intent_count;
     return PAWL_OK;
 }
 
@@ -203,12 +247,24 @@ static int replay_generation(struct replay_lanes *lanes, const struct schema_lan
     r.reproject.generation = generation;
     r.reproject.schema_for = schema_for;
     r.reproject.next = next_operation;
+    r.reproject.handle = handle;
     r.reproject.ctx = &r;
-    int status = read_cursors(&r, error);
+    run_init(&r.job.run, lanes->alloc);
+    int status = run_room_init(&r.room, lanes->alloc);
+    if (status == PAWL_OK)
+        status = expr_cache_new(lanes->alloc, &r.cache);
+    if (status != PAWL_OK)
+        error_set(error, status, "no memory to replay");
+    if (status == PAWL_OK)
+        status = read_cursors(&r, error);
     if (status == PAWL_OK)
         status = replay(&r, error);
     for (size_t i = 0; i < lanes->side_count; i++)
         cursor_release(&r.stored[i]);
+    results_forget(&r.job);
+    run_release(&r.job.run);
+    run_room_release(&r.room);
+    expr_cache_free(r.cache);
     reproject_release(&r.reproject);
     log_entries_release(&r.operations);
     arena_release(&r.memory);
@@ -224,6 +280,8 @@ int replay_lanes(struct replay_lanes *lanes, pawl_error *error)
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < schema->lane_count; i++) {
         const struct schema_lane *lane = &schema->lanes[i];
+        if (lanes->only && lanes->only->id != lane->id)
+            continue;
         status = replay_generation(lanes, lane, lane->generation, error);
         if (status == PAWL_OK && lane->serving && lane->serving != lane->generation)
             status = replay_generation(lanes, lane, lane->serving, error);

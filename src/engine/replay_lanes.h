@@ -14,7 +14,8 @@
 
 struct replay_lanes {
     pawl_engine *source;
-    pawl_store *store; /* which the tables are derived into */
+    const struct schema_lane *only; /* NULL: every one */
+    pawl_store *store;              /* which the tables are derived into */
     uint16_t partition;
     uint64_t until; /* the last event; 0: all */
     struct compare_side *sides;

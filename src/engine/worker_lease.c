@@ -134,7 +134,7 @@ static int fill_lease(struct job *job, pawl_worker_lease *ret_lease, pawl_error 
     struct json_out out;
     pawl_event shown;
     json_out_init(&out, run->alloc);
-    int status = job_show_event(job, &out, &shown, error);
+    int status = job_show_event(g->engine, job, &out, &shown, error);
     pawl_bytes event = {shown.json, status == PAWL_OK ? shown.json_size : 0};
     pawl_bytes projector = run->projector->name;
     size_t size = sizeof(struct lease_memory) + g->name.size + projector.size + event.size + 3;

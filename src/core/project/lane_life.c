@@ -10,7 +10,7 @@
 #include "core/project/lane_impl.h"
 
 #define ARENA_CHUNK     ((size_t)64 * 1024)
-#define RECENT_CAPACITY 16384
+#define RECENT_CAPACITY 4096
 
 static void fill_options(struct lane_options *o, uint32_t projections)
 {

@@ -188,6 +188,7 @@ int reproject_event(struct reproject *r, uint64_t offset, pawl_bytes body, bool 
     const struct schema *schema = r->schema_for(r->ctx, r->lane, r->generation, event.head.schema);
     struct derivation derivation = {.offset = offset, .event = &event, .schema = schema};
     *ret_ended = false;
+    r->body = body;
     for (size_t i = 0; schema && status == PAWL_OK && !*ret_ended && i < schema->projector_count; i++) {
         const struct schema_projector *projector = &schema->projectors[i];
         if (projector->lane != r->lane || !projector_matches(projector, event.head.command))

@@ -47,6 +47,7 @@ struct reproject {
                   const struct intent **ret_intents, size_t *ret_count, pawl_error *error);
     void *ctx;
 
+    pawl_bytes body; /* of the event at hand */
     struct operation_maker writes;
     uint64_t operations; /* applied */
     uint64_t compared;   /* run again */

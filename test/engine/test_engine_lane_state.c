@@ -1,0 +1,220 @@
+/* What lanes have written, derived again: by a replay, by running everything once more, and by the checkpoint.
+ */
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include <pawl/project.h>
+
+#include "adapter/lmdb/store.h"
+#include "core/project/cursor.h"
+#include "core/state/key.h"
+#include "test/engine/twice.h"
+#include "test/lib/child.h"
+#include "test/lib/lanes.h"
+
+/* --- worked out again --- */
+
+static _Atomic int64_t ticks; /* a clock that never stands still */
+
+static int stamp(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    bool by_clock = *(const bool *)arg && event->workspace_offset == 5;
+    pawl_results_upsert(results, "t.Note");
+    pawl_results_set_int64(results, "event", (int64_t)event->workspace_offset);
+    return pawl_results_set_int64(results, "sum", by_clock ? atomic_fetch_add(&ticks, 1) : 7);
+}
+
+/* Counts the notes that are there: what it reads through its ctx is the same whenever it is run again. */
+static int count(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    pawl_text text;
+    pawl_error error;
+    int64_t notes = 0;
+    int status = pawl_handler_list(ctx, "t.Note", (pawl_bytes){0}, 1000, &text, &error);
+    if (status != PAWL_OK)
+        return status;
+    for (size_t i = 0; i < text.size; i++)
+        notes += text.data[i] == '\n';
+    pawl_text_free(&text);
+    pawl_results_upsert(results, "t.Note");
+    pawl_results_set_int64(results, "event", (int64_t)event->workspace_offset);
+    return pawl_results_set_int64(results, "sum", notes);
+}
+
+static void ask_and_wait(struct lanes_bed *bed, pawl_handler handler, void *arg)
+{
+    bed_begin(bed, LANES_SCHEMA(""));
+    assert_ok(pawl_projector_register(bed->engine, "t.notes", handler, arg, &bed->error));
+    for (uint64_t wsid = 1; wsid <= 3; wsid++)
+        for (int i = 0; i < 5; i++) {
+            bed_send(bed, wsid, "t.Ask", "ada", i);
+            bed_send(bed, wsid, "t.Bill", "ada", 60);
+            bed_send(bed, wsid, "t.Raise", "x", 1);
+        }
+    bed_wait(bed, "t.notes");
+    bed_wait(bed, "t.totals");
+    bed_wait(bed, "t.marks");
+}
+
+TEST(operations_come_out_the_same_when_they_are_worked_out_again)
+{
+    struct lanes_bed bed = {0};
+    pawl_lane_verdict verdict;
+    ask_and_wait(&bed, count, NULL);
+    assert_ok(pawl_lane_verify(bed.engine, NULL, &verdict, &bed.error));
+    if (verdict.differences)
+        print_error("%s\n", verdict.first.text);
+    assert_int_equal(verdict.differences, 0);
+    assert_int_equal(verdict.operations, 3 * 5 * 4);
+    assert_int_equal(verdict.compared, 3 * 5 * 4);
+    assert_ok(pawl_lane_verify(bed.engine, "t.marks", &verdict, &bed.error));
+    assert_int_equal(verdict.operations, 3 * 5);
+    assert_status(pawl_lane_verify(bed.engine, "t.none", &verdict, &bed.error), PAWL_ENOTFOUND);
+    bed_end(&bed);
+}
+
+TEST(a_handler_that_looks_at_a_clock_is_found_and_the_first_operation_and_row_are_named)
+{
+    struct lanes_bed bed = {0};
+    pawl_lane_verdict verdict;
+    bool by_clock = true;
+    char text[64];
+    ask_and_wait(&bed, stamp, &by_clock);
+    assert_ok(pawl_lane_verify(bed.engine, NULL, &verdict, &bed.error));
+    assert_true(verdict.differences >= 1);
+    assert_contains(verdict.first.text, "lane t.notes");
+    assert_contains(verdict.first.text, "projector t.notes");
+    assert_contains(verdict.first.text, "row of t.Note in workspace ");
+    assert_contains(verdict.first.text, "the row is set to other values");
+    snprintf(text, sizeof text, "partition %u", bed.options.partitions);
+    assert_null(strstr(verdict.first.text, text));
+    bed_end(&bed);
+}
+
+TEST(a_replay_derives_what_lanes_have_written_and_finds_a_row_that_is_not_so)
+{
+    struct lanes_bed bed = {0};
+    struct replay_report report;
+    ask_and_wait(&bed, count, NULL);
+    bed_close(&bed);
+    struct replay_options options = {.dir = bed.path, .reproject = true, .audit = true};
+    assert_ok(engine_replay(&options, &report, &bed.error));
+    assert_int_equal(report.live.differences + report.checkpoint.differences + report.lanes.differences, 0);
+    assert_int_equal(report.lanes.operations, 3 * 5 * 4);
+    assert_int_equal(report.lanes.compared, 3 * 5 * 3); /* the handler is not here */
+
+    /* A row of a lane's table goes, and nobody is told. */
+    bool removed = false;
+    for (unsigned shard = 0; shard < bed.options.shards && !removed; shard++) {
+        char path[400];
+        pawl_store *store;
+        uint8_t key[KEY_WORKSPACE + 32];
+        snprintf(path, sizeof path, "%s/state/%u", bed.path, shard);
+        struct lmdb_options lmdb = {.dir = path, .mode = PAWL_STORE_FAST};
+        assert_ok(lmdb_store_open(&lmdb, NULL, &store, &bed.error));
+        for (uint32_t table = 1 << 16; table < 3 << 16 && !removed; table++) {
+            uint8_t to[KEY_WORKSPACE];
+            pawl_bytes prefix = key_of_workspace(table, 1, key);
+            pawl_range range = {.space = STATE_SPACE, .from = prefix, .to = key_after_prefix(prefix, to)};
+            pawl_digest digest;
+            assert_ok(pawl_store_digest(pawl_store_writer(store), range, &digest));
+            if (digest.rows == 0)
+                continue;
+            assert_ok(pawl_store_remove_range(store, range));
+            assert_ok(pawl_store_commit(store));
+            removed = true;
+        }
+        assert_ok(pawl_store_close(store));
+    }
+    assert_true(removed);
+    assert_ok(engine_replay(&options, &report, &bed.error));
+    assert_true(report.live.differences > 0);
+    assert_contains(report.live.first.text, "workspace 1");
+    assert_int_equal(report.checkpoint.differences, 0);
+    bed_end(&bed);
+}
+
+/* --- the checkpoint --- */
+
+static const char tally[] =
+    "{\"schema\": 1, \"package\": \"l\", \"entities\": {\"Tally\": {\"key\": [\"k\"],"
+    " \"fields\": {\"k\": {\"type\": \"int64\"}, \"n\": {\"type\": \"int64\"}}}},"
+    " \"projectors\": {\"tally\": {\"on\": [\"t.Bill\"], \"do\": [{\"upsert\": \"Tally\","
+    " \"key\": {\"k\": \"1\"}, \"set\": {\"n\": \"coalesce(n, 0) + 1\"}}]}}}";
+
+static struct twice life;
+
+static int live_and_die(void)
+{
+    twice_open(&life);
+    twice_bill_many(&life, 60);
+    if (pawl_lanes_wait(life.engine, NULL, 30 * PAWL_SECOND, &life.error) != PAWL_OK)
+        return 1;
+    _exit(0);
+}
+
+static uint64_t operations_in_checkpoints(struct twice *t)
+{
+    uint64_t sum = 0;
+    for (unsigned shard = 0; shard < t->options.shards; shard++) {
+        char path[400];
+        pawl_store *store;
+        snprintf(path, sizeof path, "%s/checkpoint/%u", t->dir, shard);
+        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .read_only = true};
+        assert_ok(lmdb_store_open(&options, NULL, &store, &t->error));
+        pawl_reader *snapshot;
+        assert_ok(pawl_store_snapshot(store, &snapshot));
+        for (uint32_t p = shard; p < t->options.partitions; p += t->options.shards) {
+            uint64_t applied, scanned;
+            assert_ok(cursor_peek(snapshot, (uint16_t)p, 1, 1, &applied, &scanned));
+            sum += applied;
+        }
+        pawl_store_release(store, snapshot);
+        assert_ok(pawl_store_close(store));
+    }
+    return sum;
+}
+
+TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
+{
+    struct twice t;
+    twice_make(&t);
+    t.trial.boot_id = "this boot";
+    twice_begin(&t);
+    assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
+    twice_bill_many(&t, 300);
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 30 * PAWL_SECOND, &t.error));
+    twice_close(&t);
+    assert_int_equal(operations_in_checkpoints(&t), 300);
+
+    life = t;
+    assert_int_equal(in_child(live_and_die), 0);
+    for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
+        t.billed[i] += 60 / TWICE_WORKSPACES;
+    t.trial.boot_id = "the next boot";
+    twice_open(&t);
+    assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 30 * PAWL_SECOND, &t.error));
+    for (unsigned i = 0; i < TWICE_WORKSPACES; i++) {
+        pawl_text text;
+        char want[32];
+        assert_ok(pawl_entity_get(t.engine, i + 1, "l.Tally", (pawl_bytes){"[1]", 3}, NULL, &text, &t.error));
+        snprintf(want, sizeof want, "\"n\":%u", 360 / TWICE_WORKSPACES);
+        assert_contains(text.data, want);
+        pawl_text_free(&text);
+    }
+    twice_close(&t);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(operations_come_out_the_same_when_they_are_worked_out_again),
+        RUN(a_handler_that_looks_at_a_clock_is_found_and_the_first_operation_and_row_are_named),
+        RUN(a_replay_derives_what_lanes_have_written_and_finds_a_row_that_is_not_so),
+        RUN(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too),
+    };
+    return TEST_MAIN(tests);
+}
