@@ -287,6 +287,59 @@ static void readers_on_other_threads_see_whole_commits_in_order(struct store_rig
     assert_int_equal(atomic_load(&race.failures), 0);
 }
 
+/* What was committed is seen by every snapshot that is taken behind it, on whichever thread. */
+
+#define COMMITS 4000
+
+struct chase {
+    pawl_store *store;
+    atomic_uint committed;
+    atomic_bool done;
+    atomic_int looks;
+    atomic_int stale;
+};
+
+static void *look_behind(void *arg)
+{
+    struct chase *chase = arg;
+    while (!atomic_load(&chase->done)) {
+        pawl_reader *reader;
+        pawl_bytes value;
+        uint32_t committed = atomic_load(&chase->committed), seen = 0;
+        if (pawl_store_snapshot(chase->store, &reader) != PAWL_OK)
+            continue;
+        if (pawl_store_get(reader, 0, (pawl_bytes){"n", 1}, &value) == PAWL_OK)
+            seen = get_u32(value.data);
+        pawl_store_release(chase->store, reader);
+        atomic_fetch_add(&chase->stale, seen < committed);
+        atomic_fetch_add(&chase->looks, 1);
+    }
+    return NULL;
+}
+
+static void a_commit_that_has_returned_is_seen_by_whoever_looks_next(struct store_rig *rig)
+{
+    struct chase chase = {.store = rig->store};
+    pthread_t threads[READERS];
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_behind, &chase), 0);
+    int status = PAWL_OK;
+    for (uint32_t n = 1; status == PAWL_OK && (n <= COMMITS || atomic_load(&chase.looks) < COMMITS); n++) {
+        uint8_t value[4];
+        put_u32(value, n);
+        status = pawl_store_put(rig->store, 0, (pawl_bytes){"n", 1}, (pawl_bytes){value, sizeof value});
+        if (status == PAWL_OK)
+            status = pawl_store_commit(rig->store);
+        if (status == PAWL_OK)
+            atomic_store(&chase.committed, n);
+    }
+    atomic_store(&chase.done, true);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_ok(status);
+    assert_int_equal(atomic_load(&chase.stale), 0);
+}
+
 struct copying {
     pawl_store *store;
     char path[512];
@@ -339,6 +392,7 @@ const struct store_test store_random_tests[] = {
     }
     T(a_random_play_agrees_with_a_naive_model),
     T(readers_on_other_threads_see_whole_commits_in_order),
+    T(a_commit_that_has_returned_is_seen_by_whoever_looks_next),
     T(a_copy_beside_the_writer_is_one_of_its_commits),
 #undef T
 };

@@ -15,7 +15,7 @@
 
 /* A snapshot's transaction is kept when it is released: its slot in LMDB's table of readers stays its own, so
  * that taking a snapshot takes no lock of LMDB's. It may even stay live, and is the next reader's as it is, if
- * no commit has begun since it was taken; then LMDB need not look its spaces up again either. */
+ * no commit has begun or ended since it was taken; then LMDB need not look its spaces up again either. */
 struct lmdb_reader {
     pawl_reader reader;
     MDB_txn *txn;             /* NULL: none was made yet */
@@ -53,7 +53,7 @@ struct lmdb_store {
     struct reserve reserve;    /* on: LMDB writes through its map */
     struct lmdb_reader writer; /* its txn is the view of the last commit, while write is NULL */
 
-    atomic_uint_least64_t commits; /* begun; any thread reads it */
+    atomic_uint_least64_t commits; /* begun, and ended; any thread reads it */
 
     struct lmdb_reader *snapshots;
     uint32_t max_snapshots;

@@ -101,7 +101,7 @@ static int overtaken(struct lmdb_store *s, const struct lmdb_reader *r, bool *re
     return rc;
 }
 
-/* No commit of ours has begun since it was taken. */
+/* No commit of ours has begun or ended since it was taken. */
 static bool is_latest(struct lmdb_store *s, const struct lmdb_reader *r)
 {
     return r->commits == atomic_load(&s->commits);
@@ -583,6 +583,7 @@ static int store_commit(pawl_store *store)
     }
     atomic_fetch_add(&s->commits, 1);
     int rc = mdb_txn_commit(s->write);
+    atomic_fetch_add(&s->commits, 1); /* what was taken meanwhile may be from before */
     s->write = NULL;
     return rc ? lmdb_fail(s, &store->error, full_or_broken(s, rc), "cannot commit") : PAWL_OK;
 }
