@@ -6,7 +6,7 @@
 #   make fuzz                  look for breaking inputs,       FUZZ_SECONDS=60          so long each
 #   make soak                  the suites that take long       make format, make lint   as they say
 
-.PHONY: run check bench fuzz soak format lint clean
+.PHONY: run check bench fuzz soak sabotage format lint clean
 
 run:
 	./run
@@ -25,6 +25,10 @@ bench-%:
 fuzz:
 	tools/install build test
 	tools/fuzz
+
+sabotage:
+	tools/install build test
+	tools/sabotage
 
 soak:
 	tools/install build test

@@ -259,10 +259,10 @@ static bool apply_again(pawl_engine *engine, pawl_store *store, uint64_t *ret_co
     gathered_init(&a.gathered, NULL);
     arena_init(&a.memory, NULL, (size_t)256 * 1024);
     uint8_t *scratch = mem_new(NULL, 1, STATE_SCRATCH_BYTES);
-    for (uint16_t p = 0; status == PAWL_OK && p < pawl_partitions(engine); p++) {
+    for (uint32_t p = 0; status == PAWL_OK && p < pawl_partitions(engine); p++) {
         struct log_entries entries;
-        pawl_stream oplog = {.kind = PAWL_STREAM_OPLOG, .partition = p, .lane = 1, .generation = 1};
-        cursor_init(&a.cursor, NULL, p, 1, 1);
+        pawl_stream oplog = {.kind = PAWL_STREAM_OPLOG, .partition = (uint16_t)p, .lane = 1, .generation = 1};
+        cursor_init(&a.cursor, NULL, (uint16_t)p, 1, 1);
         a.redo = (struct redo){.store = store,
                                .cursor = &a.cursor,
                                .gathered = &a.gathered,

@@ -126,8 +126,9 @@ static uint64_t check_image(unsigned number)
     twice_open(&image);
     pawl_figures figures = twice_figures(&image);
     assert_true(figures.replayed <= LAG * image.options.shards);
-    for (uint16_t p = 0; p < pawl_partitions(image.engine); p++)
-        assert_ok(pawl_events_read(image.engine, p, 1, SIZE_MAX, count_bills, bills, NULL, &image.error));
+    for (uint32_t p = 0; p < pawl_partitions(image.engine); p++)
+        assert_ok(
+            pawl_events_read(image.engine, (uint16_t)p, 1, SIZE_MAX, count_bills, bills, NULL, &image.error));
     for (unsigned i = 0; i < TWICE_WORKSPACES; i++) {
         if (i < CLIENTS)
             assert_true(bills[i] >= images[number].least[i] && bills[i] <= images[number].most[i]);

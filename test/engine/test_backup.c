@@ -46,8 +46,9 @@ static uint64_t check(const char *dir, bool taken_over)
     snprintf(found.dir, sizeof found.dir, "%s", dir);
     twice_open(&found);
     assert_int_equal(twice_figures(&found).taken_over, taken_over ? found.options.shards : 0);
-    for (uint16_t p = 0; p < pawl_partitions(found.engine); p++)
-        assert_ok(pawl_events_read(found.engine, p, 1, SIZE_MAX, count_bills, &bills, NULL, &found.error));
+    for (uint32_t p = 0; p < pawl_partitions(found.engine); p++)
+        assert_ok(
+            pawl_events_read(found.engine, (uint16_t)p, 1, SIZE_MAX, count_bills, &bills, NULL, &found.error));
     assert_ok(twice_bill(&found, 0));
     (void)twice_wait(&found, 0);
     twice_close(&found);

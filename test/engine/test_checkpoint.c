@@ -190,8 +190,8 @@ static void recount(struct twice *t)
 {
     memset(t->billed, 0, sizeof t->billed);
     twice_open(t);
-    for (uint16_t p = 0; p < pawl_partitions(t->engine); p++)
-        assert_ok(pawl_events_read(t->engine, p, 1, SIZE_MAX, count_bills, t, NULL, &t->error));
+    for (uint32_t p = 0; p < pawl_partitions(t->engine); p++)
+        assert_ok(pawl_events_read(t->engine, (uint16_t)p, 1, SIZE_MAX, count_bills, t, NULL, &t->error));
 }
 
 TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_than_the_lag)

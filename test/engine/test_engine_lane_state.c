@@ -200,7 +200,7 @@ TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
         pawl_text text;
         char want[32];
         assert_ok(pawl_entity_get(t.engine, i + 1, "l.Tally", (pawl_bytes){"[1]", 3}, NULL, &text, &t.error));
-        snprintf(want, sizeof want, "\"n\":%u", 360 / TWICE_WORKSPACES);
+        snprintf(want, sizeof want, "\"n\":%d", 360 / TWICE_WORKSPACES);
         assert_contains(text.data, want);
         pawl_text_free(&text);
     }

@@ -160,8 +160,9 @@ void twice_check(struct twice *t)
 {
     struct twice found = *t;
     twice_open(&found);
-    for (uint16_t p = 0; p < pawl_partitions(found.engine); p++)
-        assert_ok(pawl_events_read(found.engine, p, 1, SIZE_MAX, count_event, &found, NULL, &found.error));
+    for (uint32_t p = 0; p < pawl_partitions(found.engine); p++)
+        assert_ok(
+            pawl_events_read(found.engine, (uint16_t)p, 1, SIZE_MAX, count_event, &found, NULL, &found.error));
     for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
         assert_int_equal(found.billed[i], 0);
     twice_close(&found);
