@@ -2,7 +2,10 @@
  *
  * A cursor's row says that there is something, and which tables have rows; it is the last to be removed, so
  * whatever ends this in between, it is found again. Rows go in slices, each a transaction of its own, between
- * other work of the shard. */
+ * other work of the shard.
+ *
+ * A generation is opened on a shard after its schema was published. So whoever looks on the shard, and by the
+ * schema that is published there and then, takes none that is newer for one that is done with. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -139,6 +142,10 @@ static void drop_here(void *arg)
     struct dropping *d = arg;
     pawl_store *store = d->engine->shards[d->shard].store;
     d->rows = 0;
+    d->found = false;
+    d->status = PAWL_EBUSY;
+    if (engine_schema(d->engine) != d->schema) /* which may have a generation that this one knows nothing of */
+        return;
     cursor_init(&d->cursor, d->engine->options.allocator, 0, 0, 0);
     d->status = find_unneeded(d);
     if (d->status == PAWL_OK && d->found) {
@@ -158,7 +165,7 @@ static bool drop_partition(pawl_engine *e, const struct schema *schema, uint16_t
     do {
         int status = pawl_env_call(e->env, d.shard, drop_here, &d);
         if (status != PAWL_OK || d.status != PAWL_OK)
-            return true; /* the store is full, for instance */
+            return true; /* the store is full, or there is another schema */
     } while (d.found && !atomic_load(&e->closing));
     return false;
 }
@@ -191,6 +198,7 @@ bool lanes_drop(pawl_engine *e)
     if (now.ns < lanes->drop_at.ns || atomic_load(&lanes->readers[lanes->drop_parity]) > 0 || has_retired(e))
         return true;
     bool left = false;
+    trial_step(&e->trial, "rows of lanes are looked for");
     for (uint32_t i = 0; i < e->file.partitions && !atomic_load(&e->closing); i++)
         left = drop_partition(e, schema, (uint16_t)i) || left;
     lanes->drop_due = left;

@@ -284,6 +284,43 @@ TEST(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening)
     bed_end(&bed);
 }
 
+struct halting {
+    _Atomic bool halted, go_on;
+};
+
+static void halt_before(void *arg, const char *what)
+{
+    struct halting *h = arg;
+    if (strcmp(what, "rows of lanes are looked for") != 0)
+        return;
+    atomic_store(&h->halted, true);
+    while (!atomic_load(&h->go_on))
+        bed_moment();
+}
+
+TEST(rows_of_a_generation_that_begins_while_others_are_removed_stay)
+{
+    struct lanes_bed bed = {0};
+    struct halting halting = {0};
+    struct engine_trial trial = {.step = halt_before, .arg = &halting};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    for (int i = 0; i < 20; i++)
+        bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.marks");
+    bed_close(&bed);
+    assert_ok(engine_open(bed.path, &bed.options, &trial, &bed.engine, &bed.error));
+    assert_ok(pawl_request_new(bed.engine, &bed.request));
+    BED_UNTIL(atomic_load(&halting.halted));
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.marks", &bed.error));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    BED_UNTIL(bed_status(&bed, "t.marks", partition, 2).operations == 20);
+    atomic_store(&halting.go_on, true);
+    bed_wait(&bed, "t.marks");
+    assert_int_equal(serving(&bed, "t.marks"), 2);
+    assert_int_equal(bed_count(&bed, 1, "t.Mark"), 20);
+    bed_end(&bed);
+}
+
 /* --- handlers --- */
 
 struct slow {
@@ -361,6 +398,7 @@ int main(void)
         RUN(a_changed_projector_is_worked_out_from_the_beginning),
         RUN(a_generation_that_is_given_up_leaves_the_one_that_serves),
         RUN(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening),
+        RUN(rows_of_a_generation_that_begins_while_others_are_removed_stay),
         RUN(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going),
         RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),
     };
