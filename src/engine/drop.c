@@ -16,8 +16,7 @@
 #define ROWS_AT_ONCE 512
 #define GRACE        (10 * PAWL_SECOND) /* for readers in other processes, that look at the schema now and then */
 
-/* Whether reads of any entity, or a lane, still need a generation. */
-static bool is_needed(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables)
+bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables)
 {
     const struct schema_lane *lane = schema_lane_by_id(schema, id);
     if (lane && (lane->generation == number || lane->serving == number))
@@ -59,7 +58,7 @@ static bool look_at_cursor(void *arg, pawl_bytes key, pawl_bytes value)
     cursor_release(&d->cursor);
     cursor_init(&d->cursor, d->engine->options.allocator, partition, lane, generation);
     first->status = cursor_read(&d->cursor, pawl_store_writer(d->engine->shards[d->shard].store), NULL);
-    d->found = first->status == PAWL_OK && !is_needed(d->schema, lane, generation, &d->cursor.digests);
+    d->found = first->status == PAWL_OK && !lanes_need(d->schema, lane, generation, &d->cursor.digests);
     return first->status == PAWL_OK && !d->found;
 }
 

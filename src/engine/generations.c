@@ -155,6 +155,16 @@ void generation_drop(struct generation *g)
         steward_ask(lanes);
 }
 
+bool generation_is_there(pawl_engine *e, uint16_t id, uint32_t number)
+{
+    bool there = false;
+    pthread_mutex_lock(&e->lanes.lock);
+    for (const struct generation *g = e->lanes.first; g && !there; g = g->next)
+        there = g->id == id && g->number == number;
+    pthread_mutex_unlock(&e->lanes.lock);
+    return there;
+}
+
 /* By lane, then by generation. */
 static void enlist(struct lanes *lanes, struct generation *g)
 {
