@@ -67,7 +67,7 @@ static int make_crews(struct generation *g)
             continue;
         pthread_mutex_lock(&lanes->lock);
         const struct handler *h = handler_of(lanes, g->crews[i].projector->id);
-        if (h)
+        if (h && g->crews[i].projector->handler) /* it may have had one before, and say now what it does */
             crew_man(&g->crews[i], h->fn, h->arg);
         pthread_mutex_unlock(&lanes->lock);
     }

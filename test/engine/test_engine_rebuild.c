@@ -390,6 +390,38 @@ TEST(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for)
     bed_end(&bed);
 }
 
+/* The same projector, which says in the schema what it does: not by key, so that threads run it. */
+#define NOTES_SAY                                                                                              \
+    "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \
+    " \"types\": {\"Item\": {\"kind\": \"WDoc\", \"fields\": {\"who\": {\"type\": \"string\"},"                \
+    "   \"cents\": {\"type\": \"int64\"}}}},"                                                                  \
+    " \"commands\": {\"Bill\": {\"records\": [\"Item\"]}, \"Raise\": {\"records\": [\"Item\"]},"               \
+    "   \"Ask\": {\"records\": [\"Item\"]}},"                                                                  \
+    " \"entities\": {"                                                                                         \
+    "   \"Total\": {\"key\": [\"who\"], \"fields\": {\"who\": {\"type\": \"string\"},"                         \
+    "     \"cents\": {\"type\": \"int64\"}, \"bills\": {\"type\": \"int64\"}}},"                               \
+    "   \"Note\": {\"key\": [\"event\"], \"fields\": {\"event\": {\"type\": \"int64\"},"                       \
+    "     \"text\": {\"type\": \"string\"}, \"sum\": {\"type\": \"int64\"}}},"                                 \
+    "   \"Mark\": {\"key\": [\"event\"], \"fields\": {\"event\": {\"type\": \"int64\"}}}},"                    \
+    " \"projectors\": {\"notes\": {\"on\": [\"Ask\"], \"do\": [{\"update\": \"Note\","                         \
+    "     \"where\": \"event > 0\", \"set\": {\"sum\": \"1\"}}]}}}"
+
+TEST(a_handler_is_not_run_for_a_projector_that_says_now_what_it_does)
+{
+    struct lanes_bed bed = {0};
+    struct slow slow = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", slow_note, &slow, &bed.error));
+    bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.notes");
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
+    bed_apply(&bed, NOTES_SAY);
+    bed_wait(&bed, "t.notes");
+    assert_int_equal(serving(&bed, "t.notes"), 2);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 0);
+    bed_end(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +433,7 @@ int main(void)
         RUN(rows_of_a_generation_that_begins_while_others_are_removed_stay),
         RUN(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going),
         RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),
+        RUN(a_handler_is_not_run_for_a_projector_that_says_now_what_it_does),
     };
     return TEST_MAIN(tests);
 }
