@@ -145,6 +145,13 @@ struct generation *generation_hold_any(pawl_engine *e, struct generation *after)
     return hold_next(e, after, true);
 }
 
+void generation_hold_more(struct generation *g)
+{
+    pthread_mutex_lock(&g->engine->lanes.lock);
+    g->holders++;
+    pthread_mutex_unlock(&g->engine->lanes.lock);
+}
+
 void generation_drop(struct generation *g)
 {
     struct lanes *lanes = &g->engine->lanes;

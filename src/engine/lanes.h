@@ -168,6 +168,7 @@ bool lanes_is_self(pawl_engine *engine);
 struct generation *generation_hold(pawl_engine *engine, uint16_t id, uint32_t number);
 struct generation *generation_hold_next(pawl_engine *engine, struct generation *after); /* NULL: the first */
 struct generation *generation_hold_any(pawl_engine *engine, struct generation *after);  /* retired ones, too */
+void generation_hold_more(struct generation *generation); /* which the caller holds */
 void generation_drop(struct generation *generation);
 
 /* Whether it is open, or on its way out. */

@@ -26,8 +26,7 @@ static void commit_free(struct worker_commit *commit)
     results_forget(&commit->job);
     run_release(&commit->job.run);
     mem_free(alloc, commit, sizeof *commit);
-    if (g)
-        generation_drop(g);
+    generation_drop(g);
 }
 
 void worker_commit_finished(struct job *job, int status)
@@ -153,7 +152,8 @@ static struct worker_commit *commit_new(struct generation *g, uint16_t partition
     run_init(&commit->job.run, alloc);
     commit->job.commit = commit;
     commit->job.part = &g->parts[partition];
-    commit->generation = generation_hold(g->engine, g->id, g->number);
+    commit->generation = g;
+    generation_hold_more(g); /* it may be retired by now */
     return commit;
 }
 
