@@ -75,12 +75,20 @@ static void resume_here(void *arg)
 struct leaving {
     struct worker_commit *commit;
     bool left;
+    bool idle; /* nobody but the worker needs its run */
+    bool soon; /* it is only looked up in the log, and will be told */
 };
 
 static void leave_here(void *arg)
 {
     struct leaving *l = arg;
-    l->left = l->commit->left = !l->commit->finished;
+    struct worker_commit *commit = l->commit;
+    struct lane *lane = commit->job.part->lane;
+    if (commit->finished)
+        return;
+    l->soon = commit->job.run.looking;
+    l->idle = !l->soon && lane && lane_leave(lane, &commit->job.run);
+    l->left = commit->left = !l->soon && !l->idle;
 }
 
 /* The result, as writes. PAWL_EINVAL: it does not make sense; the lease is still held. */
@@ -134,7 +142,11 @@ static int wait_for_turn(pawl_engine *e, struct worker_commit *commit, pawl_dura
     struct leaving leaving = {.commit = commit};
     if (latch_wait_until(&commit->latch, deadline) != PAWL_OK)
         (void)pawl_env_call(e->env, shard, leave_here, &leaving);
-    if (leaving.left)
+    if (leaving.soon)
+        latch_wait(&commit->latch);
+    if (leaving.idle)
+        commit_free(commit);
+    if (leaving.left || leaving.idle)
         return error_set(error, PAWL_ETIMEOUT,
                          "operation %" PRIu64 " is handed in, and waits for those before it", number);
     status = outcome(commit, error);
