@@ -186,6 +186,8 @@ bool lanes_drop(pawl_engine *e)
     const struct schema *schema = engine_schema(e);
     pawl_instant now = pawl_env_now(e->env);
     if (lanes->drop_seen != schema) { /* after the schema: whoever reads from now on reads by this one */
+        if (atomic_load(&lanes->readers[(atomic_load(&lanes->epoch) + 1) & 1]) > 0)
+            return true; /* readers of two epochs ago would be counted among those of the next */
         bool first = !lanes->drop_seen;
         lanes->drop_seen = schema;
         lanes->drop_due = true;
