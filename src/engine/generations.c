@@ -156,10 +156,9 @@ void generation_drop(struct generation *g)
 {
     struct lanes *lanes = &g->engine->lanes;
     pthread_mutex_lock(&lanes->lock);
-    bool last = --g->holders == 0 && g->retired;
+    if (--g->holders == 0 && g->retired)
+        steward_ask(lanes); /* under the lock: whoever closes the engine waits only for this */
     pthread_mutex_unlock(&lanes->lock);
-    if (last)
-        steward_ask(lanes);
 }
 
 bool generation_is_there(pawl_engine *e, uint16_t id, uint32_t number)
