@@ -53,7 +53,7 @@ static int follow(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane,
 {
     struct followed *f = find(l, partition, lane, generation);
     if (f) {
-        f->gone = false;
+        f->ended = false;
         return PAWL_OK;
     }
     f = mem_new(l->alloc, 1, sizeof *f);
@@ -106,7 +106,7 @@ static int look_at_schema(struct checkpoint_lanes *l, pawl_error *error)
         return PAWL_OK;
     int status = l->schema ? PAWL_OK : follow_stored(l, error);
     for (struct followed *f = l->first; f; f = f->next)
-        f->gone = true;
+        f->ended = true;
     for (size_t i = 0; status == PAWL_OK && i < schema->lane_count; i++) {
         const struct schema_lane *lane = &schema->lanes[i];
         for (uint32_t p = l->shard; status == PAWL_OK && p < l->engine->file.partitions;
@@ -199,12 +199,24 @@ static int read_log(struct checkpoint_lanes *l, struct followed *f, pawl_error *
     return status == PAWL_OK ? status : error_wrap(error, status, "%s", name);
 }
 
+/* Which tables it has rows of is known at the end of its log, once nobody adds to that. */
+static int read_ended(struct checkpoint_lanes *l, struct followed *f, pawl_error *error)
+{
+    const struct cursor *cursor = &f->cursor;
+    bool over = !generation_is_there(l->engine, cursor->lane, cursor->generation);
+    uint64_t before = cursor->applied;
+    int status = read_log(l, f, error);
+    f->gone = status == PAWL_OK && over && cursor->applied == before
+              && !lanes_need(l->schema, cursor->lane, cursor->generation, &cursor->digests);
+    return status;
+}
+
 int checkpoint_lanes_read(struct checkpoint_lanes *l, pawl_error *error)
 {
     int status = look_at_schema(l, error);
     for (struct followed *f = l->first; f && status == PAWL_OK; f = f->next)
         if (!f->gone && !checkpoint_is_full(l->checkpoint))
-            status = read_log(l, f, error);
+            status = f->ended ? read_ended(l, f, error) : read_log(l, f, error);
     return status;
 }
 

@@ -3,8 +3,8 @@
  *     operation logs ── read ──► redo ──► the checkpoint's set ── with its next commit ──► rows and cursors
  *
  * So after a loss of power the tables of lanes are as near to the end of their logs as everything else. What is
- * followed is what the schema has: of each lane the generation that serves, and the one that is being built.
- * The rows of a generation that is gone go with a commit.
+ * followed is what the schema has: of each lane the generation that serves, and the one that is being built;
+ * and what has ended, but entities are still read from. The rows of a generation that is gone go with a commit.
  *
  * It lives on the checkpointer's thread. */
 #ifndef ENGINE_CHECKPOINT_LANES_H
@@ -20,7 +20,8 @@ struct followed {
     struct followed *next;
     struct cursor cursor; /* ahead of the store by what is not committed */
     bool ahead;
-    bool gone;
+    bool ended; /* no lane of the schema has it */
+    bool gone;  /* and nobody reads from it */
 };
 
 struct checkpoint_lanes {

@@ -2,7 +2,10 @@
  *
  * A cursor's row says that there is something, and which tables have rows; it is the last to be removed, so
  * whatever ends this in between, it is found again. Rows go in slices, each a transaction of its own, between
- * other work of the shard. */
+ * other work of the shard.
+ *
+ * A generation is opened on a shard after its schema was published. So whoever looks on the shard, and by the
+ * schema that is published there and then, takes none that is newer for one that is done with. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,8 +16,7 @@
 #define ROWS_AT_ONCE 512
 #define GRACE        (10 * PAWL_SECOND) /* for readers in other processes, that look at the schema now and then */
 
-/* Whether reads of any entity, or a lane, still need a generation. */
-static bool is_needed(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables)
+bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables)
 {
     const struct schema_lane *lane = schema_lane_by_id(schema, id);
     if (lane && (lane->generation == number || lane->serving == number))
@@ -31,7 +33,7 @@ static bool is_needed(const struct schema *schema, uint16_t id, uint32_t number,
 struct dropping {
     pawl_engine *engine;
     uint32_t shard;
-    const struct schema *schema; /* whose readers are the only ones left */
+    const struct schema *schema;
     uint16_t partition;
     struct cursor cursor; /* of what is to go, if found */
     bool found;
@@ -56,10 +58,7 @@ static bool look_at_cursor(void *arg, pawl_bytes key, pawl_bytes value)
     cursor_release(&d->cursor);
     cursor_init(&d->cursor, d->engine->options.allocator, partition, lane, generation);
     first->status = cursor_read(&d->cursor, pawl_store_writer(d->engine->shards[d->shard].store), NULL);
-    const struct schema *newest = engine_schema(d->engine);
-    d->found =
-        first->status == PAWL_OK && !is_needed(d->schema, lane, generation, &d->cursor.digests)
-        && !is_needed(newest, lane, generation, &d->cursor.digests); /* it may have been born meanwhile */
+    d->found = first->status == PAWL_OK && !lanes_need(d->schema, lane, generation, &d->cursor.digests);
     return first->status == PAWL_OK && !d->found;
 }
 
@@ -142,6 +141,10 @@ static void drop_here(void *arg)
     struct dropping *d = arg;
     pawl_store *store = d->engine->shards[d->shard].store;
     d->rows = 0;
+    d->found = false;
+    d->status = PAWL_EBUSY;
+    if (engine_schema(d->engine) != d->schema) /* which may have a generation that this one knows nothing of */
+        return;
     cursor_init(&d->cursor, d->engine->options.allocator, 0, 0, 0);
     d->status = find_unneeded(d);
     if (d->status == PAWL_OK && d->found) {
@@ -161,9 +164,9 @@ static bool drop_partition(pawl_engine *e, const struct schema *schema, uint16_t
     do {
         int status = pawl_env_call(e->env, d.shard, drop_here, &d);
         if (status != PAWL_OK || d.status != PAWL_OK)
-            return true; /* the store is full, for instance */
-    } while (d.found && !atomic_load(&e->closing) && engine_schema(e) == schema);
-    return d.found;
+            return true; /* the store is full, or there is another schema */
+    } while (d.found && !atomic_load(&e->closing));
+    return false;
 }
 
 /* Whether a generation that is on its way out might still write. */
@@ -182,10 +185,9 @@ bool lanes_drop(pawl_engine *e)
     struct lanes *lanes = &e->lanes;
     const struct schema *schema = engine_schema(e);
     pawl_instant now = pawl_env_now(e->env);
-    bool draining = lanes->drop_due && atomic_load(&lanes->readers[lanes->drop_parity]) > 0;
-    if (lanes->drop_seen != schema && draining)
-        return true; /* there are but two parities: one epoch's readers end before another one begins */
     if (lanes->drop_seen != schema) { /* after the schema: whoever reads from now on reads by this one */
+        if (atomic_load(&lanes->readers[(atomic_load(&lanes->epoch) + 1) & 1]) > 0)
+            return true; /* readers of two epochs ago would be counted among those of the next */
         bool first = !lanes->drop_seen;
         lanes->drop_seen = schema;
         lanes->drop_due = true;
@@ -197,6 +199,7 @@ bool lanes_drop(pawl_engine *e)
     if (now.ns < lanes->drop_at.ns || atomic_load(&lanes->readers[lanes->drop_parity]) > 0 || has_retired(e))
         return true;
     bool left = false;
+    trial_step(&e->trial, "rows of lanes are looked for");
     for (uint32_t i = 0; i < e->file.partitions && !atomic_load(&e->closing); i++)
         left = drop_partition(e, schema, (uint16_t)i) || left;
     lanes->drop_due = left;

@@ -67,7 +67,7 @@ static int make_crews(struct generation *g)
             continue;
         pthread_mutex_lock(&lanes->lock);
         const struct handler *h = handler_of(lanes, g->crews[i].projector->id);
-        if (h)
+        if (h && g->crews[i].projector->handler) /* it may have had one before, and say now what it does */
             crew_man(&g->crews[i], h->fn, h->arg);
         pthread_mutex_unlock(&lanes->lock);
     }
@@ -145,14 +145,30 @@ struct generation *generation_hold_any(pawl_engine *e, struct generation *after)
     return hold_next(e, after, true);
 }
 
+void generation_hold_more(struct generation *g)
+{
+    pthread_mutex_lock(&g->engine->lanes.lock);
+    g->holders++;
+    pthread_mutex_unlock(&g->engine->lanes.lock);
+}
+
 void generation_drop(struct generation *g)
 {
     struct lanes *lanes = &g->engine->lanes;
     pthread_mutex_lock(&lanes->lock);
-    bool last = --g->holders == 0 && g->retired;
+    if (--g->holders == 0 && g->retired)
+        steward_ask(lanes); /* under the lock: whoever closes the engine waits only for this */
     pthread_mutex_unlock(&lanes->lock);
-    if (last)
-        steward_ask(lanes);
+}
+
+bool generation_is_there(pawl_engine *e, uint16_t id, uint32_t number)
+{
+    bool there = false;
+    pthread_mutex_lock(&e->lanes.lock);
+    for (const struct generation *g = e->lanes.first; g && !there; g = g->next)
+        there = g->id == id && g->number == number;
+    pthread_mutex_unlock(&e->lanes.lock);
+    return there;
 }
 
 /* By lane, then by generation. */

@@ -168,7 +168,11 @@ bool lanes_is_self(pawl_engine *engine);
 struct generation *generation_hold(pawl_engine *engine, uint16_t id, uint32_t number);
 struct generation *generation_hold_next(pawl_engine *engine, struct generation *after); /* NULL: the first */
 struct generation *generation_hold_any(pawl_engine *engine, struct generation *after);  /* retired ones, too */
+void generation_hold_more(struct generation *generation); /* which the caller holds */
 void generation_drop(struct generation *generation);
+
+/* Whether it is open, or on its way out. */
+bool generation_is_there(pawl_engine *engine, uint16_t id, uint32_t number);
 
 /* Visit its parts, each on its shard; from a thread that may wait. */
 void generation_visit(struct generation *generation, void (*visit)(struct lane_part *part));
@@ -224,6 +228,9 @@ bool lanes_switch(pawl_engine *engine);
 
 /* --- drop.c: remove rows of generations that nobody reads any more. True: come back later. */
 bool lanes_drop(pawl_engine *engine);
+
+/* Whether a lane, or reads of any entity that it has rows of, still need a generation. */
+bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables);
 
 /* --- local.c: what the node keeps for itself --- */
 

@@ -145,6 +145,22 @@ static int apply(struct replaying *r, pawl_error *error)
     return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }
 
+/* The events are over: so must operations be, unless both have gone on meanwhile. An event is in the log before
+ * its operations are. */
+static int end_together(struct replaying *r, struct log_entries *events, pawl_error *error)
+{
+    struct logged logged;
+    const struct log_entry *entry;
+    int status = next_operation(r, &logged, error);
+    if (status != PAWL_OK)
+        return status;
+    uint64_t number = logged.number;
+    status = log_entries_next(events, &entry, error);
+    return status == PAWL_ENOTFOUND
+               ? error_set(error, PAWL_ECORRUPT, "operation %" PRIu64 " is of no event", number)
+               : status;
+}
+
 /* Events, and for each what the log has for it. */
 static int work_out_again(struct replaying *r, pawl_error *error)
 {
@@ -161,14 +177,9 @@ static int work_out_again(struct replaying *r, pawl_error *error)
         if (status != PAWL_OK)
             break;
     }
+    if (status == PAWL_ENOTFOUND && !ended && !r->lanes->until)
+        status = end_together(r, &events, error);
     log_entries_release(&events);
-    if (status == PAWL_ENOTFOUND && !ended
-        && !r->lanes->until) { /* the events are over: so must the other be */
-        struct logged logged;
-        status = next_operation(r, &logged, error);
-        if (status == PAWL_OK)
-            status = error_set(error, PAWL_ECORRUPT, "operation %" PRIu64 " is of no event", logged.number);
-    }
     return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }
 

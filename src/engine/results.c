@@ -19,6 +19,7 @@
 struct cached_expr {
     struct cached_expr *next;
     const struct schema *schema;
+    const struct schema_projector *projector; /* names are of its package */
     const struct schema_type *entity;
     uint16_t command;
     enum value_type want;
@@ -69,8 +70,9 @@ static const struct expr *find_cached(struct expr_cache *cache, const struct cac
     const struct expr *found = NULL;
     pthread_mutex_lock(&cache->lock);
     for (const struct cached_expr *c = cache->first; c && !found; c = c->next)
-        if (c->schema == like->schema && c->entity == like->entity && c->command == like->command
-            && c->want == like->want && bytes_equal((pawl_bytes){c->text, c->size}, text))
+        if (c->schema == like->schema && c->projector == like->projector && c->entity == like->entity
+            && c->command == like->command && c->want == like->want
+            && bytes_equal((pawl_bytes){c->text, c->size}, text))
             found = c->expr;
     pthread_mutex_unlock(&cache->lock);
     return found;
@@ -126,8 +128,11 @@ static int compile(struct pawl_results *r, const struct schema_type *entity, enu
     const struct schema_command *command = schema_command_by_id(run->schema, r->event->head.command);
     struct compile_scope scope = {
         .row = entity, .event = true, .argument = command ? command->argument : NULL, .want = want};
-    struct cached_expr like = {
-        .schema = run->schema, .entity = entity, .command = r->event->head.command, .want = want};
+    struct cached_expr like = {.schema = run->schema,
+                               .projector = run->projector,
+                               .entity = entity,
+                               .command = r->event->head.command,
+                               .want = want};
     pawl_bytes bytes = {text, strlen(text)};
     const struct expr *found = find_cached(r->cache, &like, bytes);
     if (!found) {

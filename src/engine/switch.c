@@ -23,10 +23,13 @@ static uint64_t offset_of(const struct generation *g, uint32_t partition)
     return atomic_load_explicit(&g->parts[partition].offset, memory_order_acquire);
 }
 
-/* Where it has to come to, at least. Nothing serves yet: to the end, as it is now. */
+/* Where it has to come to, at least. Nothing serves yet, or how far that has come is not known, because it
+ * could not be opened: to the end, as it is now. */
 static uint64_t target_of(const struct generation *old, const struct generation *new, uint32_t partition)
 {
-    return old ? offset_of(old, partition) : atomic_load(&new->engine->partitions[partition].offset);
+    return old && old->parts[partition].status == PAWL_OK
+               ? offset_of(old, partition)
+               : atomic_load(&new->engine->partitions[partition].offset);
 }
 
 static void aim(const struct generation *old, struct generation *new)

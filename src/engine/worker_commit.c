@@ -26,8 +26,7 @@ static void commit_free(struct worker_commit *commit)
     results_forget(&commit->job);
     run_release(&commit->job.run);
     mem_free(alloc, commit, sizeof *commit);
-    if (g)
-        generation_drop(g);
+    generation_drop(g);
 }
 
 void worker_commit_finished(struct job *job, int status)
@@ -76,12 +75,20 @@ static void resume_here(void *arg)
 struct leaving {
     struct worker_commit *commit;
     bool left;
+    bool idle; /* nobody but the worker needs its run */
+    bool soon; /* it is only looked up in the log, and will be told */
 };
 
 static void leave_here(void *arg)
 {
     struct leaving *l = arg;
-    l->left = l->commit->left = !l->commit->finished;
+    struct worker_commit *commit = l->commit;
+    struct lane *lane = commit->job.part->lane;
+    if (commit->finished)
+        return;
+    l->soon = commit->job.run.looking;
+    l->idle = !l->soon && lane && lane_leave(lane, &commit->job.run);
+    l->left = commit->left = !l->soon && !l->idle;
 }
 
 /* The result, as writes. PAWL_EINVAL: it does not make sense; the lease is still held. */
@@ -135,7 +142,11 @@ static int wait_for_turn(pawl_engine *e, struct worker_commit *commit, pawl_dura
     struct leaving leaving = {.commit = commit};
     if (latch_wait_until(&commit->latch, deadline) != PAWL_OK)
         (void)pawl_env_call(e->env, shard, leave_here, &leaving);
-    if (leaving.left)
+    if (leaving.soon)
+        latch_wait(&commit->latch);
+    if (leaving.idle)
+        commit_free(commit);
+    if (leaving.left || leaving.idle)
         return error_set(error, PAWL_ETIMEOUT,
                          "operation %" PRIu64 " is handed in, and waits for those before it", number);
     status = outcome(commit, error);
@@ -153,7 +164,8 @@ static struct worker_commit *commit_new(struct generation *g, uint16_t partition
     run_init(&commit->job.run, alloc);
     commit->job.commit = commit;
     commit->job.part = &g->parts[partition];
-    commit->generation = generation_hold(g->engine, g->id, g->number);
+    commit->generation = g;
+    generation_hold_more(g); /* it may be retired by now */
     return commit;
 }
 

@@ -248,10 +248,10 @@ int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration
         bool told = waiting.told, closing = atomic_load(&e->closing);
         leave(&e->lanes, &waiting);
         pthread_mutex_unlock(&e->lanes.lock);
-        if (closing
-            && !found) /* the engine is not looked at any more: whoever closes it waited only for this */
+        /* Then the engine is not looked at any more: whoever closes it waited only for this. */
+        if (closing && !found && status == PAWL_OK)
             return error_set(error, PAWL_ECLOSED, "the engine is being closed");
-        if (told && (found || late || status != PAWL_OK))
+        if (told && !closing && (found || late || status != PAWL_OK))
             leases_offer(e, projector); /* it was told for nothing: another one may want it */
         if (!found && !late && status == PAWL_OK)
             status = try_acquire(e, projector, duration, &found, ret_lease, error);

@@ -227,6 +227,7 @@ void crew_resize(struct crew *crew, uint32_t workers)
     crew->limit = workers ? workers : WORKERS_DEFAULT;
     crew->cap = crew->limit * (partitions < PARTITIONS_MANY ? partitions : PARTITIONS_MANY);
     wake(crew);
+    pthread_cond_broadcast(&crew->work); /* those who are too many now leave, and take no signal along */
     pthread_mutex_unlock(&crew->lock);
 }
 
@@ -258,6 +259,8 @@ void crew_push(struct crew *crew, uint16_t partition, struct job *jobs)
     }
     list_bench(crew, bench);
     wake(crew);
+    if (crew->count == 0) /* no thread could be started: it is tried again */
+        steward_ask(&engine_of(crew)->lanes);
     pthread_mutex_unlock(&crew->lock);
 }
 
@@ -311,7 +314,7 @@ bool crew_look_after(struct crew *crew)
         }
     if (crew->queued > crew->idle)
         wake(crew);
-    bool busy = crew->count > 0;
+    bool busy = crew->count > 0 || crew->queued > 0;
     pthread_mutex_unlock(&crew->lock);
     return busy;
 }
@@ -353,12 +356,12 @@ int crew_init(struct crew *crew, struct generation *g, uint32_t projection,
     crew->projector = projector;
     crew->last = &crew->first;
     pthread_mutex_init(&crew->lock, NULL);
-    crew_resize(crew, projector->workers);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&crew->work, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_cond_init(&crew->gone, NULL);
+    crew_resize(crew, projector->workers);
     crew->benches = mem_new(e->options.allocator, partitions, sizeof *crew->benches);
     if (!crew->benches)
         return PAWL_ENOMEM;

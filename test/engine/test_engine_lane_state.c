@@ -143,6 +143,10 @@ static const char tally[] =
     " \"projectors\": {\"tally\": {\"on\": [\"t.Bill\"], \"do\": [{\"upsert\": \"Tally\","
     " \"key\": {\"k\": \"1\"}, \"set\": {\"n\": \"coalesce(n, 0) + 1\"}}]}}}";
 
+static const char tally_alone[] =
+    "{\"schema\": 1, \"package\": \"l\", \"entities\": {\"Tally\": {\"key\": [\"k\"],"
+    " \"fields\": {\"k\": {\"type\": \"int64\"}, \"n\": {\"type\": \"int64\"}}}}}";
+
 static struct twice life;
 
 static int live_and_die(void)
@@ -176,6 +180,18 @@ static uint64_t operations_in_checkpoints(struct twice *t)
     return sum;
 }
 
+static void check_tallies(struct twice *t, unsigned bills)
+{
+    for (unsigned i = 0; i < TWICE_WORKSPACES; i++) {
+        pawl_text text;
+        char want[32];
+        assert_ok(pawl_entity_get(t->engine, i + 1, "l.Tally", (pawl_bytes){"[1]", 3}, NULL, &text, &t->error));
+        snprintf(want, sizeof want, "\"n\":%u", bills / TWICE_WORKSPACES);
+        assert_contains(text.data, want);
+        pawl_text_free(&text);
+    }
+}
+
 TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
 {
     struct twice t;
@@ -196,14 +212,34 @@ TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
     twice_open(&t);
     assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
     assert_ok(pawl_lanes_wait(t.engine, NULL, 30 * PAWL_SECOND, &t.error));
-    for (unsigned i = 0; i < TWICE_WORKSPACES; i++) {
-        pawl_text text;
-        char want[32];
-        assert_ok(pawl_entity_get(t.engine, i + 1, "l.Tally", (pawl_bytes){"[1]", 3}, NULL, &text, &t.error));
-        snprintf(want, sizeof want, "\"n\":%d", 360 / TWICE_WORKSPACES);
-        assert_contains(text.data, want);
-        pawl_text_free(&text);
-    }
+    check_tallies(&t, 360);
+    twice_close(&t);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
+TEST(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoint_too)
+{
+    struct twice t;
+    twice_make(&t);
+    t.trial.boot_id = "this boot";
+    twice_begin(&t);
+    assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
+    twice_bill_many(&t, 300);
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 30 * PAWL_SECOND, &t.error));
+    assert_ok(pawl_schema_apply(t.engine, tally_alone, NULL, &t.error));
+    twice_bill_many(&t, 60);
+    twice_close(&t);
+    assert_int_equal(operations_in_checkpoints(&t), 300);
+
+    life = t;
+    assert_int_equal(in_child(live_and_die), 0);
+    for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
+        t.billed[i] += 60 / TWICE_WORKSPACES;
+    t.trial.boot_id = "the next boot";
+    twice_open(&t);
+    assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
+    check_tallies(&t, 300);
     twice_close(&t);
     twice_check(&t);
     twice_remove(&t);
@@ -256,6 +292,7 @@ int main(void)
         RUN(a_replay_derives_what_lanes_have_written_and_finds_a_row_that_is_not_so),
         RUN(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too),
         RUN(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind),
+        RUN(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoint_too),
     };
     return TEST_MAIN(tests);
 }

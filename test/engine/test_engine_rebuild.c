@@ -284,6 +284,43 @@ TEST(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening)
     bed_end(&bed);
 }
 
+struct halting {
+    _Atomic bool halted, go_on;
+};
+
+static void halt_before(void *arg, const char *what)
+{
+    struct halting *h = arg;
+    if (strcmp(what, "rows of lanes are looked for") != 0)
+        return;
+    atomic_store(&h->halted, true);
+    while (!atomic_load(&h->go_on))
+        bed_moment();
+}
+
+TEST(rows_of_a_generation_that_begins_while_others_are_removed_stay)
+{
+    struct lanes_bed bed = {0};
+    struct halting halting = {0};
+    struct engine_trial trial = {.step = halt_before, .arg = &halting};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    for (int i = 0; i < 20; i++)
+        bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.marks");
+    bed_close(&bed);
+    assert_ok(engine_open(bed.path, &bed.options, &trial, &bed.engine, &bed.error));
+    assert_ok(pawl_request_new(bed.engine, &bed.request));
+    BED_UNTIL(atomic_load(&halting.halted));
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.marks", &bed.error));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    BED_UNTIL(bed_status(&bed, "t.marks", partition, 2).operations == 20);
+    atomic_store(&halting.go_on, true);
+    bed_wait(&bed, "t.marks");
+    assert_int_equal(serving(&bed, "t.marks"), 2);
+    assert_int_equal(bed_count(&bed, 1, "t.Mark"), 20);
+    bed_end(&bed);
+}
+
 /* --- handlers --- */
 
 struct slow {
@@ -353,6 +390,38 @@ TEST(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for)
     bed_end(&bed);
 }
 
+/* The same projector, which says in the schema what it does: not by key, so that threads run it. */
+#define NOTES_SAY                                                                                              \
+    "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \
+    " \"types\": {\"Item\": {\"kind\": \"WDoc\", \"fields\": {\"who\": {\"type\": \"string\"},"                \
+    "   \"cents\": {\"type\": \"int64\"}}}},"                                                                  \
+    " \"commands\": {\"Bill\": {\"records\": [\"Item\"]}, \"Raise\": {\"records\": [\"Item\"]},"               \
+    "   \"Ask\": {\"records\": [\"Item\"]}},"                                                                  \
+    " \"entities\": {"                                                                                         \
+    "   \"Total\": {\"key\": [\"who\"], \"fields\": {\"who\": {\"type\": \"string\"},"                         \
+    "     \"cents\": {\"type\": \"int64\"}, \"bills\": {\"type\": \"int64\"}}},"                               \
+    "   \"Note\": {\"key\": [\"event\"], \"fields\": {\"event\": {\"type\": \"int64\"},"                       \
+    "     \"text\": {\"type\": \"string\"}, \"sum\": {\"type\": \"int64\"}}},"                                 \
+    "   \"Mark\": {\"key\": [\"event\"], \"fields\": {\"event\": {\"type\": \"int64\"}}}},"                    \
+    " \"projectors\": {\"notes\": {\"on\": [\"Ask\"], \"do\": [{\"update\": \"Note\","                         \
+    "     \"where\": \"event > 0\", \"set\": {\"sum\": \"1\"}}]}}}"
+
+TEST(a_handler_is_not_run_for_a_projector_that_says_now_what_it_does)
+{
+    struct lanes_bed bed = {0};
+    struct slow slow = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", slow_note, &slow, &bed.error));
+    bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.notes");
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
+    bed_apply(&bed, NOTES_SAY);
+    bed_wait(&bed, "t.notes");
+    assert_int_equal(serving(&bed, "t.notes"), 2);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 0);
+    bed_end(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,8 +430,10 @@ int main(void)
         RUN(a_changed_projector_is_worked_out_from_the_beginning),
         RUN(a_generation_that_is_given_up_leaves_the_one_that_serves),
         RUN(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening),
+        RUN(rows_of_a_generation_that_begins_while_others_are_removed_stay),
         RUN(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going),
         RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),
+        RUN(a_handler_is_not_run_for_a_projector_that_says_now_what_it_does),
     };
     return TEST_MAIN(tests);
 }

@@ -366,6 +366,19 @@ int lane_hand_in(struct lane *lane, struct run *run)
     return PAWL_OK;
 }
 
+bool lane_leave(struct lane *lane, struct run *run)
+{
+    struct run **at = &lane->waiting.first;
+    while (*at && *at != run)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = run->next;
+    if (!*at)
+        lane->waiting.last = at;
+    return true;
+}
+
 /* A number that is not bound, or not any more, is nobody's. */
 static int after(struct lane *lane, int status)
 {

@@ -131,6 +131,10 @@ int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct
  * applied. */
 int lane_hand_in(struct lane *lane, struct run *run);
 
+/* Take a run back that waits for nothing but to be told: it was handed in again, or lost from sight. It is not
+ * told any more. False: it is not such a run. */
+bool lane_leave(struct lane *lane, struct run *run);
+
 /* What options.explode was asked for is done, with this status. */
 void lane_exploded(struct lane *lane, struct run *run, int status);
 
