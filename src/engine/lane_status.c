@@ -335,7 +335,7 @@ static enum progress look_at_all(struct watching *w, const char *name)
 static int watch(struct watching *w, const char *name, pawl_duration timeout, pawl_error *error)
 {
     pawl_engine *e = w->engine;
-    pawl_instant deadline = {pawl_env_now(e->env).ns + (timeout ? timeout : TIMEOUT_DEFAULT)};
+    pawl_instant deadline = engine_deadline(e, timeout ? timeout : TIMEOUT_DEFAULT);
     unsigned stuck = 0;
     for (;;) {
         enum progress progress = look_at_all(w, name);

@@ -147,7 +147,7 @@ struct lanes {
     unsigned drop_parity;
 
     char **paused; /* names of lanes; under lock */
-    size_t paused_count;
+    size_t paused_count, paused_room;
 };
 
 /* --- generations.c --- */

@@ -48,15 +48,17 @@ static int add(pawl_engine *e, pawl_bytes name)
     size_t count = lanes->paused_count;
     if (find(lanes, name) < count)
         return PAWL_OK;
-    char **paused = mem_resize(alloc, lanes->paused, count * sizeof *paused, (count + 1) * sizeof *paused);
-    if (!paused)
-        return PAWL_ENOMEM;
-    lanes->paused = paused;
-    char *copy = mem_new(alloc, 1, name.size + 1);
-    if (!copy) {
-        lanes->paused = mem_resize(alloc, paused, (count + 1) * sizeof *paused, count * sizeof *paused);
-        return PAWL_ENOMEM;
+    if (count == lanes->paused_room) {
+        size_t room = count ? 2 * count : 4;
+        char **paused = mem_resize(alloc, lanes->paused, count * sizeof *paused, room * sizeof *paused);
+        if (!paused)
+            return PAWL_ENOMEM;
+        lanes->paused = paused;
+        lanes->paused_room = room;
     }
+    char *copy = mem_new(alloc, 1, name.size + 1);
+    if (!copy)
+        return PAWL_ENOMEM;
     memcpy(copy, name.data, name.size);
     lanes->paused[lanes->paused_count++] = copy;
     return PAWL_OK;
@@ -75,9 +77,9 @@ void local_forget(pawl_engine *e)
     struct lanes *lanes = &e->lanes;
     for (size_t i = 0; i < lanes->paused_count; i++)
         mem_free(e->options.allocator, lanes->paused[i], strlen(lanes->paused[i]) + 1);
-    mem_free(e->options.allocator, lanes->paused, lanes->paused_count * sizeof *lanes->paused);
+    mem_free(e->options.allocator, lanes->paused, lanes->paused_room * sizeof *lanes->paused);
     lanes->paused = NULL;
-    lanes->paused_count = 0;
+    lanes->paused_count = lanes->paused_room = 0;
 }
 
 /* --- loading and changing --- */
@@ -158,8 +160,6 @@ int local_pause(pawl_engine *e, const char *lane, bool paused, pawl_error *error
     else if (i < count) {
         mem_free(e->options.allocator, lanes->paused[i], name.size + 1);
         lanes->paused[i] = lanes->paused[count - 1];
-        lanes->paused = mem_resize(e->options.allocator, lanes->paused, count * sizeof *lanes->paused,
-                                   (count - 1) * sizeof *lanes->paused);
         lanes->paused_count--;
     }
     pthread_mutex_unlock(&lanes->lock);

@@ -155,6 +155,13 @@ static inline const struct schema *engine_schema(const pawl_engine *engine)
     return atomic_load_explicit(&engine->schema, memory_order_acquire);
 }
 
+/* So much later; never, if that is beyond the clock. */
+static inline pawl_instant engine_deadline(const pawl_engine *engine, pawl_duration wait)
+{
+    uint64_t now = pawl_env_now(engine->env).ns;
+    return (pawl_instant){wait < UINT64_MAX - now ? now + wait : UINT64_MAX};
+}
+
 /* request.c: forget what was asked. */
 void request_restart(pawl_request *request, uint64_t wsid);
 

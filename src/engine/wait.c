@@ -92,7 +92,7 @@ static int stored_offset(pawl_engine *e, uint16_t partition, uint64_t *ret_offse
 
 static pawl_instant deadline_of(pawl_engine *e, const pawl_read_options *options)
 {
-    return (pawl_instant){pawl_env_now(e->env).ns + (options->timeout ? options->timeout : TIMEOUT_DEFAULT)};
+    return engine_deadline(e, options->timeout ? options->timeout : TIMEOUT_DEFAULT);
 }
 
 static void pause(pawl_instant now)

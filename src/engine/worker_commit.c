@@ -133,7 +133,7 @@ static int wait_for_turn(pawl_engine *e, struct worker_commit *commit, pawl_dura
 {
     uint32_t shard = commit->job.run.partition % e->file.shards;
     uint64_t number = commit->job.run.number;
-    pawl_instant deadline = {pawl_env_now(e->env).ns + wait};
+    pawl_instant deadline = engine_deadline(e, wait);
     int status = pawl_env_call(e->env, shard, hand_in_here, commit);
     if (status != PAWL_OK) {
         commit_free(commit);
@@ -141,8 +141,8 @@ static int wait_for_turn(pawl_engine *e, struct worker_commit *commit, pawl_dura
     }
     struct leaving leaving = {.commit = commit};
     if (latch_wait_until(&commit->latch, deadline) != PAWL_OK)
-        (void)pawl_env_call(e->env, shard, leave_here, &leaving);
-    if (leaving.soon)
+        status = pawl_env_call(e->env, shard, leave_here, &leaving);
+    if (leaving.soon || status != PAWL_OK) /* an engine that is being closed tells everybody */
         latch_wait(&commit->latch);
     if (leaving.idle)
         commit_free(commit);

@@ -236,7 +236,7 @@ int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration
         status = try_acquire(e, projector, duration, &found, ret_lease, error);
     if (status != PAWL_OK || found)
         return status;
-    pawl_instant deadline = {pawl_env_now(e->env).ns + wait};
+    pawl_instant deadline = engine_deadline(e, wait);
     bool late = wait == 0;
     while (!found && !late && status == PAWL_OK) {
         struct lease_wait waiting;
