@@ -23,7 +23,7 @@ def shop(*words):
 
 
 def load(folder, *more):
-    return subprocess.Popen([PROGRAM, 'load', '--dir', folder, '--schema', SCHEMA, *FEW, '--threads', '8', '--seconds',
+    return subprocess.Popen([PROGRAM, 'load', '--dir', folder, '--schema', SCHEMA, *FEW, '--threads', '1', '--seconds',
                              '1000', *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
