@@ -439,14 +439,7 @@ TEST(a_copy_that_fails_leaves_nothing)
 /* Limits. */
 
 /* A sanitizer's own shadow needs more. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SANITIZED 0
-#endif
-#if !SANITIZED
+#if !TEST_SANITIZED
 static int little_address_space(void)
 {
     struct lmdb_opened opened;
@@ -697,7 +690,7 @@ int main(void)
         EDGE(reading_only_makes_nothing),
         EDGE(a_directory_that_cannot_be_made_is_named),
         EDGE(a_copy_that_fails_leaves_nothing),
-#if !SANITIZED
+#if !TEST_SANITIZED
         EDGE(little_address_space_makes_the_map_smaller_unless_its_size_was_asked_for),
 #endif
         EDGE(where_no_file_may_grow_writes_are_refused_and_resume),

@@ -6,6 +6,7 @@
 
 #define SUBSET_SECTORS_MAX 6 /* all subsets of so many; of more, as many at random */
 #define NESTED_EVERY       97
+#define IMAGES_EVERY       (TEST_SANITIZED ? 6 : 1)
 #define NESTED_EVERY_SOAK  7
 
 struct sweep {
@@ -33,6 +34,10 @@ static void check_image(struct sweep *sweep, struct ramdisk *image, const struct
     bool nested = !sweep->in_recovery && sweep->images % sweep->nested_every == 0;
     if (nested)
         try_recovery(sweep, ramdisk_clone(image), model);
+    if (sweep->images % IMAGES_EVERY != 0) {
+        ramdisk_free(image);
+        return;
+    }
     bed_init(&bed, image, sweep->images);
     bed.model = *model;
     bed_recover(&bed);

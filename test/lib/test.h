@@ -28,6 +28,15 @@
 #define RUN(name)        cmocka_unit_test(name)
 #define TEST_MAIN(tests) (cmocka_set_message_output(CM_OUTPUT_TAP), cmocka_run_group_tests(tests, NULL, NULL))
 
+/* A sanitizer makes everything five to twenty times slower, and finds what it is there for in fewer rounds. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#define TEST_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define TEST_SANITIZED 0
+#endif
+
 #define assert_ok(status)               assert_status(status, PAWL_OK)
 #define assert_status(status, expected) test_assert_status((status), (expected), #status, __FILE__, __LINE__)
 #define assert_contains(text, part)     test_assert_contains((text), (part), __FILE__, __LINE__)
