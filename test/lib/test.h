@@ -32,8 +32,11 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
-#define TEST_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
 #define TEST_SANITIZED 0
 #endif
 
