@@ -12,7 +12,7 @@
 #include "engine/node.h"
 
 #define EVENTS_DEFAULT UINT64_C(256000)
-#define BYTES_DEFAULT  ((size_t)64 << 20)
+#define BYTES_DEFAULT  ((size_t)16 << 20)
 #define AGE_DEFAULT    (5 * PAWL_SECOND)
 #define READ_EVENTS    UINT64_C(16384) /* of one partition, before the next one's turn */
 #define WAKE_EVENTS    UINT64_C(4096)  /* new ones that are worth waking up for */

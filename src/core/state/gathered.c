@@ -130,11 +130,10 @@ int gathered_put(struct gathered *g, pawl_store *store)
     return PAWL_OK;
 }
 
+/* It holds much, and then nothing for a long time: the memory goes back. */
 void gathered_clear(struct gathered *g)
 {
-    map_clear(&g->overlay.newest);
-    g->overlay.count = 0;
-    g->rows = (struct changes){0};
-    arena_reset(&g->memory);
-    g->bytes = g->puts = 0;
+    const pawl_allocator *alloc = g->alloc;
+    gathered_release(g);
+    gathered_init(g, alloc);
 }
