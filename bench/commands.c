@@ -24,6 +24,7 @@
 
 #include "base/latch.h"
 #include "bench/lib/bench.h"
+#include "engine/trial.h"
 
 #define WORKSPACES  10000
 #define OUTSTANDING 64
@@ -167,8 +168,10 @@ static pawl_engine *open_engine(const char *dir)
     struct maker makers[OUTSTANDING];
     bool ok = true;
     char path[PATH_MAX];
+    const pawl_options defaults = {0};
+    const struct engine_trial trial = {.no_checkpoint = getenv("PAWL_BENCH_ALONE") != NULL};
     snprintf(path, sizeof path, "%s/pawl", dir);
-    if (pawl_open(path, NULL, &engine, &error) != PAWL_OK) {
+    if (engine_open(path, &defaults, &trial, &engine, &error) != PAWL_OK) {
         failed(path, &error);
         return NULL;
     }
