@@ -1,8 +1,4 @@
 /* engine/lane_verify.c: whether the operations of lanes come out the same again, handlers included. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "engine/replay_lanes.h"
@@ -28,17 +24,15 @@ static int verify_into(pawl_engine *e, const struct schema_lane *only, const cha
 int pawl_lane_verify(pawl_engine *e, const char *name, pawl_lane_verdict *ret_verdict, pawl_error *error)
 {
     const struct schema_lane *lane = NULL;
-    const char *temporary = getenv("TMPDIR");
     struct replay_lanes_report report = {0};
     char dir[NODE_PATH_MAX];
     int status = engine_enter(e, error);
     if (status == PAWL_OK && name)
         status = lanes_find(e, name, &lane, error);
+    if (status == PAWL_OK)
+        status = tree_make_temporary("verify", dir, error);
     if (status != PAWL_OK)
         return status;
-    snprintf(dir, sizeof dir, "%s/pawl-verify-XXXXXX", temporary ? temporary : "/tmp");
-    if (!mkdtemp(dir))
-        return error_errno(error, errno, "cannot make %s", dir);
     status = verify_into(e, lane, dir, &report, error);
     tree_remove(dir);
     if (status == PAWL_OK)

@@ -191,10 +191,9 @@ static int open_target(struct replaying *r, pawl_error *error)
         if (!file.log[0])
             snprintf(file.log, sizeof file.log, "%s", absolute);
     } else {
-        const char *temporary = getenv("TMPDIR");
-        snprintf(r->to, sizeof r->to, "%s/pawl-replay-XXXXXX", temporary ? temporary : "/tmp");
-        if (!mkdtemp(r->to))
-            return error_errno(error, errno, "cannot make %s", r->to);
+        int status = tree_make_temporary("replay", r->to, error);
+        if (status != PAWL_OK)
+            return status;
     }
     return node_file_make(r->to, &file, error);
 }

@@ -4,11 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "engine/node_file.h"
+
+int tree_make_temporary(const char *name, char *path, pawl_error *error)
+{
+    const char *below = getenv("TMPDIR");
+    int size = snprintf(path, NODE_PATH_MAX, "%s/pawl-%s-XXXXXX", below ? below : "/tmp", name);
+    if (size < 0 || size >= NODE_PATH_MAX)
+        return error_set(error, PAWL_ETOOBIG, "TMPDIR: the path is too long");
+    return mkdtemp(path) ? PAWL_OK : error_errno(error, errno, "cannot make %s", path);
+}
 
 void tree_remove(const char *path)
 {
