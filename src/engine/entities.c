@@ -81,24 +81,9 @@ static int end(struct looking *l, int status, pawl_text *ret_text)
     return text_take(&l->out, status, ret_text, l->error);
 }
 
-/* The key that the row lies under, in the memory. */
 static int find_key(struct looking *l, pawl_bytes json, pawl_bytes *ret_key)
 {
-    struct value *values;
-    size_t count = l->entity->key_count;
-    int status = json_key(json, l->schema, l->entity, &l->memory, &values, l->error);
-    if (status != PAWL_OK)
-        return status;
-    size_t size = row_key_write(values, count, NULL, 0);
-    if (size > PAWL_KEY_BYTES_MAX - KEY_WORKSPACE)
-        return error_set(l->error, PAWL_ETOOBIG, "the key would have %zu bytes", size);
-    uint8_t *key = arena_take(&l->memory, KEY_WORKSPACE + size);
-    if (!key)
-        return error_set(l->error, PAWL_ENOMEM, "no memory for a key");
-    key_of_workspace(l->table, l->wsid, key);
-    row_key_write(values, count, key + KEY_WORKSPACE, size);
-    *ret_key = (pawl_bytes){key, KEY_WORKSPACE + size};
-    return PAWL_OK;
+    return json_row_key(json, l->schema, l->entity, l->table, l->wsid, &l->memory, ret_key, l->error);
 }
 
 static int not_read(const struct looking *l, int status)

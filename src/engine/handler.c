@@ -105,21 +105,8 @@ static int end_look(struct looking *l, int status, pawl_text *ret_text)
 
 static int find_key(struct looking *l, pawl_bytes json, pawl_bytes *ret_key)
 {
-    struct value *values;
-    size_t count = l->entity->key_count;
-    int status = json_key(json, l->ctx->job->run.schema, l->entity, &l->memory, &values, l->error);
-    if (status != PAWL_OK)
-        return status;
-    size_t size = row_key_write(values, count, NULL, 0);
-    if (size > PAWL_KEY_BYTES_MAX - KEY_WORKSPACE)
-        return error_set(l->error, PAWL_ETOOBIG, "the key would have %zu bytes", size);
-    uint8_t *key = arena_take(&l->memory, KEY_WORKSPACE + size);
-    if (!key)
-        return error_set(l->error, PAWL_ENOMEM, "no memory for a key");
-    key_of_workspace(l->table, l->ctx->wsid, key);
-    row_key_write(values, count, key + KEY_WORKSPACE, size);
-    *ret_key = (pawl_bytes){key, KEY_WORKSPACE + size};
-    return PAWL_OK;
+    return json_row_key(json, l->ctx->job->run.schema, l->entity, l->table, l->ctx->wsid, &l->memory, ret_key,
+                        l->error);
 }
 
 static int look_begin(struct looking *l, struct state *ret_state)
