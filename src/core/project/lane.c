@@ -68,7 +68,8 @@ void lane_forget(struct lane *lane, uint64_t number)
 
 /* Up to the event of the first number that is not applied; or, if all that are bound are, to where it has read.
  * What has been told stays true, also when it starts over and reads the same events again. */
-uint64_t lane_scanned(const struct lane *lane)
+/* The tables have all of events up to where? */
+static uint64_t lane_scanned(const struct lane *lane)
 {
     uint64_t applied = lane->cursor.applied, scanned = lane->cursor.scanned;
     if (applied < lane->bound)

@@ -200,8 +200,6 @@ int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid);
 /* The number is over: it was applied, or forgotten. */
 void lane_forget(struct lane *lane, uint64_t number);
 
-/* The tables have all of events up to where? */
-uint64_t lane_scanned(const struct lane *lane);
 void lane_tell_applied(struct lane *lane);
 
 /* lane_scan.c: read on, if there is something to read and room for it. */
