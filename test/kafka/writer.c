@@ -5,7 +5,7 @@
  * It claims the stream, and appends with IN_FLIGHT entries under way until it is told off: when an entry was
  * refused it lets the rest end, waits a little, and claims again; when an outcome is unknown, the next claim
  * settles it. SIGTERM ends it, after everything has its outcome. To RECORD it writes, in the order in which it
- * learned it:
+ * learned it, and at the latest before it claims:
  *
  *     A OFFSET SERIAL    acknowledged
  *     R OFFSET SERIAL    was unknown, and found to be written
@@ -294,6 +294,7 @@ static void work(struct writer *w)
 {
     for (;;) {
         look(w, 0);
+        fflush(w->record);
         if (told_to_stop && w->first == w->looked_at)
             return;
         check_patience(w);
