@@ -107,7 +107,7 @@ static void show_lane(pawl_engine *engine, const struct seen *seen)
 {
     struct strip strip = {.size = 0};
     char applied[32], lag[32];
-    if (pawl_lane_leases(engine, seen->busiest, seen->name, 0, STRIP, draw, &strip, NULL) != PAWL_OK)
+    if (pawl_lane_leases(engine, seen->busiest, seen->name, 0, 0, STRIP, draw, &strip, NULL) != PAWL_OK)
         strip.size = 0;
     printf("  %-16s applied %9s  [%-*.*s]  %" PRIu64 " leased, %" PRIu64 " ready, lag %s%s\n", seen->name,
            grouped(seen->operations, applied), STRIP, (int)strip.size, strip.text, seen->leased, seen->ready,

@@ -186,19 +186,22 @@ typedef bool (*pawl_lane_visit)(void *arg, const pawl_lane_status *status);
 PAWL_API int pawl_lanes_read(pawl_engine *engine, const char *lane, pawl_lane_visit visit, void *arg,
                              pawl_error *error);
 
-/* The numbers of a lane in a partition that are under way, from one on (0: the first), at most limit. */
+/* The numbers of a generation of a lane (0: the newest) in a partition that are under way, from one on (0: the
+ * first), at most limit. PAWL_ENOTFOUND: that generation is not worked on. */
 typedef bool (*pawl_lease_visit)(void *arg, const pawl_lease *lease, uint64_t event, const char *projector);
-PAWL_API int pawl_lane_leases(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t from,
-                              size_t limit, pawl_lease_visit visit, void *arg, pawl_error *error);
+PAWL_API int pawl_lane_leases(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
+                              uint64_t from, size_t limit, pawl_lease_visit visit, void *arg,
+                              pawl_error *error);
 
 /* An operator's: take a lease back; try a stalled number again; decide that a number is void. They wait for
- * nothing. PAWL_ENOTFOUND: there is no such number under way. */
-PAWL_API int pawl_lease_reclaim(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
-                                pawl_error *error);
-PAWL_API int pawl_lease_retry(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
-                              pawl_error *error);
-PAWL_API int pawl_lease_void(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
-                             const char *words, pawl_error *error);
+ * nothing. PAWL_ENOTFOUND: there is no such number under way. generation 0: the one in which it is;
+ * PAWL_EINVAL: while a lane is rebuilt there may be two of them, where a number need not mean the same. */
+PAWL_API int pawl_lease_reclaim(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
+                                uint64_t number, pawl_error *error);
+PAWL_API int pawl_lease_retry(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
+                              uint64_t number, pawl_error *error);
+PAWL_API int pawl_lease_void(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
+                             uint64_t number, const char *words, pawl_error *error);
 
 /* Pause and resume a lane, in all partitions; it stays so when the directory is opened again. */
 PAWL_API int pawl_lane_pause(pawl_engine *engine, const char *lane, bool paused, pawl_error *error);

@@ -59,15 +59,15 @@ static bool list_one(void *arg, const pawl_lease *lease, uint64_t event, const c
     if (list->json)
         say_lease(list, lease, event, projector);
     else
-        printf("%-28s %9u %12" PRIu64 " %-11s %12" PRIu64 " %7" PRIu32 "  %s%s%s%s\n", list->lane->lane,
-               list->lane->partition, lease->number, state_text(lease->state), event, lease->attempt, projector,
-               lease->words[0] ? ": " : "", lease->is_void ? "void: " : "", lease->words);
+        printf("%-28s %10" PRIu32 " %9u %12" PRIu64 " %-11s %12" PRIu64 " %7" PRIu32 "  %s%s%s%s\n",
+               list->lane->lane, list->lane->generation, list->lane->partition, lease->number,
+               state_text(lease->state), event, lease->attempt, projector, lease->words[0] ? ": " : "",
+               lease->is_void ? "void: " : "", lease->words);
     list->left--;
     return list->left > 0 && !ferror(stdout);
 }
 
-/* Of every lane and partition that was asked for: only the newest generation has anything to decide about, but
- * both are listed. */
+/* Of every lane, generation and partition that was asked for; not of one that has gone meanwhile. */
 static int list_all(pawl_engine *engine, const struct lanes *lanes, bool one, uint64_t partition,
                     struct listing *list, pawl_error *error)
 {
@@ -76,8 +76,9 @@ static int list_all(pawl_engine *engine, const struct lanes *lanes, bool one, ui
         list->lane = &lanes->rows[i].status;
         if (one && list->lane->partition != partition)
             continue;
-        status = pawl_lane_leases(engine, list->lane->partition, list->lane->lane, 0, list->left, list_one,
-                                  list, error);
+        status = pawl_lane_leases(engine, list->lane->partition, list->lane->lane, list->lane->generation, 0,
+                                  list->left, list_one, list, error);
+        status = status == PAWL_ENOTFOUND ? PAWL_OK : status;
     }
     return status;
 }
@@ -105,8 +106,8 @@ static int run_list(const struct options *options)
         status = lanes_load(engine, lane, &lanes, &error);
     if (status == PAWL_OK) {
         if (!list.json)
-            printf("%-28s %9s %12s %-11s %12s %7s  %s\n", "lane", "partition", "number", "state", "event",
-                   "attempt", "projector");
+            printf("%-28s %10s %9s %12s %-11s %12s %7s  %s\n", "lane", "generation", "partition", "number",
+                   "state", "event", "attempt", "projector");
         status = list_all(engine, &lanes, one, partition, &list, &error);
         lanes_free(&lanes);
     }
@@ -229,12 +230,12 @@ static int run_stats(const struct options *options)
 enum decision { RETRY, RECLAIM, VOID };
 
 static int decide(pawl_engine *engine, enum decision decision, uint16_t partition, const char *lane,
-                  uint64_t number, const char *reason, pawl_error *error)
+                  uint32_t generation, uint64_t number, const char *reason, pawl_error *error)
 {
     switch (decision) {
-    case RETRY: return pawl_lease_retry(engine, partition, lane, number, error);
-    case RECLAIM: return pawl_lease_reclaim(engine, partition, lane, number, error);
-    case VOID: return pawl_lease_void(engine, partition, lane, number, reason, error);
+    case RETRY: return pawl_lease_retry(engine, partition, lane, generation, number, error);
+    case RECLAIM: return pawl_lease_reclaim(engine, partition, lane, generation, number, error);
+    case VOID: return pawl_lease_void(engine, partition, lane, generation, number, reason, error);
     }
     return PAWL_EINVAL;
 }
@@ -243,12 +244,17 @@ static int run_decision(const struct options *options, enum decision decision, c
 {
     pawl_error error = {0};
     pawl_engine *engine;
-    uint64_t partition, number;
+    uint64_t partition, number, generation;
     const char *lane = options->arguments[1],
                *reason = decision == VOID ? options_get(options, "reason") : NULL;
     if (options_argument_from(options, 0, 0, "PARTITION", &partition, &error) != PAWL_OK
-        || options_argument(options, 2, "N", &number, &error) != PAWL_OK)
+        || options_argument(options, 2, "N", &number, &error) != PAWL_OK
+        || options_number(options, "generation", 1, 0, &generation, &error) != PAWL_OK)
         return say_usage(&error);
+    if (generation > UINT32_MAX) {
+        error_set(&error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
+        return say_usage(&error);
+    }
     if (decision == VOID && (!reason || reason[0] == '\0' || strlen(reason) > PAWL_LEASE_WORDS_MAX)) {
         error_set(&error, PAWL_EINVAL, "lease void: for which reason? Say --reason TEXT, of at most %d bytes",
                   PAWL_LEASE_WORDS_MAX);
@@ -258,9 +264,10 @@ static int run_decision(const struct options *options, enum decision decision, c
     if (code != CLI_OK)
         return code;
     lanes_settle(engine, lane);
-    int status = partition < pawl_partitions(engine)
-                     ? decide(engine, decision, (uint16_t)partition, lane, number, reason, &error)
-                     : error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
+    int status =
+        partition < pawl_partitions(engine)
+            ? decide(engine, decision, (uint16_t)partition, lane, (uint32_t)generation, number, reason, &error)
+            : error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
     if (status == PAWL_OK)
         lanes_settle(engine, lane);
     if (status == PAWL_OK && options_get(options, "json"))
@@ -288,6 +295,11 @@ static int run_void(const struct options *options)
 
 #define ABOUT_OPENS                                                                                            \
     "It opens the directory for writing, and lets the lanes work first until they come to rest.\n"
+
+#define OPTION_GENERATION                                                                                      \
+    {                                                                                                          \
+        "generation", "G", "of the lane, if the number is under way in two"                                    \
+    }
 
 const struct command command_lease_list = {
     .name = "lease list",
@@ -321,7 +333,7 @@ const struct command command_lease_retry = {
     .summary = "try a stalled number again",
     .about = "At once, and with all its attempts before it. " ABOUT_OPENS,
     .arguments = {"PARTITION", "LANE", "N"},
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTION_DIR, OPTION_GENERATION, OPTION_JSON},
     .run = run_retry,
 };
 
@@ -331,7 +343,7 @@ const struct command command_lease_reclaim = {
     .about = "The number is given to another worker; whatever the one that had it still says is "
              "refused. " ABOUT_OPENS,
     .arguments = {"PARTITION", "LANE", "N"},
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTION_DIR, OPTION_GENERATION, OPTION_JSON},
     .run = run_reclaim,
 };
 
@@ -341,6 +353,9 @@ const struct command command_lease_void = {
     .about =
         "The decision and its reason are kept in the operation log, and every replay follows it. " ABOUT_OPENS,
     .arguments = {"PARTITION", "LANE", "N"},
-    .options = {OPTION_DIR, {"reason", "TEXT", "why, for whoever reads the log"}, OPTION_JSON},
+    .options = {OPTION_DIR,
+                OPTION_GENERATION,
+                {"reason", "TEXT", "why, for whoever reads the log"},
+                OPTION_JSON},
     .run = run_void,
 };

@@ -207,9 +207,17 @@ void generation_visit(struct generation *g, void (*visit)(struct lane_part *part
     }
 }
 
-/* How many workers a projector has may change with the schema, and changes no generation. */
-static void resize_crews(struct generation *g, const struct schema *schema)
+static void part_follow(struct lane_part *part)
 {
+    if (part->lane && !part->closing)
+        lane_follow(part->lane, engine_schema(part->generation->engine));
+}
+
+/* How many workers a projector has, and what is to be done when it fails, may change with the schema, and
+ * changes no generation. */
+static void follow(struct generation *g, const struct schema *schema)
+{
+    generation_visit(g, part_follow);
     for (uint32_t i = 0; i < g->projections; i++) {
         const struct schema_projector *p = projector_of(schema, g->id, i);
         if (p && p->id == g->crews[i].projector->id)
@@ -221,7 +229,7 @@ static int open_generation(pawl_engine *e, const struct schema_lane *lane, uint3
 {
     struct generation *g = generation_hold(e, lane->id, number);
     if (g) {
-        resize_crews(g, engine_schema(e));
+        follow(g, engine_schema(e));
         generation_drop(g);
         return PAWL_OK;
     }

@@ -14,9 +14,26 @@ struct deciding {
     struct lane_part *part;
     uint64_t number;
     const char *words;
-    int (*decide)(struct deciding *d, struct lane *lane);
+    int (*decide)(const struct deciding *d, struct lane *lane);
     int status;
 };
+
+static bool take_state(void *arg, const pawl_lease *lease)
+{
+    pawl_lease *first = arg;
+    *first = *lease;
+    return false;
+}
+
+/* PAWL_ENOTFOUND: the number is not under way here. */
+static void look_here(void *arg)
+{
+    struct deciding *d = arg;
+    pawl_lease first = {.state = PAWL_LEASE_COMMITTED};
+    if (d->part->lane && !d->part->closing)
+        pawl_leases_list(lane_leases(d->part->lane), d->number, take_state, &first);
+    d->status = first.number == d->number && first.state != PAWL_LEASE_COMMITTED ? PAWL_OK : PAWL_ENOTFOUND;
+}
 
 static void decide_here(void *arg)
 {
@@ -26,67 +43,90 @@ static void decide_here(void *arg)
         part_give_up(d->part, d->number);
 }
 
-/* In whichever of the lane's generations the number is under way, the newest first: what is built waits for it,
- * and so does what serves. */
-static int decide(pawl_engine *e, uint16_t partition, const char *name, struct deciding *d, pawl_error *error)
+/* Which of the lane's generations has the number under way. */
+static int find_generation(pawl_engine *e, uint16_t partition, uint16_t lane, struct deciding *d,
+                           uint32_t *ret_generation, pawl_error *error)
 {
-    const struct schema_lane *lane;
-    int status = lanes_find_part(e, partition, name, &lane, error);
-    if (status != PAWL_OK)
-        return status;
     struct generation *g = NULL;
-    bool done = false;
+    uint32_t found = 0;
+    int status = PAWL_OK;
     while (status == PAWL_OK && (g = generation_hold_next(e, g))) {
-        if (g->id != lane->id)
+        if (g->id != lane)
             continue;
         d->part = &g->parts[partition];
-        status = pawl_env_call(e->env, partition % e->file.shards, decide_here, d);
-        if (status == PAWL_OK && d->status != PAWL_ENOTFOUND) {
-            status = d->status;
-            done = status == PAWL_OK || done;
-        }
+        status = pawl_env_call(e->env, partition % e->file.shards, look_here, d);
+        if (status != PAWL_OK || d->status != PAWL_OK)
+            continue;
+        if (found != 0)
+            status = error_set(error, PAWL_EINVAL,
+                               "it is under way in generations %" PRIu32 " and %" PRIu32 ": say in which",
+                               found, g->number);
+        found = g->number;
     }
     if (g)
         generation_drop(g);
-    if (status == PAWL_OK && !done)
-        status = PAWL_ENOTFOUND;
-    return status == PAWL_OK ? status
-                             : error_set(error, status, "lane %s, partition %u: operation %" PRIu64 ": %s",
-                                         name, partition, d->number, pawl_status_text(status));
+    *ret_generation = found;
+    return status != PAWL_OK ? status : found == 0 ? PAWL_ENOTFOUND : PAWL_OK;
 }
 
-static int reclaim(struct deciding *d, struct lane *lane)
+static int decide(pawl_engine *e, uint16_t partition, const char *name, uint32_t generation, struct deciding *d,
+                  pawl_error *error)
+{
+    const struct schema_lane *lane;
+    pawl_error why = {0};
+    int status = lanes_find_part(e, partition, name, &lane, error);
+    if (status != PAWL_OK)
+        return status;
+    if (generation == 0)
+        status = find_generation(e, partition, lane->id, d, &generation, &why);
+    struct generation *g = status == PAWL_OK ? generation_hold(e, lane->id, generation) : NULL;
+    if (g) {
+        d->part = &g->parts[partition];
+        status = pawl_env_call(e->env, partition % e->file.shards, decide_here, d);
+        generation_drop(g);
+    }
+    if (status == PAWL_OK)
+        status = g ? d->status : PAWL_ENOTFOUND;
+    return status == PAWL_OK
+               ? status
+               : error_set(error, status, "lane %s, partition %u: operation %" PRIu64 ": %s", name, partition,
+                           d->number, why.text[0] ? why.text : pawl_status_text(status));
+}
+
+static int reclaim(const struct deciding *d, struct lane *lane)
 {
     return lane_reclaim(lane, d->number);
 }
 
-static int retry(struct deciding *d, struct lane *lane)
+static int retry(const struct deciding *d, struct lane *lane)
 {
     return lane_retry(lane, d->number);
 }
 
-static int make_void(struct deciding *d, struct lane *lane)
+static int make_void(const struct deciding *d, struct lane *lane)
 {
     return lane_void(lane, d->number, d->words);
 }
 
-int pawl_lease_reclaim(pawl_engine *e, uint16_t partition, const char *lane, uint64_t number, pawl_error *error)
+int pawl_lease_reclaim(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation,
+                       uint64_t number, pawl_error *error)
 {
     struct deciding d = {.number = number, .decide = reclaim};
-    return decide(e, partition, lane, &d, error);
+    return decide(e, partition, lane, generation, &d, error);
 }
 
-int pawl_lease_retry(pawl_engine *e, uint16_t partition, const char *lane, uint64_t number, pawl_error *error)
+int pawl_lease_retry(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation, uint64_t number,
+                     pawl_error *error)
 {
     struct deciding d = {.number = number, .decide = retry};
-    return decide(e, partition, lane, &d, error);
+    return decide(e, partition, lane, generation, &d, error);
 }
 
-int pawl_lease_void(pawl_engine *e, uint16_t partition, const char *lane, uint64_t number, const char *words,
-                    pawl_error *error)
+int pawl_lease_void(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation, uint64_t number,
+                    const char *words, pawl_error *error)
 {
     struct deciding d = {.number = number, .words = words ? words : "", .decide = make_void};
-    return decide(e, partition, lane, &d, error);
+    return decide(e, partition, lane, generation, &d, error);
 }
 
 /* --- a whole lane --- */

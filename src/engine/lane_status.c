@@ -224,16 +224,19 @@ static void list_here(void *arg)
         pawl_leases_list(lane_leases(l->part->lane), l->from, list_lease, l);
 }
 
-int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint64_t from, size_t limit,
-                     pawl_lease_visit visit, void *arg, pawl_error *error)
+int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint32_t generation, uint64_t from,
+                     size_t limit, pawl_lease_visit visit, void *arg, pawl_error *error)
 {
     const struct schema_lane *lane;
     int status = lanes_find_part(e, partition, name, &lane, error);
     if (status != PAWL_OK)
         return status;
-    struct generation *g = generation_hold(e, lane->id, 0);
+    struct generation *g = generation_hold(e, lane->id, generation);
+    if (!g)
+        return error_set(error, PAWL_ENOTFOUND, "lane %s: generation %" PRIu32 " is not worked on", name,
+                         generation);
     struct listed *listed = mem_new(e->options.allocator, LEASES_AT_ONCE, sizeof *listed);
-    bool more = g && listed && limit > 0;
+    bool more = listed && limit > 0;
     while (more && status == PAWL_OK) {
         struct listing l = {.part = &g->parts[partition],
                             .from = from,
@@ -255,8 +258,7 @@ int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint6
     if (!listed)
         status = error_set(error, PAWL_ENOMEM, "no memory for a list of leases");
     mem_free(e->options.allocator, listed, listed ? LEASES_AT_ONCE * sizeof *listed : 0);
-    if (g)
-        generation_drop(g);
+    generation_drop(g);
     return status;
 }
 

@@ -148,6 +148,9 @@ def what_fails_stalls_its_lane_alone_until_somebody_decides(folder):
     assert [a['alert'] for a in stats[-1]['alerts']] == ['stalled'] and stats[-1]['alerts'][0]['advice']
     verb('lease', 'stats').expect(0, 'alert: lane calc.stern')
     verb('lease', 'retry', where, 'calc.stern', '2').expect(0, 'tried again')
+    verb('lease', 'retry', where, 'calc.stern', '2', '--generation', '1').expect(0, 'tried again')
+    verb('lease', 'retry', where, 'calc.stern', '2', '--generation', '2').expect(1)
+    assert rows[0]['generation'] == 1
     verb('project', 'run').expect(1, 'stalled')
     verb('lease', 'retry', where, 'calc.stern', '7').expect(1)
     verb('lease', 'void', where, 'calc.stern', '2', '--reason', 'nobody divides by zero').expect(0)
@@ -231,6 +234,8 @@ def wrong_use_is_told(folder):
         (('lease', 'retry', '0', 'shop.accounts', '0'), "N '0'"),
         (('lease', 'retry', '0', 'shop.accounts'), 'its N is missing'),
         (('lease', 'void', '0', 'shop.accounts', '1', '--reason', 'x' * 201), 'at most 200 bytes'),
+        (('lease', 'void', '0', 'shop.accounts', '1', '--reason', 'x', '--generation', '4294967296'),
+         'there is no generation'),
         (('lease', 'list', '--limit', '0'), 'a number of at least 1'),
         (('op', 'read'), 'its LANE is missing'),
         (('op', 'read', 'shop.accounts', '--generation', '99999999999'), 'there is no generation'),

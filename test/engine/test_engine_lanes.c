@@ -216,16 +216,16 @@ TEST(a_stalled_number_waits_for_an_operator)
     assert_contains(bed.error.text, "stalled");
     bed_wait(&bed, "t.totals"); /* which is another lane */
     struct seen_lease seen = {0};
-    assert_ok(pawl_lane_leases(bed.engine, partition, "t.notes", 0, 10, see_lease, &seen, &bed.error));
+    assert_ok(pawl_lane_leases(bed.engine, partition, "t.notes", 0, 0, 10, see_lease, &seen, &bed.error));
     assert_int_equal(seen.count, 2);
     assert_int_equal(seen.state, PAWL_LEASE_STALLED);
     assert_int_equal(seen.event, first);
     assert_string_equal(seen.words, "it rains");
     assert_string_equal(seen.projector, "t.notes");
-    assert_status(pawl_lease_void(bed.engine, partition, "t.notes", 99, "no", &bed.error), PAWL_ENOTFOUND);
-    assert_ok(pawl_lease_void(bed.engine, partition, "t.notes", 1, "nobody asked", &bed.error));
+    assert_status(pawl_lease_void(bed.engine, partition, "t.notes", 0, 99, "no", &bed.error), PAWL_ENOTFOUND);
+    assert_ok(pawl_lease_void(bed.engine, partition, "t.notes", 0, 1, "nobody asked", &bed.error));
     atomic_store(&notes.fail, 0);
-    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 2, &bed.error));
+    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, 2, &bed.error));
     bed_row(&bed, 1, "t.Note", "[1]", second);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
     bed_end(&bed);
@@ -262,7 +262,7 @@ TEST(a_lease_that_is_taken_back_goes_to_another)
     uint64_t last = bed_send(&bed, 1, "t.Ask", "ada", 1);
     BED_UNTIL(atomic_load(&notes.held) == 1);
     uint16_t partition = pawl_partition_of(bed.engine, 1);
-    assert_ok(pawl_lease_reclaim(bed.engine, partition, "t.notes", 1, &bed.error));
+    assert_ok(pawl_lease_reclaim(bed.engine, partition, "t.notes", 0, 1, &bed.error));
     BED_UNTIL(atomic_load(&notes.given_up) == 1);
     bed_row(&bed, 1, "t.Note", "[1]", last);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
@@ -393,11 +393,11 @@ TEST(nonsense_of_a_handler_is_its_failure_and_nobody_elses)
         uint64_t last = bed_send(&bed, 1, "t.Ask", "ada", 1);
         number++;
         BED_UNTIL(bed_status(&bed, "t.notes", partition, 0).leases.stalled == 1);
-        assert_ok(pawl_lane_leases(bed.engine, partition, "t.notes", 0, 1, see_lease, &seen, &error));
+        assert_ok(pawl_lane_leases(bed.engine, partition, "t.notes", 0, 0, 1, see_lease, &seen, &error));
         print_message("# %s: %s\n", nonsenses[i].name, seen.words);
         assert_contains(seen.words, nonsenses[i].words);
         atomic_store(&now, NULL);
-        assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", number, &error));
+        assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, number, &error));
         bed_row(&bed, 1, "t.Note", "[1]", last);
     }
     assert_int_equal(bed_count(&bed, 1, "t.Note"), number);

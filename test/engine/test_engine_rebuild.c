@@ -326,7 +326,8 @@ TEST(rows_of_a_generation_that_begins_while_others_are_removed_stay)
 struct slow {
     _Atomic bool hold;
     _Atomic unsigned held;
-    _Atomic uint64_t fail; /* the event of this offset */
+    _Atomic uint64_t fail; /* the event of this offset; and of another */
+    _Atomic uint64_t fail_too;
 };
 
 static int slow_note(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
@@ -337,7 +338,7 @@ static int slow_note(pawl_handler_ctx *ctx, const pawl_event *event, pawl_result
         while (atomic_load(&s->hold) && !pawl_handler_given_up(ctx))
             bed_moment();
     }
-    if (atomic_load(&s->fail) == event->offset)
+    if (atomic_load(&s->fail) == event->offset || atomic_load(&s->fail_too) == event->offset)
         return pawl_results_fail(results, false, "not again");
     pawl_results_upsert(results, "t.Note");
     return pawl_results_set_int64(results, "event", (int64_t)event->offset);
@@ -364,10 +365,81 @@ TEST(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going)
     assert_contains(bed.error.text, "stalled");
     assert_int_equal(serving(&bed, "t.notes"), 1);
     atomic_store(&slow.fail, 0);
-    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 1, &bed.error));
+    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error));
     bed_wait(&bed, "t.notes");
     assert_int_equal(serving(&bed, "t.notes"), 2);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 20);
+    bed_end(&bed);
+}
+
+static bool see_number(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
+{
+    (void)event;
+    (void)projector;
+    *(uint64_t *)arg = lease->number;
+    return false;
+}
+
+static uint64_t first_in(struct lanes_bed *bed, uint16_t partition, uint32_t generation)
+{
+    uint64_t number = 0;
+    assert_ok(pawl_lane_leases(bed->engine, partition, "t.notes", generation, 0, 1, see_number, &number,
+                               &bed->error));
+    return number;
+}
+
+TEST(of_a_number_that_is_under_way_in_two_generations_it_is_said_which_is_meant)
+{
+    struct lanes_bed bed = {0};
+    struct slow slow = {0};
+    bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 1"));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", slow_note, &slow, &bed.error));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    uint64_t event = bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.notes");
+    atomic_store(&slow.fail, event);
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.notes", &bed.error));
+    BED_UNTIL(bed_status(&bed, "t.notes", partition, 2).leases.stalled == 1);
+    atomic_store(&slow.fail_too, event + 1);
+    assert_int_equal(bed_send(&bed, 1, "t.Ask", "ada", 2), event + 1);
+    BED_UNTIL(bed_status(&bed, "t.notes", partition, 1).leases.stalled == 1);
+    BED_UNTIL(bed_status(&bed, "t.notes", partition, 2).leases.stalled == 2);
+    assert_int_equal(first_in(&bed, partition, 1), 2);
+    assert_int_equal(first_in(&bed, partition, 0), 1);
+
+    assert_status(pawl_lease_void(bed.engine, partition, "t.notes", 0, 2, "no", &bed.error), PAWL_EINVAL);
+    assert_contains(bed.error.text, "generations 1 and 2");
+    assert_status(pawl_lease_void(bed.engine, partition, "t.notes", 3, 2, "no", &bed.error), PAWL_ENOTFOUND);
+    assert_ok(pawl_lease_void(bed.engine, partition, "t.notes", 1, 2, "no", &bed.error));
+    bed_row(&bed, 1, "t.Note", "[1]", event + 1); /* what serves goes on */
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
+    assert_int_equal(bed_status(&bed, "t.notes", partition, 2).leases.stalled, 2);
+
+    atomic_store(&slow.fail, 0);
+    atomic_store(&slow.fail_too, 0);
+    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error)); /* the only ones now */
+    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, 2, &bed.error));
+    bed_wait(&bed, "t.notes");
+    assert_int_equal(serving(&bed, "t.notes"), 2);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 2); /* it was void in the first, and is not in the second */
+    assert_status(pawl_lane_leases(bed.engine, partition, "t.notes", 1, 0, 1, see_number, &event, &bed.error),
+                  PAWL_ENOTFOUND);
+    bed_end(&bed);
+}
+
+TEST(what_is_to_be_done_when_a_projector_fails_changes_with_the_schema)
+{
+    struct lanes_bed bed = {0};
+    struct slow slow = {0};
+    bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 1"));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", slow_note, &slow, &bed.error));
+    bed_apply(&bed, LANES_SCHEMA(", \"max_attempts\": 1, \"on_failure\": \"void\""));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    atomic_store(&slow.fail, bed_send(&bed, 1, "t.Bill", "ada", 2) + 1);
+    uint64_t event = bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_row(&bed, 1, "t.Note", "[1]", event);
+    assert_int_equal(bed_status(&bed, "t.notes", partition, 1).leases.voids, 1);
+    assert_int_equal(bed_count(&bed, 1, "t.Note"), 0);
     bed_end(&bed);
 }
 
@@ -432,6 +504,8 @@ int main(void)
         RUN(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening),
         RUN(rows_of_a_generation_that_begins_while_others_are_removed_stay),
         RUN(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going),
+        RUN(of_a_number_that_is_under_way_in_two_generations_it_is_said_which_is_meant),
+        RUN(what_is_to_be_done_when_a_projector_fails_changes_with_the_schema),
         RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),
         RUN(a_handler_is_not_run_for_a_projector_that_says_now_what_it_does),
     };

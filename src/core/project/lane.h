@@ -143,6 +143,10 @@ int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool per
 int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
 int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration);
 
+/* What a later schema says of its projectors without making another generation of them: how often they are
+ * tried, and what becomes of a number that fails each time. */
+void lane_follow(struct lane *lane, const struct schema *schema);
+
 /* An operator's. */
 int lane_reclaim(struct lane *lane, uint64_t number);
 int lane_retry(struct lane *lane, uint64_t number);

@@ -69,6 +69,23 @@ static void run_task(pawl_task *task)
     lane_pump(heap_entry(task, struct lane, task));
 }
 
+static int set_policy(struct lane *lane, uint32_t projection, const struct schema_projector *projector)
+{
+    return pawl_leases_policy(lane->leases, projection,
+                              projector->on_failure == ON_FAILURE_VOID ? PAWL_LEASE_VOID : PAWL_LEASE_STALL,
+                              projector->attempts_max);
+}
+
+void lane_follow(struct lane *lane, const struct schema *schema)
+{
+    for (uint32_t i = 0; i < lane->projections; i++) {
+        const struct schema_projector *mine = lane_projector(lane, i);
+        for (size_t k = 0; k < schema->projector_count; k++)
+            if (schema->projectors[k].id == mine->id)
+                (void)set_policy(lane, i, &schema->projectors[k]);
+    }
+}
+
 /* What each of its projectors needs: whether it is quick, and what is to be done when it fails. */
 static int know_projectors(struct lane *lane)
 {
@@ -77,9 +94,7 @@ static int know_projectors(struct lane *lane)
         const struct schema_projector *projector = lane_projector(lane, i);
         const struct intent *intents;
         size_t count;
-        pawl_lease_policy policy =
-            projector->on_failure == ON_FAILURE_VOID ? PAWL_LEASE_VOID : PAWL_LEASE_STALL;
-        status = pawl_leases_policy(lane->leases, i, policy, projector->attempts_max);
+        status = set_policy(lane, i, projector);
         if (status != PAWL_OK || projector->handler)
             continue;
         status = intents_of(projector, &lane->replay, &intents, &count);
