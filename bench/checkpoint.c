@@ -4,7 +4,6 @@
  * of so many events, with a lag of at most LAG, and ends without closing anything; the live stores are then of
  * another boot. Measured are the events that opening replays, which must not depend on the log's length, and
  * the time until the first command is answered. */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -12,88 +11,25 @@
 
 #include <pawl/figures.h>
 
-#include "base/latch.h"
 #include "bench/lib/bench.h"
+#include "bench/lib/crowd.h"
 #include "engine/trial.h"
 
-#define WORKSPACES  1000
-#define OUTSTANDING 64
-#define LAG         UINT64_C(100000) /* of a shard */
-#define SHARDS      2
+#define WORKSPACES 1000
+#define LAG        UINT64_C(100000) /* of a shard */
+#define SHARDS     2
 
 static const char schema[] = "{\"schema\": 1, \"package\": \"bench\", \"workspaces\": {\"tenant\": {}},"
                              " \"types\": {\"Invoice\": {\"kind\": \"WDoc\", \"fields\": {\"cents\": "
                              "{\"type\": \"int64\"}, \"text\": {\"type\": "
                              "\"string\"}}}}, \"commands\": {\"Bill\": {\"records\": [\"Invoice\"]}}}";
 
-static double failed(const char *what, const pawl_error *error)
+static int bill(void *arg, pawl_request *r, uint64_t n, pawl_error *error)
 {
-    fprintf(stderr, "%s: %s\n", what, error->text);
-    return 0;
-}
-
-static int bill(pawl_request *r, uint64_t wsid, pawl_error *error)
-{
-    int status = pawl_request_begin(r, wsid, "bench.Bill", error);
+    int status = pawl_request_begin(r, n % WORKSPACES + 1, "bench.Bill", error);
     status = status ? status : pawl_request_record(r, 1, "bench.Invoice", error);
     status = status ? status : pawl_request_set_int64(r, "cents", 12345, error);
     return status ? status : pawl_request_set_string(r, "text", "Consulting in November, as agreed", error);
-}
-
-/* Commands under way, until a moment or a count. */
-struct crowd {
-    pawl_engine *engine;
-    uint64_t deadline;
-    uint64_t most;
-    _Atomic uint64_t sent, count;
-    _Atomic unsigned flying;
-    atomic_bool failed;
-    struct latch over;
-};
-
-static void fly(struct crowd *c, pawl_request *request);
-
-static void flown(void *arg, pawl_request *request, int status, const pawl_answer *answer,
-                  const pawl_error *error)
-{
-    struct crowd *c = arg;
-    if (status == PAWL_OK)
-        atomic_fetch_add(&c->count, 1);
-    else if (status != PAWL_EBUSY) { /* the checkpoint is behind: try again */
-        failed("command", error);
-        atomic_store(&c->failed, true);
-    }
-    fly(c, request);
-}
-
-static void fly(struct crowd *c, pawl_request *request)
-{
-    pawl_error error = {0};
-    uint64_t n = atomic_fetch_add(&c->sent, 1);
-    int status = atomic_load(&c->failed) || n >= c->most || bench_now() >= c->deadline ? PAWL_ECLOSED : PAWL_OK;
-    if (status == PAWL_OK)
-        status = bill(request, n % WORKSPACES + 1, &error);
-    if (status == PAWL_OK)
-        status = pawl_command_async(c->engine, request, flown, c);
-    if (status != PAWL_OK && atomic_fetch_sub(&c->flying, 1) == 1)
-        latch_set(&c->over);
-}
-
-static bool run_crowd(struct crowd *c)
-{
-    pawl_request *requests[OUTSTANDING] = {0};
-    bool ok = true;
-    c->flying = OUTSTANDING;
-    latch_init(&c->over);
-    for (unsigned i = 0; i < OUTSTANDING; i++)
-        ok = ok && pawl_request_new(c->engine, &requests[i]) == PAWL_OK;
-    for (unsigned i = 0; ok && i < OUTSTANDING; i++)
-        fly(c, requests[i]);
-    if (ok)
-        latch_wait(&c->over);
-    for (unsigned i = 0; i < OUTSTANDING; i++)
-        pawl_request_free(requests[i]);
-    return ok && !c->failed;
 }
 
 static pawl_engine *open_engine(const char *dir, const struct engine_trial *trial, bool make)
@@ -106,7 +42,7 @@ static pawl_engine *open_engine(const char *dir, const struct engine_trial *tria
     snprintf(path, sizeof path, "%s/pawl", dir);
     int status = engine_open(path, &options, trial, &engine, &error);
     if (status != PAWL_OK) {
-        failed(path, &error);
+        bench_failed(path, &error);
         return NULL;
     }
     status = make ? pawl_schema_apply(engine, schema, NULL, &error) : PAWL_OK;
@@ -114,26 +50,23 @@ static pawl_engine *open_engine(const char *dir, const struct engine_trial *tria
     for (uint64_t i = 1; status == PAWL_OK && make && i <= WORKSPACES; i++)
         status = pawl_workspace_create(engine, request, i, "bench.tenant", NULL, &error);
     if (status != PAWL_OK)
-        failed("workspaces", &error);
+        bench_failed("workspaces", &error);
     pawl_request_free(request);
     return engine;
 }
 
 static double commands(const struct bench_round *round, bool no_checkpoint)
 {
-    static struct crowd crowd;
     struct engine_trial trial = {.no_checkpoint = no_checkpoint};
     pawl_engine *engine = open_engine(round->dir, &trial, true);
     if (!engine)
         return 0;
     uint64_t began = bench_now();
-    crowd = (struct crowd){.engine = engine,
-                           .most = UINT64_MAX,
-                           .deadline = began + (round->quick ? 500 : 8000) * UINT64_C(1000000)};
-    bool ok = run_crowd(&crowd);
-    double rate = bench_per_second(crowd.count, began);
+    struct crowd crowd = {
+        .engine = engine, .make = bill, .deadline = began + (round->quick ? 500 : 8000) * UINT64_C(1000000)};
+    double rate = bench_per_second(crowd_run(&crowd), began);
     pawl_close(engine);
-    return ok ? rate : 0;
+    return rate;
 }
 
 static double with(const struct bench_round *round)
@@ -148,11 +81,10 @@ static double without(const struct bench_round *round)
 
 static int fill(const char *dir, uint64_t events)
 {
-    static struct crowd crowd;
     struct engine_trial trial = {.boot_id = "this boot"};
     pawl_engine *engine = open_engine(dir, &trial, true);
-    crowd = (struct crowd){.engine = engine, .most = events, .deadline = UINT64_MAX};
-    return engine && run_crowd(&crowd) ? 0 : 1; /* and the process ends, as it is */
+    struct crowd crowd = {.engine = engine, .make = bill, .most = events};
+    return engine && crowd_run(&crowd) > 0 ? 0 : 1; /* and the process ends, as it is */
 }
 
 struct loss {
@@ -178,12 +110,12 @@ static double lose_power(const struct bench_round *round)
     pawl_engine *engine = open_engine(round->dir, &trial, false);
     if (!engine || pawl_request_new(engine, &request) != PAWL_OK)
         return 0;
-    int status = bill(request, 1, &error);
+    int status = bill(NULL, request, 0, &error);
     status = status ? status : pawl_command(engine, request, NULL, &error);
     double ms = (double)(bench_now() - began) / 1e6;
     status = status ? status : pawl_figures_get(engine, &figures, &error);
     if (status != PAWL_OK)
-        failed("after the loss of power", &error);
+        bench_failed("after the loss of power", &error);
     pawl_request_free(request);
     pawl_close(engine);
     if (status != PAWL_OK)

@@ -1,9 +1,8 @@
 /* bench/commands.c: what a command costs, from request to durable, applied and answered.
  *
- * The peer of writing is the plainest program that is as durable: pwrite and fdatasync over a file of zeros, of
- * as many bytes a record as an event has in the journal, one record a sync or 64. Nothing that syncs can be
- * faster on this file system. Commands go to 10,000 workspaces in turn, each makes an event of about 300 bytes
- * and writes one record. */
+ * The peer of writing is the plainest program that is as durable (bench/lib/raw.h), with as many bytes a record
+ * as an event has in the journal, one record a sync or 64. Commands go to 10,000 workspaces in turn, each makes
+ * an event of about 300 bytes and writes one record. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,15 +21,13 @@
 
 #include <pawl/engine.h>
 
-#include "base/latch.h"
 #include "bench/lib/bench.h"
+#include "bench/lib/crowd.h"
+#include "bench/lib/raw.h"
 #include "engine/trial.h"
 
-#define WORKSPACES  10000
-#define OUTSTANDING 64
-#define RECORD      ((size_t)360) /* an event's bytes in the journal */
-#define RAW_BYTES   ((size_t)64 << 20)
-#define CHUNK       ((size_t)1 << 20)
+#define WORKSPACES 10000
+#define RECORD     ((size_t)360) /* an event's bytes in the journal */
 
 static const char schema[] =
     "{\"schema\": 1, \"package\": \"bench\", \"workspaces\": {\"tenant\": {\"sequences\": {\"invoice\": "
@@ -43,15 +40,9 @@ static const char schema[] =
 /* 84 bytes: with heads, numbers and the row an event has 300. */
 static const char text[] = "Consulting in the month of November, as agreed: 3 days on site and 2 days remote";
 
-static double failed(const char *what, const pawl_error *error)
+static uint64_t duration_of(const struct bench_round *round)
 {
-    fprintf(stderr, "%s: %s\n", what, error && error->text[0] ? error->text : strerror(errno));
-    return 0;
-}
-
-static uint64_t deadline_of(const struct bench_round *round)
-{
-    return bench_now() + (round->quick ? 300 : 1500) * UINT64_C(1000000);
+    return (round->quick ? 300 : 1500) * UINT64_C(1000000);
 }
 
 static int bill(pawl_request *r, uint64_t wsid, pawl_ack ack, pawl_error *error)
@@ -67,67 +58,9 @@ static int bill(pawl_request *r, uint64_t wsid, pawl_ack ack, pawl_error *error)
     return status;
 }
 
-/* Many commands under way at once. */
-struct crowd;
-
-struct flight {
-    struct crowd *crowd;
-    pawl_request *request;
-    uint64_t wsid;
-};
-
-struct crowd {
-    pawl_engine *engine;
-    pawl_ack ack;
-    uint64_t deadline;
-    uint64_t until;        /* so many are answered; 0: until the deadline */
-    _Atomic uint64_t next; /* workspace */
-    _Atomic uint64_t count;
-    _Atomic unsigned flying;
-    _Atomic bool failed;
-    struct latch over;
-    struct flight flights[OUTSTANDING];
-};
-
-static void land(struct crowd *crowd)
+static int bill_in_turn(void *arg, pawl_request *request, uint64_t n, pawl_error *error)
 {
-    if (atomic_fetch_sub(&crowd->flying, 1) == 1)
-        latch_set(&crowd->over);
-}
-
-static void flown(void *arg, pawl_request *request, int status, const pawl_answer *answer,
-                  const pawl_error *error);
-
-static void fly(struct flight *f)
-{
-    struct crowd *crowd = f->crowd;
-    pawl_error error = {0};
-    uint64_t wsid = atomic_fetch_add_explicit(&crowd->next, 1, memory_order_relaxed) % WORKSPACES + 1;
-    int status = bill(f->request, wsid, crowd->ack, &error);
-    if (status == PAWL_OK)
-        status = pawl_command_async(crowd->engine, f->request, flown, f);
-    if (status == PAWL_OK)
-        return;
-    failed("command", &error);
-    atomic_store(&crowd->failed, true);
-    land(crowd);
-}
-
-static void flown(void *arg, pawl_request *request, int status, const pawl_answer *answer,
-                  const pawl_error *error)
-{
-    struct flight *f = arg;
-    struct crowd *crowd = f->crowd;
-    if (status != PAWL_OK) {
-        failed("command", error);
-        atomic_store(&crowd->failed, true);
-    }
-    uint64_t count = atomic_fetch_add_explicit(&crowd->count, 1, memory_order_relaxed) + 1;
-    bool more = crowd->until ? count + OUTSTANDING <= crowd->until : bench_now() < crowd->deadline;
-    if (!atomic_load(&crowd->failed) && more)
-        fly(f);
-    else
-        land(crowd);
+    return bill(request, n % WORKSPACES + 1, *(const pawl_ack *)arg, error);
 }
 
 static uint64_t workspaces = WORKSPACES;
@@ -143,7 +76,7 @@ static bool make_workspaces(pawl_engine *engine, uint64_t first, uint64_t step)
         ok = pawl_workspace_create(engine, request, wsid, "bench.tenant", NULL, &error) == PAWL_OK;
     pawl_request_free(request);
     if (!ok)
-        failed("workspace", &error);
+        bench_failed("workspace", &error);
     return ok;
 }
 
@@ -157,7 +90,7 @@ struct maker {
 static void *maker_main(void *arg)
 {
     struct maker *m = arg;
-    m->ok = make_workspaces(m->engine, m->first, OUTSTANDING);
+    m->ok = make_workspaces(m->engine, m->first, CROWD);
     return NULL;
 }
 
@@ -165,26 +98,26 @@ static pawl_engine *open_engine(const char *dir)
 {
     pawl_engine *engine;
     pawl_error error = {0};
-    struct maker makers[OUTSTANDING];
+    struct maker makers[CROWD];
     bool ok = true;
     char path[PATH_MAX];
     const pawl_options defaults = {0};
     const struct engine_trial trial = {.no_checkpoint = getenv("PAWL_BENCH_ALONE") != NULL};
     snprintf(path, sizeof path, "%s/pawl", dir);
     if (engine_open(path, &defaults, &trial, &engine, &error) != PAWL_OK) {
-        failed(path, &error);
+        bench_failed(path, &error);
         return NULL;
     }
     if (pawl_schema_apply(engine, schema, NULL, &error) != PAWL_OK) {
-        failed("schema", &error);
+        bench_failed("schema", &error);
         pawl_close(engine);
         return NULL;
     }
-    for (unsigned i = 0; i < OUTSTANDING; i++) {
+    for (unsigned i = 0; i < CROWD; i++) {
         makers[i] = (struct maker){.engine = engine, .first = i + 1};
         pthread_create(&makers[i].thread, NULL, maker_main, &makers[i]);
     }
-    for (unsigned i = 0; i < OUTSTANDING; i++) {
+    for (unsigned i = 0; i < CROWD; i++) {
         pthread_join(makers[i].thread, NULL);
         ok = ok && makers[i].ok;
     }
@@ -202,11 +135,11 @@ static uint64_t bill_blocking(pawl_engine *engine, uint64_t first, uint64_t dead
     if (pawl_request_new(engine, &request) != PAWL_OK)
         return 0;
     for (; bench_now() < deadline; count++) {
-        int status = bill(request, (first + count * OUTSTANDING) % WORKSPACES + 1, PAWL_ACK_APPLIED, &error);
+        int status = bill(request, (first + count * CROWD) % WORKSPACES + 1, PAWL_ACK_APPLIED, &error);
         if (status == PAWL_OK)
             status = pawl_command(engine, request, NULL, &error);
         if (status != PAWL_OK) {
-            failed("command", &error);
+            bench_failed("command", &error);
             count = 0;
             break;
         }
@@ -221,33 +154,22 @@ static double alone(const struct bench_round *round)
     if (!engine)
         return 0;
     uint64_t began = bench_now();
-    double rate = bench_per_second(bill_blocking(engine, 0, deadline_of(round)), began);
+    double rate = bench_per_second(bill_blocking(engine, 0, bench_now() + duration_of(round)), began);
     pawl_close(engine);
     return rate;
 }
 
 static double outstanding(const struct bench_round *round)
 {
-    static struct crowd crowd;
     pawl_engine *engine = open_engine(round->dir);
     if (!engine)
         return 0;
-    crowd = (struct crowd){.engine = engine, .ack = *(const pawl_ack *)round->arg, .flying = OUTSTANDING};
-    latch_init(&crowd.over);
-    for (unsigned i = 0; i < OUTSTANDING; i++) {
-        crowd.flights[i] = (struct flight){.crowd = &crowd};
-        pawl_request_new(engine, &crowd.flights[i].request);
-    }
-    crowd.deadline = deadline_of(round);
     uint64_t began = bench_now();
-    for (unsigned i = 0; i < OUTSTANDING; i++)
-        fly(&crowd.flights[i]);
-    latch_wait(&crowd.over);
-    double rate = bench_per_second(crowd.count, began);
-    for (unsigned i = 0; i < OUTSTANDING; i++)
-        pawl_request_free(crowd.flights[i].request);
+    struct crowd crowd = {
+        .engine = engine, .make = bill_in_turn, .arg = round->arg, .deadline = began + duration_of(round)};
+    double rate = bench_per_second(crowd_run(&crowd), began);
     pawl_close(engine);
-    return crowd.failed ? 0 : rate;
+    return rate;
 }
 
 struct blocking {
@@ -267,16 +189,16 @@ static void *blocking_main(void *arg)
 
 static double threads(const struct bench_round *round)
 {
-    static struct blocking all[OUTSTANDING];
+    static struct blocking all[CROWD];
     pawl_engine *engine = open_engine(round->dir);
     if (!engine)
         return 0;
-    uint64_t began = bench_now(), deadline = deadline_of(round), count = 0;
-    for (unsigned i = 0; i < OUTSTANDING; i++) {
+    uint64_t began = bench_now(), deadline = bench_now() + duration_of(round), count = 0;
+    for (unsigned i = 0; i < CROWD; i++) {
         all[i] = (struct blocking){.engine = engine, .first = i, .deadline = deadline};
         pthread_create(&all[i].thread, NULL, blocking_main, &all[i]);
     }
-    for (unsigned i = 0; i < OUTSTANDING; i++) {
+    for (unsigned i = 0; i < CROWD; i++) {
         pthread_join(all[i].thread, NULL);
         count += all[i].count;
     }
@@ -285,40 +207,14 @@ static double threads(const struct bench_round *round)
     return rate;
 }
 
-/* The peer: so many records a sync, round and round in a file of zeros. */
-static double raw(const struct bench_round *round, size_t records)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/raw", round->dir);
-    size_t size = records * RECORD;
-    uint8_t *bytes = calloc(1, CHUNK);
-    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-    bool ok = file >= 0 && bytes;
-    for (size_t at = 0; ok && at < RAW_BYTES; at += CHUNK)
-        ok = pwrite(file, bytes, CHUNK, (off_t)at) == (ssize_t)CHUNK;
-    ok = ok && fsync(file) == 0;
-    if (ok)
-        memset(bytes, 'r', size);
-    uint64_t count = 0, deadline = deadline_of(round), began = bench_now();
-    for (size_t at = 0; ok && bench_now() < deadline; at = at + 2 * size > RAW_BYTES ? 0 : at + size) {
-        ok = pwrite(file, bytes, size, (off_t)at) == (ssize_t)size && fdatasync(file) == 0;
-        count += records;
-    }
-    double rate = bench_per_second(count, began);
-    if (file >= 0)
-        close(file);
-    free(bytes);
-    return ok ? rate : failed(path, NULL);
-}
-
 static double raw_alone(const struct bench_round *round)
 {
-    return raw(round, 1);
+    return raw_append(round, RECORD, 1, duration_of(round));
 }
 
 static double raw_crowd(const struct bench_round *round)
 {
-    return raw(round, OUTSTANDING);
+    return raw_append(round, RECORD, CROWD, duration_of(round));
 }
 
 /* --- SQLite: one row a transaction, in a WAL that is synced for each --- */
@@ -338,7 +234,7 @@ static double sqlite(const struct bench_round *round)
         sqlite3_open(path, &db) == SQLITE_OK && sqlite3_exec(db, prepare, NULL, NULL, NULL) == SQLITE_OK
         && sqlite3_prepare_v2(db, "INSERT INTO invoice(wsid, number, body) VALUES (?, ?, ?)", -1, &insert, NULL)
                == SQLITE_OK;
-    uint64_t count = 0, deadline = deadline_of(round), began = bench_now();
+    uint64_t count = 0, deadline = bench_now() + duration_of(round), began = bench_now();
     for (; ok && bench_now() < deadline; count++) {
         sqlite3_bind_int64(insert, 1, (sqlite3_int64)(count % WORKSPACES));
         sqlite3_bind_int64(insert, 2, (sqlite3_int64)(count / WORKSPACES));
@@ -373,19 +269,18 @@ static double read_records(const struct bench_round *round)
         return 0;
     pawl_request *request;
     bool ok = pawl_request_new(engine, &request) == PAWL_OK;
-    for (uint64_t wsid = 1; ok && wsid <= OUTSTANDING; wsid++)
+    for (uint64_t wsid = 1; ok && wsid <= CROWD; wsid++)
         ok = bill(request, wsid, PAWL_ACK_APPLIED, &error) == PAWL_OK
              && pawl_command(engine, request, NULL, &error) == PAWL_OK;
     pawl_request_free(request);
     if (!ok)
-        return failed("command", &error);
+        return bench_failed("command", &error);
     uint64_t reads = round->quick ? READS / 10 : READS, began = bench_now();
     int64_t sum = 0;
     for (uint64_t i = 0; i < reads; i++)
-        if (pawl_record_read(engine, i % OUTSTANDING + 1, "bench.Invoice", 200001, NULL, see_cents, &sum,
-                             &error)
+        if (pawl_record_read(engine, i % CROWD + 1, "bench.Invoice", 200001, NULL, see_cents, &sum, &error)
             != PAWL_OK)
-            return failed("read", &error);
+            return bench_failed("read", &error);
     double rate = bench_per_second(reads, began);
     pawl_close(engine);
     return sum == (int64_t)reads * 12345 ? rate : 0;
@@ -411,11 +306,11 @@ static double read_lmdb(const struct bench_round *round)
     }
     ok = ok && mdb_txn_commit(txn) == 0 && mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) == 0;
     if (!ok)
-        return failed("lmdb", NULL);
+        return bench_failed("lmdb", NULL);
     mdb_txn_reset(txn);
     uint64_t reads = round->quick ? READS / 10 : READS, began = bench_now(), sum = 0;
     for (uint64_t i = 0; ok && i < reads; i++) {
-        uint64_t mixed = i % OUTSTANDING * UINT64_C(0x9e3779b97f4a7c15);
+        uint64_t mixed = i % CROWD * UINT64_C(0x9e3779b97f4a7c15);
         memcpy(key_bytes + 4, &mixed, sizeof mixed);
         ok = mdb_txn_renew(txn) == 0 && mdb_get(txn, dbi, &key, &value) == 0;
         sum += ok ? value.mv_size : 0;
@@ -424,7 +319,7 @@ static double read_lmdb(const struct bench_round *round)
     double rate = bench_per_second(reads, began);
     mdb_txn_abort(txn);
     mdb_env_close(env);
-    return ok && sum == reads * sizeof value_bytes ? rate : failed("lmdb", NULL);
+    return ok && sum == reads * sizeof value_bytes ? rate : bench_failed("lmdb", NULL);
 }
 
 /* --- opening after a kill, with many events in the log --- */
@@ -433,23 +328,11 @@ static double read_lmdb(const struct bench_round *round)
 
 static void write_events(const char *dir, uint64_t events, int told)
 {
-    struct bench_round round = {.dir = dir};
-    static struct crowd crowd;
-    pawl_engine *engine = open_engine(round.dir);
-    if (!engine)
+    pawl_ack applied = PAWL_ACK_APPLIED;
+    pawl_engine *engine = open_engine(dir);
+    struct crowd crowd = {.engine = engine, .make = bill_in_turn, .arg = &applied, .most = events};
+    if (!engine || crowd_run(&crowd) == 0)
         _exit(1);
-    crowd = (struct crowd){.engine = engine,
-                           .ack = PAWL_ACK_APPLIED,
-                           .flying = OUTSTANDING,
-                           .deadline = UINT64_MAX,
-                           .until = events};
-    latch_init(&crowd.over);
-    for (unsigned i = 0; i < OUTSTANDING; i++) {
-        crowd.flights[i] = (struct flight){.crowd = &crowd};
-        pawl_request_new(engine, &crowd.flights[i].request);
-        fly(&crowd.flights[i]);
-    }
-    latch_wait(&crowd.over);
     (void)!write(told, "x", 1);
     for (;;)
         pause();
@@ -474,14 +357,14 @@ static double restart(const struct bench_round *round)
     snprintf(path, sizeof path, "%s/pawl", round->dir);
     uint64_t began = bench_now();
     if (!ok || pawl_open(path, NULL, &engine, &error) != PAWL_OK)
-        return failed("restart", &error);
+        return bench_failed("restart", &error);
     pawl_request *request;
     ok = pawl_request_new(engine, &request) == PAWL_OK && bill(request, 1, PAWL_ACK_APPLIED, &error) == PAWL_OK
          && pawl_command(engine, request, NULL, &error) == PAWL_OK;
     double ms = (double)(bench_now() - began) / 1e6;
     pawl_request_free(request);
     pawl_close(engine);
-    return ok ? ms : failed("restart", &error);
+    return ok ? ms : bench_failed("restart", &error);
 }
 
 /* --- memory beside mapped pages --- */

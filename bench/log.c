@@ -1,8 +1,7 @@
 /* bench/log.c: how close the journal comes to what the disk, and the machine, could do.
  *
- * The peer of writing is the plainest program that is as durable: a loop of pwrite and fdatasync over a file
- * of zeros, which writes as many bytes a record as the journal does, and nothing else. Nothing that syncs can
- * be faster on this file system. The peer of reading is pread, and XXH3 of every record's bytes. Opening is
+ * The peer of writing is the plainest program that is as durable (bench/lib/raw.h), which writes as many bytes
+ * a record as the journal does. The peer of reading is pread, and XXH3 of every record's bytes. Opening is
  * compared with itself, a hundred times shorter. Every peer has its zeros, and its files, before the clock
  * starts. */
 #include <errno.h>
@@ -15,19 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/lib/raw.h"
 #include "bench/log/log.h"
 
-#define RAW_BYTES ((size_t)64 << 20)
-
-double failed(const char *what, const pawl_error *error)
+static uint64_t duration_of(const struct bench_round *round)
 {
-    fprintf(stderr, "%s: %s\n", what, error && error->text[0] ? error->text : strerror(errno));
-    return 0;
-}
-
-static uint64_t deadline_of(const struct bench_round *round)
-{
-    return bench_now() + (round->quick ? 300 : 1000) * UINT64_C(1000000);
+    return (round->quick ? 300 : 1000) * UINT64_C(1000000);
 }
 
 pawl_stream rig_stream(unsigned i)
@@ -82,7 +74,7 @@ bool rig_open(struct rig *rig, const char *dir, const struct disk *disk)
             return true;
         rig_close(rig);
     }
-    failed(dir, &error);
+    bench_failed(dir, &error);
     return false;
 }
 
@@ -134,7 +126,7 @@ static uint64_t append_blocking(struct flight *f)
         if (status == PAWL_OK)
             latch_wait(&f->latch);
         if (status < 0 || f->append.status != PAWL_OK) {
-            failed("append", &f->error);
+            bench_failed("append", &f->error);
             atomic_store(&f->crowd->failed, true);
             break;
         }
@@ -149,7 +141,7 @@ static double alone(const struct bench_round *round)
     if (!rig_open(&rig, round->dir, NULL))
         return 0;
     static struct crowd crowd;
-    crowd = (struct crowd){.rig = &rig, .deadline = deadline_of(round)};
+    crowd = (struct crowd){.rig = &rig, .deadline = bench_now() + duration_of(round)};
     flight_init(&crowd.flights[0], &crowd, 0, set_latch);
     uint64_t began = bench_now();
     double rate = bench_per_second(append_blocking(&crowd.flights[0]), began);
@@ -170,7 +162,7 @@ static double threads(const struct bench_round *round)
     if (!rig_open(&rig, round->dir, NULL))
         return 0;
     static struct crowd crowd;
-    crowd = (struct crowd){.rig = &rig, .deadline = deadline_of(round)};
+    crowd = (struct crowd){.rig = &rig, .deadline = bench_now() + duration_of(round)};
     pthread_t ids[WRITERS];
     unsigned started = 0;
     uint64_t began = bench_now();
@@ -191,7 +183,7 @@ static void fly(struct flight *f)
     int status = pawl_log_append(f->crowd->rig->log, &f->append);
     if (status == PAWL_OK)
         return;
-    failed("append", &f->error);
+    bench_failed("append", &f->error);
     atomic_store(&f->crowd->failed, true);
     if (atomic_fetch_sub(&f->crowd->flying, 1) == 1)
         latch_set(&f->crowd->over);
@@ -202,7 +194,7 @@ static void fly_again(pawl_append *append)
     struct flight *f = append->arg;
     struct crowd *crowd = f->crowd;
     if (append->status != PAWL_OK) {
-        failed("append", &f->error);
+        bench_failed("append", &f->error);
         atomic_store(&crowd->failed, true);
     }
     atomic_fetch_add_explicit(&crowd->count, 1, memory_order_relaxed);
@@ -230,7 +222,7 @@ static double outstanding(const struct bench_round *round, bool shard)
     latch_init(&crowd.over);
     for (unsigned i = 0; i < WRITERS; i++)
         flight_init(&crowd.flights[i], &crowd, i, fly_again);
-    crowd.deadline = deadline_of(round);
+    crowd.deadline = bench_now() + duration_of(round);
     uint64_t began = bench_now();
     if (shard)
         pawl_env_post(uv_env_port(rig.env), 0, &crowd.task);
@@ -252,42 +244,14 @@ static double outstanding_foreign(const struct bench_round *round)
     return outstanding(round, false);
 }
 
-/* The peer: so many records a sync, round and round in a file of zeros. */
-static double raw(const struct bench_round *round, size_t records)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/raw", round->dir);
-    size_t size = records * record_size(BODY);
-    uint8_t *bytes = calloc(1, CHUNK);
-    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-    bool ok = file >= 0 && bytes;
-    for (size_t at = 0; ok && at < RAW_BYTES; at += CHUNK)
-        ok = pwrite(file, bytes, CHUNK, (off_t)at) == (ssize_t)CHUNK;
-    ok = ok && fsync(file) == 0;
-    if (ok)
-        memset(bytes, 'r', size);
-    uint64_t count = 0;
-    uint64_t deadline = deadline_of(round);
-    uint64_t began = bench_now();
-    for (size_t at = 0; ok && bench_now() < deadline; at = at + 2 * size > RAW_BYTES ? 0 : at + size) {
-        ok = pwrite(file, bytes, size, (off_t)at) == (ssize_t)size && fdatasync(file) == 0;
-        count += records;
-    }
-    double rate = bench_per_second(count, began);
-    if (file >= 0)
-        close(file);
-    free(bytes);
-    return ok ? rate : failed(path, NULL);
-}
-
 static double raw_alone(const struct bench_round *round)
 {
-    return raw(round, 1);
+    return raw_append(round, record_size(BODY), 1, duration_of(round));
 }
 
 static double raw_crowd(const struct bench_round *round)
 {
-    return raw(round, WRITERS);
+    return raw_append(round, record_size(BODY), WRITERS, duration_of(round));
 }
 
 #define APPENDS(text, at_least, measure, against)                                                              \

@@ -3,7 +3,6 @@
  * Slow handlers in parallel against the same handlers one after the other; operations through the journal
  * against the commands that they follow from; and operations applied again against LMDB that is given the same
  * rows bare. */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +14,14 @@
 
 #include "adapter/lmdb/store.h"
 #include "base/alloc.h"
-#include "base/latch.h"
 #include "bench/lib/bench.h"
+#include "bench/lib/crowd.h"
 #include "core/project/redo.h"
 #include "core/state/key.h"
 #include "engine/log_entries.h"
 #include "engine/node.h"
 
 #define WORKSPACES    1000
-#define OUTSTANDING   64
 #define WORKERS       64
 #define HANDLER       20 /* ms */
 #define PER_COMMIT    4096
@@ -51,72 +49,19 @@ static const char totals[] = "\"totals\": {\"on\": [\"Bill\"], \"do\": [{\"upser
                              " \"set\": {\"cents\": \"coalesce(cents, 0) + $event.records.Invoice.cents\","
                              " \"text\": \"$event.records.Invoice.text\"}}]}";
 
-static double failed(const char *what, const pawl_error *error)
-{
-    fprintf(stderr, "%s: %s\n", what, error->text);
-    return 0;
-}
-
 /* --- a directory with invoices --- */
 
-static int bill(pawl_request *r, uint64_t wsid, pawl_error *error)
+static int bill(void *arg, pawl_request *r, uint64_t n, pawl_error *error)
 {
-    int status = pawl_request_begin(r, wsid, "bench.Bill", error);
+    int status = pawl_request_begin(r, n % WORKSPACES + 1, "bench.Bill", error);
     status = status ? status : pawl_request_record(r, 1, "bench.Invoice", error);
     status = status ? status : pawl_request_set_int64(r, "cents", 12345, error);
     return status ? status : pawl_request_set_string(r, "text", "Consulting in November, as agreed", error);
 }
 
-struct crowd {
-    pawl_engine *engine;
-    uint64_t most;
-    _Atomic uint64_t sent;
-    _Atomic unsigned flying;
-    atomic_bool failed;
-    struct latch over;
-};
-
-static void fly(struct crowd *c, pawl_request *request);
-
-static void flown(void *arg, pawl_request *request, int status, const pawl_answer *answer,
-                  const pawl_error *error)
-{
-    struct crowd *c = arg;
-    (void)answer;
-    if (status != PAWL_OK) {
-        failed("command", error);
-        atomic_store(&c->failed, true);
-    }
-    fly(c, request);
-}
-
-static void fly(struct crowd *c, pawl_request *request)
-{
-    pawl_error error = {0};
-    uint64_t n = atomic_fetch_add(&c->sent, 1);
-    int status = atomic_load(&c->failed) || n >= c->most ? PAWL_ECLOSED : PAWL_OK;
-    if (status == PAWL_OK)
-        status = bill(request, n % WORKSPACES + 1, &error);
-    if (status == PAWL_OK)
-        status = pawl_command_async(c->engine, request, flown, c);
-    if (status != PAWL_OK && atomic_fetch_sub(&c->flying, 1) == 1)
-        latch_set(&c->over);
-}
-
 static bool send_commands(pawl_engine *engine, uint64_t count)
 {
-    struct crowd crowd = {.engine = engine, .most = count, .flying = OUTSTANDING};
-    pawl_request *requests[OUTSTANDING] = {0};
-    latch_init(&crowd.over);
-    for (size_t i = 0; i < OUTSTANDING; i++)
-        if (pawl_request_new(engine, &requests[i]) != PAWL_OK)
-            return false;
-    for (size_t i = 0; i < OUTSTANDING; i++)
-        fly(&crowd, requests[i]);
-    latch_wait(&crowd.over);
-    for (size_t i = 0; i < OUTSTANDING; i++)
-        pawl_request_free(requests[i]);
-    return !atomic_load(&crowd.failed);
+    return crowd_run(&(struct crowd){.engine = engine, .make = bill, .most = count}) == count;
 }
 
 static bool open_shop(const struct bench_round *round, uint32_t partitions, const char *projectors,
@@ -129,16 +74,16 @@ static bool open_shop(const struct bench_round *round, uint32_t partitions, cons
     pawl_request *request;
     snprintf(text, sizeof text, schema, projectors);
     if (pawl_open(round->dir, &options, ret_engine, &error) != PAWL_OK)
-        return failed("open", &error) > 0;
+        return bench_failed("open", &error) > 0;
     int status = pawl_schema_apply(*ret_engine, text, NULL, &error);
     if (status == PAWL_OK)
         status = pawl_request_new(*ret_engine, &request);
     if (status != PAWL_OK)
-        return failed("schema", &error) > 0;
+        return bench_failed("schema", &error) > 0;
     for (uint64_t wsid = 1; status == PAWL_OK && wsid <= WORKSPACES; wsid++)
         status = pawl_workspace_create(*ret_engine, request, wsid, "bench.tenant", &answer, &error);
     pawl_request_free(request);
-    return status == PAWL_OK || failed("workspace", &error) > 0;
+    return status == PAWL_OK || bench_failed("workspace", &error) > 0;
 }
 
 /* --- slow handlers --- */
@@ -170,7 +115,7 @@ static double handle(const struct bench_round *round, unsigned workers, uint64_t
         status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
     double rate = bench_per_second(count, began);
     pawl_close(engine);
-    return status == PAWL_OK ? rate : failed("handlers", &error);
+    return status == PAWL_OK ? rate : bench_failed("handlers", &error);
 }
 
 static double handle_in_parallel(const struct bench_round *round)
@@ -192,14 +137,14 @@ static double projected(const struct bench_round *round)
     pawl_error error = {0};
     if (!open_shop(round, 16, totals, &engine)
         || pawl_lane_pause(engine, "bench.totals", true, &error) != PAWL_OK || !send_commands(engine, count))
-        return failed("pause", &error);
+        return bench_failed("pause", &error);
     uint64_t began = bench_now();
     int status = pawl_lane_pause(engine, "bench.totals", false, &error);
     if (status == PAWL_OK)
         status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
     double rate = bench_per_second(count, began);
     pawl_close(engine);
-    return status == PAWL_OK ? rate : failed("projecting", &error);
+    return status == PAWL_OK ? rate : bench_failed("projecting", &error);
 }
 
 static double commanded(const struct bench_round *round)
@@ -278,7 +223,7 @@ static bool apply_again(pawl_engine *engine, pawl_store *store, uint64_t *ret_co
     mem_free(NULL, scratch, STATE_SCRATCH_BYTES);
     arena_release(&a.memory);
     gathered_release(&a.gathered);
-    return status == PAWL_OK || failed("applying", &error) > 0;
+    return status == PAWL_OK || bench_failed("applying", &error) > 0;
 }
 
 /* Opened to be read again: nothing else is at work then. */
@@ -294,7 +239,7 @@ static bool make_operations(const struct bench_round *round, pawl_engine **ret_e
     pawl_close(engine);
     if (status == PAWL_OK)
         status = pawl_open(round->dir, &reading, ret_engine, &error);
-    return status == PAWL_OK || failed("projecting", &error) > 0;
+    return status == PAWL_OK || bench_failed("projecting", &error) > 0;
 }
 
 static double apply_ours(const struct bench_round *round)
@@ -309,7 +254,7 @@ static double apply_ours(const struct bench_round *round)
     if (!make_operations(round, &engine))
         return 0;
     if (lmdb_store_open(&options, NULL, &store, &error) != PAWL_OK)
-        return failed("store", &error);
+        return bench_failed("store", &error);
     bool applied = apply_again(engine, store, &count); /* the file has its size now, and every row is there */
     count = 0;
     uint64_t began = bench_now();

@@ -35,6 +35,12 @@ double bench_per_second(uint64_t operations, uint64_t began)
     return (double)operations * 1e9 / (double)(elapsed ? elapsed : 1);
 }
 
+double bench_failed(const char *what, const pawl_error *error)
+{
+    fprintf(stderr, "%s: %s\n", what, error && error->text[0] ? error->text : strerror(errno));
+    return 0;
+}
+
 static int usage(const char *program)
 {
     fprintf(stderr, "usage: %s [--rounds N] [--quick] [--only TEXT] [--dir DIR] [--json FILE]\n", program);

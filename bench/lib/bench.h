@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pawl/status.h>
+
 #define BENCH_ROUNDS_MAX 101
 
 struct bench_round {
@@ -52,5 +54,8 @@ int bench_main(int argc, char **argv, const struct bench_question *questions, si
 /* Nanoseconds of a clock that only goes forward, and operations per second since such a moment. */
 uint64_t bench_now(void);
 double bench_per_second(uint64_t operations, uint64_t began);
+
+/* Says what could not be done, and why: the error, or errno if there is none. Returns 0, the measurement. */
+double bench_failed(const char *what, const pawl_error *error);
 
 #endif

@@ -68,7 +68,7 @@ static bool append_batch(struct rig *rig)
         latch_wait(&latch);
     if (status >= 0 && append.status == PAWL_OK)
         return true;
-    failed("append", &error);
+    bench_failed("append", &error);
     return false;
 }
 
@@ -84,7 +84,7 @@ static bool fixture_make(struct fixture *x, const struct bench_round *round, uin
     power_cut = false;
     snprintf(x->dir, sizeof x->dir, "%s-%" PRIu64, round->dir, segments);
     if (mkdir(x->dir, 0750) != 0 || !rig_open(&x->rig, x->dir, &hasty))
-        return failed(x->dir, NULL) > 0;
+        return bench_failed(x->dir, NULL) > 0;
     while (stats.segments_made <= segments || stats.bytes - before < last) {
         if (stats.segments_made <= segments)
             before = stats.bytes;
@@ -140,7 +140,7 @@ static double open_journal(const struct bench_round *round, struct fixture *x, u
         return 0;
     struct uv_env_options options = {.shards = 1, .pool_threads = 1};
     if (uv_env_open(&options, &env, &error) != PAWL_OK)
-        return failed(x->dir, &error);
+        return bench_failed(x->dir, &error);
     uint64_t began = bench_now();
     int status = journal_open(&(struct journal_options){.dir = x->dir, .env = uv_env_port(env)}, &log, &error);
     double ms = (double)(bench_now() - began) / 1e6;
@@ -148,7 +148,7 @@ static double open_journal(const struct bench_round *round, struct fixture *x, u
         pawl_log_close(log);
     uv_env_close(env);
     forget_opening(x);
-    return status == PAWL_OK ? ms : failed(x->dir, &error);
+    return status == PAWL_OK ? ms : bench_failed(x->dir, &error);
 }
 
 double open_long(const struct bench_round *round)
@@ -222,7 +222,7 @@ static double read_all(const struct bench_round *round, bool alone)
         latch_wait(&r.over);
     }
     double rate = bench_per_second(r.bytes, began) / 1e6;
-    return r.read.status == PAWL_OK ? rate : failed("read", &r.error);
+    return r.read.status == PAWL_OK ? rate : bench_failed("read", &r.error);
 }
 
 double read_alone(const struct bench_round *round)
@@ -264,7 +264,7 @@ double read_raw(const struct bench_round *round)
     if (listing)
         closedir(listing);
     free(chunk);
-    return sum ? rate : failed(path, NULL); /* sum is looked at, so that it must be computed */
+    return sum ? rate : bench_failed(path, NULL); /* sum is looked at, so that it must be computed */
 }
 
 void large_remove(void)

@@ -26,9 +26,6 @@ void rig_close(struct rig *rig);
 pawl_stream rig_stream(unsigned i);
 pawl_bytes rig_body(void);
 
-/* Says what could not be done, and why: the error, or errno if there is none. Returns 0, the measurement. */
-double failed(const char *what, const pawl_error *error);
-
 /* large.c: measurements on journals that are too large to be made anew in every round. */
 double read_alone(const struct bench_round *round);
 double read_from_shard(const struct bench_round *round);

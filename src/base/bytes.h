@@ -67,6 +67,11 @@ static inline void put_u64_sorted(uint8_t *at, uint64_t v)
     put_u32_sorted(at + 4, (uint32_t)v);
 }
 
+static inline uint16_t get_u16_sorted(const uint8_t *at)
+{
+    return (uint16_t)(at[0] << 8 | at[1]);
+}
+
 static inline uint32_t get_u32_sorted(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];

@@ -48,7 +48,7 @@ static void describe_key(const struct comparing *c, pawl_bytes key, char *text, 
     const uint8_t *at = key.data;
     char table[160];
     if (c->space == VIEW_SPACE && key.size == VIEW_KEY_BYTES) {
-        snprintf(text, size, "sequence %u of workspace %" PRIu64, (unsigned)at[16] << 8 | at[17],
+        snprintf(text, size, "sequence %u of workspace %" PRIu64, get_u16_sorted(at + 16),
                  get_u64_sorted(at + 8));
         return;
     }

@@ -12,26 +12,14 @@
 #include "core/schema/path.h"
 #include "core/schema/row.h"
 #include "core/state/key.h"
-#include "engine/json/key.h"
-#include "engine/json/show.h"
+#include "engine/look.h"
 #include "engine/node.h"
-#include "engine/text.h"
 
-#define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
-#define ARENA_CHUNK  ((size_t)4096)
-
-/* One read of an entity. */
 struct looking {
-    const struct schema *schema;
-    const struct schema_type *entity;
+    struct look look;
     struct lanes *lanes;
     unsigned parity; /* in which it is counted */
     pawl_store *store;
-    uint32_t table;
-    uint64_t wsid;
-    struct arena memory;
-    struct json_out out;
-    pawl_error *error;
 };
 
 static int wait(pawl_engine *e, uint16_t partition, const char *name, const pawl_read_options *options,
@@ -57,36 +45,31 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
     if (status != PAWL_OK)
         return status;
     unsigned parity = lanes_read_begin(&e->lanes);
-    *l = (struct looking){.schema = engine_schema(e),
-                          .lanes = &e->lanes,
-                          .parity = parity,
-                          .store = shard_of(e, partition)->store,
-                          .wsid = wsid,
-                          .error = error};
-    l->entity = schema_type_by_name(l->schema, (pawl_bytes){name, strlen(name)});
-    if (!l->entity || l->entity->kind != TYPE_ENTITY) {
+    const struct schema *schema = engine_schema(e);
+    const struct schema_type *entity = schema_type_by_name(schema, (pawl_bytes){name, strlen(name)});
+    if (!entity || entity->kind != TYPE_ENTITY) {
         lanes_read_end(&e->lanes, parity);
         return error_set(error, PAWL_ENOTFOUND, "there is no entity %s", name);
     }
-    l->table = schema_serving_table(l->schema, l->entity);
-    arena_init(&l->memory, e->options.allocator, ARENA_CHUNK);
-    json_out_init(&l->out, e->options.allocator);
+    *l = (struct looking){.look = {.schema = schema,
+                                   .entity = entity,
+                                   .table = schema_serving_table(schema, entity),
+                                   .wsid = wsid,
+                                   .error = error},
+                          .lanes = &e->lanes,
+                          .parity = parity,
+                          .store = shard_of(e, partition)->store};
+    look_begin(&l->look, e->options.allocator);
     return PAWL_OK;
 }
 
 static int end(struct looking *l, int status, pawl_text *ret_text)
 {
     lanes_read_end(l->lanes, l->parity);
-    arena_release(&l->memory);
-    return text_take(&l->out, status, ret_text, l->error);
+    return look_end(&l->look, status, ret_text);
 }
 
-static int find_key(struct looking *l, pawl_bytes json, pawl_bytes *ret_key)
-{
-    return json_row_key(json, l->schema, l->entity, l->table, l->wsid, &l->memory, ret_key, l->error);
-}
-
-static int not_read(const struct looking *l, int status)
+static int not_read(const struct look *l, int status)
 {
     if (status == PAWL_ENOTFOUND)
         return error_set(l->error, status, "workspace %" PRIu64 " has no such %.*s", l->wsid,
@@ -94,18 +77,18 @@ static int not_read(const struct looking *l, int status)
     return error_set(l->error, status, "cannot read workspace %" PRIu64, l->wsid);
 }
 
-static int look(struct looking *l, pawl_bytes json)
+static int get(struct looking *l, pawl_bytes json)
 {
     pawl_bytes key, value;
     pawl_reader *snapshot;
-    int status = find_key(l, json, &key);
+    int status = look_key(&l->look, json, &key);
     if (status != PAWL_OK)
         return status;
     status = pawl_store_snapshot(l->store, &snapshot);
     if (status != PAWL_OK)
-        return not_read(l, status);
+        return not_read(&l->look, status);
     status = pawl_store_get(snapshot, STATE_SPACE, key, &value);
-    status = status == PAWL_OK ? json_row(&l->out, l->schema, l->entity, value, l->error) : not_read(l, status);
+    status = status == PAWL_OK ? look_show(&l->look, value) : not_read(&l->look, status);
     pawl_store_release(l->store, snapshot);
     return status;
 }
@@ -115,74 +98,26 @@ int pawl_entity_get(pawl_engine *e, uint64_t wsid, const char *entity, pawl_byte
 {
     struct looking l;
     int status = begin(&l, e, wsid, entity, options, error);
-    return status == PAWL_OK ? end(&l, look(&l, key), ret_text) : status;
+    return status == PAWL_OK ? end(&l, get(&l, key), ret_text) : status;
 }
 
-/* --- lists --- */
-
-struct listing {
-    struct looking *looking;
-    pawl_bytes last; /* the key that was shown last, in the memory; or that to begin with */
-    bool inclusive;
-    size_t rows; /* in this snapshot */
-    size_t left;
-    int status;
-};
-
-static bool list_row(void *arg, pawl_bytes key, pawl_bytes value)
+static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg)
 {
-    struct listing *list = arg;
-    struct looking *l = list->looking;
-    if (!list->inclusive && bytes_equal(key, list->last))
-        return true;
-    list->status = json_row(&l->out, l->schema, l->entity, value, l->error);
-    if (list->status != PAWL_OK)
-        return false;
-    out_raw(&l->out, (pawl_bytes){"\n", 1});
-    list->rows++;
-    list->left--;
-    if (list->left > 0 && list->rows < ROWS_AT_ONCE)
-        return true;
-    arena_reset(&l->memory);
-    list->last = arena_copy(&l->memory, key);
-    list->inclusive = false;
-    if (!list->last.data)
-        list->status = error_set(l->error, PAWL_ENOMEM, "no memory for a list");
-    return false;
-}
-
-static int list_some(struct listing *list)
-{
-    struct looking *l = list->looking;
-    uint8_t prefix[KEY_WORKSPACE], behind[KEY_WORKSPACE];
-    pawl_range range = {.space = STATE_SPACE,
-                        .from = list->last,
-                        .to = key_after_prefix(key_of_workspace(l->table, l->wsid, prefix), behind)};
+    struct looking *l = ctx;
     pawl_reader *snapshot;
-    list->rows = 0;
     int status = pawl_store_snapshot(l->store, &snapshot);
     if (status != PAWL_OK)
-        return not_read(l, status);
-    status = pawl_store_scan(snapshot, range, false, list_row, list);
+        return not_read(&l->look, status);
+    status = pawl_store_scan(snapshot, (pawl_range){.space = STATE_SPACE, .from = from, .to = to}, false, visit,
+                             arg);
     pawl_store_release(l->store, snapshot);
-    return status == PAWL_OK ? list->status : not_read(l, status);
+    return status == PAWL_OK ? PAWL_OK : not_read(&l->look, status);
 }
 
 int pawl_entity_list(pawl_engine *e, uint64_t wsid, const char *entity, pawl_bytes after, size_t limit,
                      const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
     struct looking l;
-    struct listing list = {.looking = &l, .left = limit, .inclusive = !after.data};
-    uint8_t first[KEY_WORKSPACE];
     int status = begin(&l, e, wsid, entity, options, error);
-    if (status != PAWL_OK)
-        return status;
-    if (after.data)
-        status = find_key(&l, after, &list.last);
-    else
-        list.last = key_of_workspace(l.table, wsid, first);
-    do
-        status = status == PAWL_OK && list.left > 0 ? list_some(&list) : status;
-    while (status == PAWL_OK && list.left > 0 && list.rows == ROWS_AT_ONCE);
-    return end(&l, status, ret_text);
+    return status == PAWL_OK ? end(&l, look_list(&l.look, after, limit, scan, &l), ret_text) : status;
 }

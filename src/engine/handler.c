@@ -8,17 +8,15 @@
 #include "core/schema/row.h"
 #include "core/sequence/view.h"
 #include "core/state/key.h"
-#include "engine/json/key.h"
 #include "engine/json/show.h"
+#include "engine/look.h"
 #include "engine/node.h"
 #include "engine/results.h"
-#include "engine/text.h"
 #include "engine/workers.h"
 
-#define ARENA_CHUNK  ((size_t)4096)
-#define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
-#define TRIES        20   /* at what only waits for room */
-#define TRY_AGAIN    (5 * PAWL_MILLISECOND)
+#define ARENA_CHUNK ((size_t)4096)
+#define TRIES       20 /* at what only waits for room */
+#define TRY_AGAIN   (5 * PAWL_MILLISECOND)
 
 struct pawl_handler_ctx {
     struct job *job;
@@ -67,31 +65,23 @@ int job_show_event(pawl_engine *e, struct job *job, struct json_out *out, pawl_e
 
 /* One read of an entity of the lane. */
 struct looking {
+    struct look look;
     pawl_handler_ctx *ctx;
-    const struct schema_type *entity;
-    uint32_t table;
-    struct arena memory;
-    struct json_out out;
-    pawl_error *error;
-
-    /* Of a list. */
-    pawl_bytes last; /* the key that was shown last, or that to begin with */
-    bool inclusive;
-    size_t rows; /* in this snapshot */
-    size_t left;
-    int status;
 };
 
 static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name, pawl_error *error)
 {
     const struct run *run = &ctx->job->run;
-    *l = (struct looking){.ctx = ctx, .error = error};
-    l->entity = schema_type_by_name(run->schema, (pawl_bytes){name, strlen(name)});
-    if (!l->entity || l->entity->kind != TYPE_ENTITY || l->entity->lane != run->lane)
+    const struct schema_type *entity = schema_type_by_name(run->schema, (pawl_bytes){name, strlen(name)});
+    if (!entity || entity->kind != TYPE_ENTITY || entity->lane != run->lane)
         return error_set(error, PAWL_EINVAL, "%s is not an entity of this lane", name);
-    l->table = schema_table(l->entity, run->generation);
-    arena_init(&l->memory, ctx->engine->options.allocator, ARENA_CHUNK);
-    json_out_init(&l->out, ctx->engine->options.allocator);
+    *l = (struct looking){.look = {.schema = run->schema,
+                                   .entity = entity,
+                                   .table = schema_table(entity, run->generation),
+                                   .wsid = ctx->wsid,
+                                   .error = error},
+                          .ctx = ctx};
+    look_begin(&l->look, ctx->engine->options.allocator);
     return PAWL_OK;
 }
 
@@ -99,23 +89,18 @@ static int end_look(struct looking *l, int status, pawl_text *ret_text)
 {
     if (status == PAWL_ENOMEM || status == PAWL_EBUSY || status == PAWL_EIO)
         l->ctx->status = status;
-    arena_release(&l->memory);
-    return text_take(&l->out, status, ret_text, l->error);
+    return look_end(&l->look, status, ret_text);
 }
 
-static int find_key(struct looking *l, pawl_bytes json, pawl_bytes *ret_key)
-{
-    return json_row_key(json, l->ctx->job->run.schema, l->entity, l->table, l->ctx->wsid, &l->memory, ret_key,
-                        l->error);
-}
-
-static int look_begin(struct looking *l, struct state *ret_state)
+/* Until run_look_away. */
+static int begin_state(struct looking *l, struct state *ret_state)
 {
     struct job *job = l->ctx->job;
     int status = run_look(&job->run, l->ctx->store, l->ctx->room, &job->run.seen, ret_state);
-    return status == PAWL_OK ? status
-                             : error_set(l->error, status, "cannot read %.*s", (int)l->entity->name.size,
-                                         (const char *)l->entity->name.data);
+    return status == PAWL_OK
+               ? status
+               : error_set(l->look.error, status, "cannot read %.*s", (int)l->look.entity->name.size,
+                           (const char *)l->look.entity->name.data);
 }
 
 int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes json, pawl_text *ret_text,
@@ -127,82 +112,45 @@ int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes json,
     int status = begin_look(&l, ctx, entity, error);
     if (status != PAWL_OK)
         return status;
-    status = find_key(&l, json, &key);
+    status = look_key(&l.look, json, &key);
     if (status == PAWL_OK)
-        status = look_begin(&l, &state);
+        status = begin_state(&l, &state);
     if (status != PAWL_OK)
         return end_look(&l, status, ret_text);
     status = reads_add_row(&ctx->job->run.seen, key);
     if (status == PAWL_OK)
         status = state_get(&state, key, &value);
     if (status == PAWL_OK)
-        status = json_row(&l.out, ctx->job->run.schema, l.entity, value, error);
+        status = look_show(&l.look, value);
     else
         error_set(error, status, status == PAWL_ENOTFOUND ? "there is no such %s" : "cannot read %s", entity);
     run_look_away(ctx->room);
     return end_look(&l, status, ret_text);
 }
 
-static bool list_row(void *arg, pawl_bytes key, pawl_bytes value)
+static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg)
 {
-    struct looking *l = arg;
-    if (!l->inclusive && bytes_equal(key, l->last))
-        return true;
-    l->status = json_row(&l->out, l->ctx->job->run.schema, l->entity, value, l->error);
-    if (l->status != PAWL_OK)
-        return false;
-    out_raw(&l->out, (pawl_bytes){"\n", 1});
-    l->rows++;
-    l->left--;
-    if (l->left > 0 && l->rows < ROWS_AT_ONCE)
-        return true;
-    arena_reset(&l->memory);
-    l->last = arena_copy(&l->memory, key);
-    l->inclusive = false;
-    if (!l->last.data)
-        l->status = error_set(l->error, PAWL_ENOMEM, "no memory for a list");
-    return false;
-}
-
-static int list_some(struct looking *l)
-{
-    uint8_t prefix[KEY_WORKSPACE], behind[KEY_WORKSPACE];
-    pawl_bytes to = key_after_prefix(key_of_workspace(l->table, l->ctx->wsid, prefix), behind);
+    struct looking *l = ctx;
     struct arena scratch;
     struct state state;
-    l->rows = 0;
-    int status = look_begin(l, &state);
+    int status = begin_state(l, &state);
     if (status != PAWL_OK)
         return status;
     arena_init(&scratch, l->ctx->engine->options.allocator, ARENA_CHUNK);
-    status = reads_add_range(&l->ctx->job->run.seen, l->table, l->ctx->wsid);
+    status = reads_add_range(&l->ctx->job->run.seen, l->look.table, l->look.wsid);
     if (status == PAWL_OK)
-        status = state_scan(&state, l->last, to, &scratch, list_row, l);
+        status = state_scan(&state, from, to, &scratch, visit, arg);
     arena_release(&scratch);
     run_look_away(l->ctx->room);
-    if (status != PAWL_OK)
-        return error_set(l->error, status, "cannot read a list");
-    return l->status;
+    return status == PAWL_OK ? PAWL_OK : error_set(l->look.error, status, "cannot read a list");
 }
 
 int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
                       pawl_text *ret_text, pawl_error *error)
 {
     struct looking l;
-    uint8_t first[KEY_WORKSPACE];
     int status = begin_look(&l, ctx, entity, error);
-    if (status != PAWL_OK)
-        return status;
-    l.left = limit;
-    l.inclusive = !after.data;
-    if (after.data)
-        status = find_key(&l, after, &l.last);
-    else
-        l.last = key_of_workspace(l.table, ctx->wsid, first);
-    do
-        status = status == PAWL_OK && l.left > 0 ? list_some(&l) : status;
-    while (status == PAWL_OK && l.left > 0 && l.rows == ROWS_AT_ONCE);
-    return end_look(&l, status, ret_text);
+    return status == PAWL_OK ? end_look(&l, look_list(&l.look, after, limit, scan, &l), ret_text) : status;
 }
 
 uint32_t pawl_handler_attempt(const pawl_handler_ctx *ctx)

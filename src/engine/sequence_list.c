@@ -150,8 +150,7 @@ static bool take_row(void *arg, pawl_bytes key, pawl_bytes value)
                               l->partition);
         return false;
     }
-    l->page[l->count++] =
-        (struct last){get_u64_sorted(at + 8), (uint16_t)(at[16] << 8 | at[17]), get_u64(value.data)};
+    l->page[l->count++] = (struct last){get_u64_sorted(at + 8), get_u16_sorted(at + 16), get_u64(value.data)};
     return l->count < ROWS_AT_ONCE;
 }
 

@@ -1,36 +1,5 @@
 /* A lane, by hand: who gets which number, what becomes of what is handed in, and what holds up what. */
-#include "test/lib/lane.h"
-#include "test/lib/lane_schema.h"
-#include "test/lib/test.h"
-
-enum { WS = 7 };
-
-static void open_lanes(struct lane_bed *b)
-{
-    lane_bed_open(b, lane_schema);
-    lane_bed_boot(b);
-}
-
-static void close_lanes(struct lane_bed *b)
-{
-    lane_bed_halt(b);
-    lane_bed_close(b);
-}
-
-static void acquire(struct attempt *a, struct lane_bed *b, uint32_t projection)
-{
-    assert_true(attempt_acquire(a, b, MAIN, projection, 0));
-}
-
-static int64_t x_of(struct lane_bed *b, int64_t k)
-{
-    return lane_bed_field(b, "t.Sum", WS, k, "x");
-}
-
-static int64_t y_of(struct lane_bed *b, int64_t k)
-{
-    return lane_bed_field(b, "t.Sum", WS, k, "y");
-}
+#include "test/lib/two_lanes.h"
 
 /* --- order --- */
 

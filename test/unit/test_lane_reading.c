@@ -1,37 +1,6 @@
 /* What a lane reads: clauses that match nothing or very much, events that it is not for, events that it was in
  * the middle of, logs that are long or busy. */
-#include "test/lib/lane.h"
-#include "test/lib/lane_schema.h"
-#include "test/lib/test.h"
-
-enum { WS = 7 };
-
-static void open_lanes(struct lane_bed *b)
-{
-    lane_bed_open(b, lane_schema);
-    lane_bed_boot(b);
-}
-
-static void close_lanes(struct lane_bed *b)
-{
-    lane_bed_halt(b);
-    lane_bed_close(b);
-}
-
-static void acquire(struct attempt *a, struct lane_bed *b, uint32_t projection)
-{
-    assert_true(attempt_acquire(a, b, MAIN, projection, 0));
-}
-
-static int64_t x_of(struct lane_bed *b, int64_t k)
-{
-    return lane_bed_field(b, "t.Sum", WS, k, "x");
-}
-
-static int64_t y_of(struct lane_bed *b, int64_t k)
-{
-    return lane_bed_field(b, "t.Sum", WS, k, "y");
-}
+#include "test/lib/two_lanes.h"
 
 /* --- clauses --- */
 
@@ -58,7 +27,7 @@ enum { ROWS = 100000, ROWS_AT_ONCE = 20000 };
 /* A sweep over many rows that does not stand, because a row was changed before its turn. */
 static void sweep_that_does_not_stand(struct lane_bed *b, struct attempt *slow, struct attempt *sweep)
 {
-    lane_bed_open(b, lane_schema);
+    lane_bed_open(b, two_lanes);
     b->limits.explode = lane_bed_explode;
     lane_bed_boot(b);
     for (int64_t k = 0; k < ROWS; k += ROWS_AT_ONCE) {
@@ -210,7 +179,7 @@ TEST(a_lane_with_a_long_log_and_no_tables_catches_up)
 TEST(a_busy_log_delays_full_batches_and_loses_nothing)
 {
     struct lane_bed b;
-    lane_bed_open(&b, lane_schema);
+    lane_bed_open(&b, two_lanes);
     b.log_requests = 1;
     b.limits.batch_operations = 2;
     lane_bed_boot(&b);

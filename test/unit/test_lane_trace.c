@@ -1,9 +1,7 @@
 /* Short histories of a lane, told as they happen. What is printed is the specification. */
-#include "test/lib/lane.h"
-#include "test/lib/lane_schema.h"
-#include "test/lib/test.h"
+#include "test/lib/two_lanes.h"
 
-enum { WS = 7, WORKERS = 4 };
+enum { WORKERS = 4 };
 
 struct script {
     struct lane_bed bed;
@@ -106,21 +104,19 @@ static void fails(struct script *s, int who, const char *words)
 static void begin(struct script *s)
 {
     *s = (struct script){0};
-    lane_bed_open(&s->bed, lane_schema);
-    lane_bed_boot(&s->bed);
+    open_lanes(&s->bed);
 }
 
 static void row(struct script *s, int64_t k)
 {
-    say(s, "row %" PRId64 ": %" PRId64 "\n", k, lane_bed_field(&s->bed, "t.Sum", WS, k, "x"));
+    say(s, "row %" PRId64 ": %" PRId64 "\n", k, x_of(&s->bed, k));
 }
 
 static void end(struct script *s, const char *expected)
 {
     for (int i = 0; i < WORKERS; i++)
         close_attempt(s, i);
-    lane_bed_halt(&s->bed);
-    lane_bed_close(&s->bed);
+    close_lanes(&s->bed);
     if (strcmp(s->text, expected) != 0)
         print_error("%s", s->text);
     assert_string_equal(s->text, expected);

@@ -22,7 +22,7 @@ bool cursor_key_read(pawl_bytes key, uint16_t *ret_partition, uint16_t *ret_lane
     if (key.size != CURSOR_KEY || get_u32_sorted(at) != TABLE_LANE || get_u64_sorted(at + 4) > UINT16_MAX)
         return false;
     *ret_partition = (uint16_t)get_u64_sorted(at + 4);
-    *ret_lane = (uint16_t)(at[12] << 8 | at[13]);
+    *ret_lane = get_u16_sorted(at + 12);
     *ret_generation = get_u32_sorted(at + 14);
     return true;
 }

@@ -71,7 +71,4 @@ void recent_note(struct recent *recent, const struct operation *operation, const
 /* Whether everything that was looked at stands, with all noted operations above reads->at. */
 bool recent_stands(const struct recent *recent, const struct reads *reads);
 
-/* Reads at lower numbers do not stand. */
-uint64_t recent_floor(const struct recent *recent);
-
 #endif

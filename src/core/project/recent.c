@@ -70,11 +70,6 @@ void recent_reset(struct recent *r, uint64_t next)
     r->floor = r->last = r->wrote = next - 1;
 }
 
-uint64_t recent_floor(const struct recent *r)
-{
-    return r->floor;
-}
-
 /* The oldest number goes, with all that it wrote. */
 static void forget_oldest(struct recent *r)
 {

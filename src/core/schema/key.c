@@ -142,7 +142,7 @@ static bool read_value(struct decoder *d, enum value_type type, uint8_t **scratc
     case VALUE_QNAME:
         at = decode_raw(d, 2);
         good = at != NULL;
-        v.name = at ? (uint16_t)(at[0] << 8 | at[1]) : 0;
+        v.name = at ? get_u16_sorted(at) : 0;
         break;
     case VALUE_REF:
         good = read_number(d, &number);

@@ -1,12 +1,17 @@
-/* test/lib/lane_schema.h: two lanes with a projector of each sort, for tests made by hand. */
-#ifndef TEST_LIB_LANE_SCHEMA_H
-#define TEST_LIB_LANE_SCHEMA_H
+/* test/lib/two_lanes.h: a bed with two lanes and a projector of each sort, and one workspace, for tests made by
+ * hand. */
+#ifndef TEST_LIB_TWO_LANES_H
+#define TEST_LIB_TWO_LANES_H
+
+#include "test/lib/lane.h"
+#include "test/lib/test.h"
 
 /* In the schema's order: lanes, and in each its projectors. */
 enum { MAIN, SIDE };
 enum { ADD, SLOW, SWEEP, SHARE, TRY };
+enum { WS = 7 };
 
-static const char lane_schema[] =
+static const char two_lanes[] =
     "{'schema': 1, 'package': 't', 'workspaces': {'w': {}},"
     "'types': {'Arg': {'kind': 'ODoc', 'fields': {'k': {'type': 'int64'}, 'by': {'type': 'int64'}}}},"
     "'commands': {'Add': {'argument': 'Arg'}, 'Slow': {'argument': 'Arg'}, 'Both': {'argument': 'Arg'},"
@@ -26,5 +31,33 @@ static const char lane_schema[] =
     "  'try': {'lane': 'main', 'on': ['Try'], 'writes': ['Sum'], 'on_failure': 'void', 'max_attempts': 2},"
     "  'aside': {'lane': 'side', 'on': ['Aside'], 'do': [{'upsert': 'Other',"
     "    'key': {'k': '$event.argument.k'}, 'set': {'x': 'coalesce(x, 0) + 1'}}]}}}";
+
+static inline void open_lanes(struct lane_bed *b)
+{
+    lane_bed_open(b, two_lanes);
+    lane_bed_boot(b);
+}
+
+static inline void close_lanes(struct lane_bed *b)
+{
+    lane_bed_halt(b);
+    lane_bed_close(b);
+}
+
+static inline void acquire(struct attempt *a, struct lane_bed *b, uint32_t projection)
+{
+    assert_true(attempt_acquire(a, b, MAIN, projection, 0));
+}
+
+/* Of a row of t.Sum, as lane_bed_field. */
+static inline int64_t x_of(struct lane_bed *b, int64_t k)
+{
+    return lane_bed_field(b, "t.Sum", WS, k, "x");
+}
+
+static inline int64_t y_of(struct lane_bed *b, int64_t k)
+{
+    return lane_bed_field(b, "t.Sum", WS, k, "y");
+}
 
 #endif
