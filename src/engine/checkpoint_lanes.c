@@ -5,10 +5,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "core/project/remove.h"
 #include "core/state/key.h"
 #include "engine/node.h"
 
 #define READ_OPERATIONS UINT64_C(16384) /* of one log, before the next one's turn */
+#define DROP_ROWS       ((size_t)512)   /* of a piece: they lie side by side, in few pages */
 #define CHUNK           ((size_t)64 * 1024)
 
 int checkpoint_lanes_init(struct checkpoint_lanes *l, pawl_engine *engine, uint32_t shard, pawl_store *store)
@@ -222,47 +224,47 @@ int checkpoint_lanes_read(struct checkpoint_lanes *l, pawl_error *error)
 
 /* --- committing --- */
 
-static int remove_rows(struct checkpoint_lanes *l, const struct cursor *cursor)
-{
-    struct position position = {.partition = cursor->partition};
-    int status = PAWL_OK;
-    for (size_t i = 0; status == PAWL_OK && i < cursor->digests.count; i++) {
-        uint8_t from[KEY_TOKEN], to[KEY_TOKEN];
-        pawl_range range =
-            position_range(&position, l->engine->file.partitions, cursor->digests.tables[i].table, from, to);
-        status = pawl_store_remove_range(l->store, range);
-    }
-    uint8_t key[CURSOR_KEY];
-    if (status == PAWL_OK)
-        status = pawl_store_remove(l->store, STATE_SPACE,
-                                   cursor_key(cursor->partition, cursor->lane, cursor->generation, key));
-    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
-}
-
 int checkpoint_lanes_write(struct checkpoint_lanes *l)
 {
     int status = PAWL_OK;
-    for (struct followed *f = l->first; f && status == PAWL_OK; f = f->next) {
-        if (f->gone)
-            status = remove_rows(l, &f->cursor);
-        else if (f->ahead)
+    for (struct followed *f = l->first; f && status == PAWL_OK; f = f->next)
+        if (f->ahead)
             status = cursor_write(&f->cursor, l->store);
-    }
     return status;
 }
 
 void checkpoint_lanes_committed(struct checkpoint_lanes *l)
 {
-    for (struct followed **link = &l->first; *link;) {
-        struct followed *f = *link;
+    for (struct followed *f = l->first; f; f = f->next)
         f->ahead = false;
-        if (!f->gone) {
-            link = &f->next;
-            continue;
-        }
+}
+
+int checkpoint_lanes_drop(struct checkpoint_lanes *l, bool *ret_more)
+{
+    struct followed **link = &l->first;
+    while (*link && !(*link)->gone)
+        link = &(*link)->next;
+    struct followed *f = *link;
+    *ret_more = f != NULL;
+    if (!f)
+        return PAWL_OK;
+    struct removal removal = {.store = l->store,
+                              .cursor = &f->cursor,
+                              .partitions = l->engine->file.partitions,
+                              .rows_max = DROP_ROWS,
+                              .alloc = l->alloc};
+    trial_step(&l->engine->trial, "rows of a checkpoint are removed");
+    bool last;
+    int status = remove_piece(&removal, &last);
+    if (status == PAWL_OK)
+        status = pawl_store_commit(l->store);
+    else
+        pawl_store_abort(l->store);
+    if (status == PAWL_OK && last) {
         *link = f->next;
         free_followed(l, f);
     }
+    return status;
 }
 
 int checkpoint_lanes_forget(struct checkpoint_lanes *l, pawl_error *error)

@@ -4,7 +4,8 @@
  *
  * So after a loss of power the tables of lanes are as near to the end of their logs as everything else. What is
  * followed is what the schema has: of each lane the generation that serves, and the one that is being built;
- * and what has ended, but entities are still read from. The rows of a generation that is gone go with a commit.
+ * and what has ended, but entities are still read from. The rows of a generation that is gone go between
+ * commits, a piece at a time, so that its size is no matter.
  *
  * It lives on the checkpointer's thread. */
 #ifndef ENGINE_CHECKPOINT_LANES_H
@@ -45,6 +46,10 @@ void checkpoint_lanes_release(struct checkpoint_lanes *lanes);
 /* Read on in every log, as long as the set is not full. Errors: PAWL_ECORRUPT, PAWL_EVERSION (the checkpoint
  * contradicts a log, or a log itself); those of the log and the store; PAWL_ENOMEM. */
 int checkpoint_lanes_read(struct checkpoint_lanes *lanes, pawl_error *error);
+
+/* Between commits, when the transaction is empty: a piece of what is gone, committed. ret_more: there may be
+ * another. Errors: those of the store; PAWL_ENOMEM. */
+int checkpoint_lanes_drop(struct checkpoint_lanes *lanes, bool *ret_more);
 
 /* Within a commit: cursors go into the transaction. After it; or after everything was forgotten. */
 int checkpoint_lanes_write(struct checkpoint_lanes *lanes);

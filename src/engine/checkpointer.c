@@ -16,6 +16,7 @@
 #define AGE_DEFAULT    (5 * PAWL_SECOND)
 #define READ_EVENTS    UINT64_C(16384) /* of one partition, before the next one's turn */
 #define WAKE_EVENTS    UINT64_C(4096)  /* new ones that are worth waking up for */
+#define DROP_PIECES    16              /* of what is gone, before the log has its turn */
 #define DELAY_MIN      (100 * PAWL_MILLISECOND)
 #define DELAY_MAX      (30 * PAWL_SECOND)
 #define NEVER          UINT64_MAX
@@ -380,13 +381,28 @@ static pawl_duration scrub_if_due(struct checkpointer *c)
     return c->scrubbed.ns > now ? c->scrubbed.ns - now : SCRUB_PAUSE;
 }
 
+/* Only between commits is there nothing else in the transaction. */
+static int drop_some(struct checkpointer *c, bool *ret_more)
+{
+    int status = PAWL_OK;
+    bool more = checkpoint_events(c->checkpoint) == 0;
+    for (unsigned i = 0; status == PAWL_OK && more && i < DROP_PIECES; i++)
+        status = checkpoint_lanes_drop(&c->lanes, &more);
+    if (status != PAWL_OK)
+        error_set(&c->words, status, "rows of lanes cannot be removed: %s", c->store->error.text);
+    *ret_more = more;
+    return status;
+}
+
 static int follow(struct checkpointer *c)
 {
-    bool more;
+    bool more, dropping;
     pawl_duration left;
     int status = read_all(c, &more);
     if (status == PAWL_OK && is_due(c, more, &left))
         status = commit(c);
+    if (status == PAWL_OK)
+        status = drop_some(c, &dropping);
     if (status != PAWL_OK)
         return status;
     uint64_t events = checkpoint_events(c->checkpoint), room = events_max(c) - events;
@@ -394,6 +410,7 @@ static int follow(struct checkpointer *c)
         (void)pawl_env_call(engine_of(c)->env, c->shard->index, begin_to_guard, c);
     uint64_t worth = WAKE_EVENTS < room ? WAKE_EVENTS : room;
     pawl_duration pause = scrub_if_due(c);
+    pause = dropping ? 0 : pause;
     sleep_until(c, taken(c) + (events ? worth : 1), events && left < pause ? left : pause, events > 0);
     return PAWL_OK;
 }

@@ -1,15 +1,10 @@
 /* engine/drop.c: rows of generations that nobody reads any more.
  *
- * A cursor's row says that there is something, and which tables have rows; it is the last to be removed, so
- * whatever ends this in between, it is found again. Rows go in slices, each a transaction of its own, between
- * other work of the shard.
+ * Rows go in pieces, each a transaction of its own, between other work of the shard (core/project/remove.h).
  *
  * A generation is opened on a shard after its schema was published. So whoever looks on the shard, and by the
  * schema that is published there and then, takes none that is newer for one that is done with. */
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/error.h"
+#include "core/project/remove.h"
 #include "core/state/key.h"
 #include "engine/node.h"
 
@@ -37,7 +32,6 @@ struct dropping {
     uint16_t partition;
     struct cursor cursor; /* of what is to go, if found */
     bool found;
-    size_t rows; /* removed */
     int status;
 };
 
@@ -75,85 +69,33 @@ static int find_unneeded(struct dropping *d)
     return status == PAWL_OK ? first.status : status;
 }
 
-struct slice {
-    size_t left;
-    uint8_t *last; /* PAWL_KEY_BYTES_MAX: the key behind the last one of the slice */
-    size_t last_size;
-};
-
-static bool count_row(void *arg, pawl_bytes key, pawl_bytes value)
-{
-    struct slice *slice = arg;
-    (void)value;
-    if (slice->left-- > 0)
-        return true;
-    memcpy(slice->last, key.data, key.size);
-    slice->last_size = key.size;
-    return false;
-}
-
-/* The keys of a table in a partition: a partition is the top bits of the token. */
-static pawl_range table_range(const pawl_engine *e, uint32_t table, uint16_t partition, uint8_t from[12],
-                              uint8_t to[12])
-{
-    uint64_t width = e->file.partitions == 1 ? 0 : UINT64_MAX / e->file.partitions + 1;
-    bool last = (uint32_t)partition + 1 == e->file.partitions;
-    put_u32_sorted(from, table);
-    put_u64_sorted(from + 4, width * partition);
-    put_u32_sorted(to, last ? table + 1 : table);
-    put_u64_sorted(to + 4, last ? 0 : width * ((uint64_t)partition + 1));
-    return (pawl_range){.space = STATE_SPACE, .from = {from, 12}, .to = {to, 12}};
-}
-
-static int drop_slice(struct dropping *d, uint32_t table, uint8_t *key)
-{
-    pawl_store *store = d->engine->shards[d->shard].store;
-    uint8_t from[12], to[12];
-    pawl_range range = table_range(d->engine, table, d->partition, from, to);
-    struct slice slice = {.left = ROWS_AT_ONCE - d->rows, .last = key};
-    size_t before = slice.left;
-    int status = pawl_store_scan(pawl_store_writer(store), range, false, count_row, &slice);
-    bool all = slice.last_size == 0;
-    if (!all)
-        range.to = (pawl_bytes){slice.last, slice.last_size};
-    d->rows += all ? before - slice.left : before;
-    return status == PAWL_OK ? pawl_store_remove_range(store, range) : status;
-}
-
 static int drop_some(struct dropping *d)
 {
     pawl_store *store = d->engine->shards[d->shard].store;
-    const struct digests *tables = &d->cursor.digests;
-    uint8_t *key = mem_new(d->engine->options.allocator, 1, PAWL_KEY_BYTES_MAX);
-    uint8_t row[CURSOR_KEY];
-    int status = key ? PAWL_OK : PAWL_ENOMEM;
-    for (size_t i = 0; i < tables->count && status == PAWL_OK && d->rows < ROWS_AT_ONCE; i++)
-        status = drop_slice(d, tables->tables[i].table, key);
-    if (status == PAWL_OK && d->rows < ROWS_AT_ONCE)
-        status = pawl_store_remove(store, STATE_SPACE,
-                                   cursor_key(d->partition, d->cursor.lane, d->cursor.generation, row));
-    mem_free(d->engine->options.allocator, key, key ? PAWL_KEY_BYTES_MAX : 0);
+    struct removal removal = {.store = store,
+                              .cursor = &d->cursor,
+                              .partitions = d->engine->file.partitions,
+                              .rows_max = ROWS_AT_ONCE,
+                              .alloc = d->engine->options.allocator};
+    bool last;
+    int status = remove_piece(&removal, &last);
+    if (status == PAWL_OK)
+        return pawl_store_commit(store);
+    pawl_store_abort(store);
     return status;
 }
 
 static void drop_here(void *arg)
 {
     struct dropping *d = arg;
-    pawl_store *store = d->engine->shards[d->shard].store;
-    d->rows = 0;
     d->found = false;
     d->status = PAWL_EBUSY;
     if (engine_schema(d->engine) != d->schema) /* which may have a generation that this one knows nothing of */
         return;
     cursor_init(&d->cursor, d->engine->options.allocator, 0, 0, 0);
     d->status = find_unneeded(d);
-    if (d->status == PAWL_OK && d->found) {
+    if (d->status == PAWL_OK && d->found)
         d->status = drop_some(d);
-        if (d->status == PAWL_OK)
-            d->status = pawl_store_commit(store);
-        else
-            pawl_store_abort(store);
-    }
     cursor_release(&d->cursor);
 }
 

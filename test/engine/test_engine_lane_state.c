@@ -7,6 +7,7 @@
 
 #include "adapter/lmdb/store.h"
 #include "core/project/cursor.h"
+#include "core/schema/schema.h"
 #include "core/state/key.h"
 #include "engine/backup.h"
 #include "test/engine/twice.h"
@@ -245,6 +246,100 @@ TEST(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoi
     twice_remove(&t);
 }
 
+/* --- a generation that is gone --- */
+
+static const char tally_each[] =
+    "{\"schema\": 1, \"package\": \"l\", \"entities\": {\"Tally\": {\"key\": [\"k\"],"
+    " \"fields\": {\"k\": {\"type\": \"int64\"}}}}, \"projectors\": {\"tally\": {\"on\": [\"t.Bill\"],"
+    " \"do\": [{\"upsert\": \"Tally\", \"key\": {\"k\": \"$event.offset\"}, \"set\": {}}]}}}";
+
+static _Atomic unsigned pieces;
+
+static void count_piece(void *arg, const char *what)
+{
+    const unsigned *dies_at = arg;
+    if (strcmp(what, "rows of a checkpoint are removed") == 0 && atomic_fetch_add(&pieces, 1) + 1 == *dies_at)
+        _exit(55);
+}
+
+static int rebuild_and_die(void)
+{
+    twice_open(&life);
+    if (pawl_lane_rebuild(life.engine, "l.tally", &life.error) != PAWL_OK)
+        return 1;
+    for (;;)
+        twice_pause();
+}
+
+struct stored {
+    uint64_t cursors, old, rebuilt;
+};
+
+static bool count_stored(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct stored *s = arg;
+    uint32_t table = key_table(key);
+    s->cursors += table == TABLE_LANE;
+    s->old += table >> SCHEMA_TABLE_BITS == 1;
+    s->rebuilt += table >> SCHEMA_TABLE_BITS == 2;
+    return true;
+}
+
+static struct stored stored_in_checkpoint(struct twice *t)
+{
+    struct stored stored = {0};
+    char path[400];
+    pawl_store *store;
+    pawl_reader *snapshot;
+    snprintf(path, sizeof path, "%s/checkpoint/0", t->dir);
+    struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .read_only = true};
+    assert_ok(lmdb_store_open(&options, NULL, &store, &t->error));
+    assert_ok(pawl_store_snapshot(store, &snapshot));
+    assert_ok(pawl_store_scan(snapshot, (pawl_range){.space = STATE_SPACE}, false, count_stored, &stored));
+    pawl_store_release(store, snapshot);
+    assert_ok(pawl_store_close(store));
+    return stored;
+}
+
+TEST(a_checkpoint_removes_a_generation_that_is_gone_in_pieces_and_goes_on_with_it_after_a_crash)
+{
+    static unsigned dies_at = 3, never = 0;
+    const unsigned rows = 1500; /* three pieces */
+    struct twice t;
+    twice_make(&t);
+    t.options.partitions = t.options.shards = 1;
+    t.trial.step = count_piece;
+    t.trial.arg = &never;
+    twice_begin(&t);
+    assert_ok(pawl_schema_apply(t.engine, tally_each, NULL, &t.error));
+    twice_bill_flying(&t, rows);
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 30 * PAWL_SECOND, &t.error));
+    (void)twice_wait(&t, 0);
+    twice_close(&t);
+    struct stored stored = stored_in_checkpoint(&t);
+    assert_int_equal(stored.old, rows);
+    assert_int_equal(stored.cursors, 1);
+    assert_int_equal(atomic_load(&pieces), 0);
+
+    life = t;
+    life.trial.arg = &dies_at;
+    assert_int_equal(in_child(rebuild_and_die), 55);
+    stored = stored_in_checkpoint(&t);
+    assert_true(stored.old > 0 && stored.old < rows);
+    assert_int_equal(stored.cursors, 2);
+
+    twice_open(&t);
+    while (atomic_load(&pieces) == 0)
+        twice_pause();
+    twice_close(&t); /* the piece that has begun is its last */
+    stored = stored_in_checkpoint(&t);
+    assert_int_equal(stored.old, 0);
+    assert_int_equal(stored.rebuilt, rows);
+    assert_int_equal(stored.cursors, 1);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
 /* A state of then has the operations of then, and goes on from there. */
 TEST(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind)
 {
@@ -293,6 +388,7 @@ int main(void)
         RUN(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too),
         RUN(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind),
         RUN(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoint_too),
+        RUN(a_checkpoint_removes_a_generation_that_is_gone_in_pieces_and_goes_on_with_it_after_a_crash),
     };
     return TEST_MAIN(tests);
 }
