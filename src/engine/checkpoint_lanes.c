@@ -9,9 +9,8 @@
 #include "core/state/key.h"
 #include "engine/node.h"
 
-#define READ_OPERATIONS UINT64_C(16384) /* of one log, before the next one's turn */
-#define DROP_ROWS       ((size_t)512)   /* of a piece: they lie side by side, in few pages */
-#define CHUNK           ((size_t)64 * 1024)
+#define DROP_ROWS ((size_t)512) /* of a piece: they lie side by side, in few pages */
+#define CHUNK     ((size_t)64 * 1024)
 
 int checkpoint_lanes_init(struct checkpoint_lanes *l, pawl_engine *engine, uint32_t shard, pawl_store *store)
 {
@@ -30,11 +29,9 @@ static void free_followed(struct checkpoint_lanes *l, struct followed *f)
 
 void checkpoint_lanes_release(struct checkpoint_lanes *l)
 {
-    while (l->first) {
-        struct followed *f = l->first;
-        l->first = f->next;
-        free_followed(l, f);
-    }
+    for (size_t i = 0; i < l->count; i++)
+        free_followed(l, l->followed[i]);
+    mem_free(l->alloc, l->followed, l->room * sizeof *l->followed);
     arena_release(&l->memory);
     mem_free(l->alloc, l->scratch, l->scratch ? STATE_SCRATCH_BYTES : 0);
     l->scratch = NULL;
@@ -44,10 +41,27 @@ void checkpoint_lanes_release(struct checkpoint_lanes *l)
 
 static struct followed *find(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane, uint32_t generation)
 {
-    for (struct followed *f = l->first; f; f = f->next)
-        if (f->cursor.partition == partition && f->cursor.lane == lane && f->cursor.generation == generation)
-            return f;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct cursor *cursor = &l->followed[i]->cursor;
+        if (cursor->partition == partition && cursor->lane == lane && cursor->generation == generation)
+            return l->followed[i];
+    }
     return NULL;
+}
+
+/* Room for one more. */
+static bool reserve(struct checkpoint_lanes *l)
+{
+    if (l->count < l->room)
+        return true;
+    size_t room = l->room ? 2 * l->room : 16;
+    struct followed **followed =
+        mem_resize(l->alloc, l->followed, l->room * sizeof *followed, room * sizeof *followed);
+    if (!followed)
+        return false;
+    l->followed = followed;
+    l->room = room;
+    return true;
 }
 
 static int follow(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane, uint32_t generation,
@@ -58,7 +72,7 @@ static int follow(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane,
         f->ended = false;
         return PAWL_OK;
     }
-    f = mem_new(l->alloc, 1, sizeof *f);
+    f = reserve(l) ? mem_new(l->alloc, 1, sizeof *f) : NULL;
     if (!f)
         return error_set(error, PAWL_ENOMEM, "no memory for a checkpoint of lanes");
     cursor_init(&f->cursor, l->alloc, partition, lane, generation);
@@ -67,8 +81,7 @@ static int follow(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane,
         free_followed(l, f);
         return status;
     }
-    f->next = l->first;
-    l->first = f;
+    l->followed[l->count++] = f;
     return PAWL_OK;
 }
 
@@ -101,14 +114,14 @@ static int follow_stored(struct checkpoint_lanes *l, pawl_error *error)
     return status != PAWL_OK ? status : finding.status;
 }
 
-static int look_at_schema(struct checkpoint_lanes *l, pawl_error *error)
+int checkpoint_lanes_look(struct checkpoint_lanes *l, pawl_error *error)
 {
     const struct schema *schema = engine_schema(l->engine);
     if (l->schema == schema)
         return PAWL_OK;
     int status = l->schema ? PAWL_OK : follow_stored(l, error);
-    for (struct followed *f = l->first; f; f = f->next)
-        f->ended = true;
+    for (size_t i = 0; i < l->count; i++)
+        l->followed[i]->ended = true;
     for (size_t i = 0; status == PAWL_OK && i < schema->lane_count; i++) {
         const struct schema_lane *lane = &schema->lanes[i];
         for (uint32_t p = l->shard; status == PAWL_OK && p < l->engine->file.partitions;
@@ -125,101 +138,75 @@ static int look_at_schema(struct checkpoint_lanes *l, pawl_error *error)
 
 /* --- reading --- */
 
-struct reading {
-    struct checkpoint_lanes *lanes;
-    struct followed *followed;
-    struct redo redo;
-    pawl_error *error;
-    int status;
-};
+/* From the last operation that the checkpoint has: the same, or it is of another log. */
+void checkpoint_lanes_begin(struct checkpoint_lanes *l, pawl_sweep_stream *streams)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        struct followed *f = l->followed[i];
+        const struct cursor *cursor = &f->cursor;
+        f->over = f->ended && !generation_is_there(l->engine, cursor->lane, cursor->generation);
+        streams[i] = (pawl_sweep_stream){.stream = {.kind = PAWL_STREAM_OPLOG,
+                                                    .partition = cursor->partition,
+                                                    .lane = cursor->lane,
+                                                    .generation = cursor->generation},
+                                         .from = cursor->applied ? cursor->applied : 1,
+                                         .at = cursor->place};
+    }
+}
 
 static const struct schema *schema_at(void *ctx, uint64_t position)
 {
     return engine_schema_at(ctx, position);
 }
 
-/* The first entry of a read is the last one that the checkpoint has: the same, or it is of another log. */
-static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
+static int wrap_stream(pawl_stream stream, int status, pawl_error *error)
 {
-    struct reading *r = read->arg;
-    struct cursor *cursor = &r->followed->cursor;
-    if (entry->offset == cursor->applied) {
-        if (hash_checksum(0, entry->body) != cursor->checksum)
-            r->status = error_set(r->error, PAWL_ECORRUPT,
-                                  "operation %" PRIu64 " is not the one that the checkpoint was made from",
-                                  entry->offset);
-        return r->status == PAWL_OK;
-    }
-    arena_reset(&r->lanes->memory);
-    r->status = redo_operation(&r->redo, entry->offset, place, entry->body, NULL, r->error);
-    r->followed->ahead = true;
-    checkpoint_count(r->lanes->checkpoint);
-    return r->status == PAWL_OK && !checkpoint_is_full(r->lanes->checkpoint);
-}
-
-static void never_called(pawl_read *read)
-{
-    (void)read;
-}
-
-static int read_log(struct checkpoint_lanes *l, struct followed *f, pawl_error *error)
-{
-    struct cursor *cursor = &f->cursor;
-    struct reading r = {.lanes = l,
-                        .followed = f,
-                        .error = error,
-                        .redo = {.store = l->store,
-                                 .cursor = cursor,
-                                 .gathered = checkpoint_gathered(l->checkpoint),
-                                 .memory = &l->memory,
-                                 .scratch = l->scratch,
-                                 .schema_at = schema_at,
-                                 .ctx = l->engine}};
-    pawl_read read = {.stream = {.kind = PAWL_STREAM_OPLOG,
-                                 .partition = cursor->partition,
-                                 .lane = cursor->lane,
-                                 .generation = cursor->generation},
-                      .from = cursor->applied ? cursor->applied : 1,
-                      .at = cursor->place,
-                      .limit = READ_OPERATIONS,
-                      .alone = true,
-                      .visit = take,
-                      .done = never_called,
-                      .arg = &r,
-                      .error = error};
-    uint64_t applied = cursor->applied;
     char name[PAWL_STREAM_TEXT_MAX];
-    int status = pawl_log_read(l->engine->log, &read);
-    status = status == PAWL_READ_DONE ? read.status : status;
-    l->log_failed = status != PAWL_OK;
-    if (status == PAWL_OK)
-        status = r.status;
-    if (status == PAWL_OK && applied > 0 && read.next == applied)
-        status = error_set(error, PAWL_ECORRUPT,
-                           "it ends before operation %" PRIu64 ", which the checkpoint has", applied);
-    pawl_stream_format(read.stream, name);
-    return status == PAWL_OK ? status : error_wrap(error, status, "%s", name);
+    pawl_stream_format(stream, name);
+    return error_wrap(error, status, "%s", name);
 }
 
-/* Which tables it has rows of is known at the end of its log, once nobody adds to that. */
-static int read_ended(struct checkpoint_lanes *l, struct followed *f, pawl_error *error)
+int checkpoint_lanes_take(struct checkpoint_lanes *l, size_t index, const pawl_entry *entry, pawl_place place,
+                          pawl_error *error)
 {
-    const struct cursor *cursor = &f->cursor;
-    bool over = !generation_is_there(l->engine, cursor->lane, cursor->generation);
-    uint64_t before = cursor->applied;
-    int status = read_log(l, f, error);
-    f->gone = status == PAWL_OK && over && cursor->applied == before
-              && !lanes_need(l->schema, cursor->lane, cursor->generation, &cursor->digests);
-    return status;
+    struct followed *f = l->followed[index];
+    struct redo redo = {.store = l->store,
+                        .cursor = &f->cursor,
+                        .gathered = checkpoint_gathered(l->checkpoint),
+                        .memory = &l->memory,
+                        .scratch = l->scratch,
+                        .schema_at = schema_at,
+                        .ctx = l->engine};
+    int status = PAWL_OK;
+    if (entry->offset > f->cursor.applied) {
+        arena_reset(&l->memory);
+        f->ahead = true;
+        checkpoint_count(l->checkpoint);
+        status = redo_operation(&redo, entry->offset, place, entry->body, NULL, error);
+    } else if (hash_checksum(0, entry->body) != f->cursor.checksum)
+        status =
+            error_set(error, PAWL_ECORRUPT,
+                      "operation %" PRIu64 " is not the one that the checkpoint was made from", entry->offset);
+    return status == PAWL_OK ? status : wrap_stream(entry->stream, status, error);
 }
 
-int checkpoint_lanes_read(struct checkpoint_lanes *l, pawl_error *error)
+/* Which tables a generation has rows of is known at the end of its log, once nobody adds to that. */
+int checkpoint_lanes_end(struct checkpoint_lanes *l, const pawl_sweep_stream *streams, pawl_error *error)
 {
-    int status = look_at_schema(l, error);
-    for (struct followed *f = l->first; f && status == PAWL_OK; f = f->next)
-        if (!f->gone && !checkpoint_is_full(l->checkpoint))
-            status = f->ended ? read_ended(l, f, error) : read_log(l, f, error);
-    return status;
+    for (size_t i = 0; i < l->count; i++) {
+        struct followed *f = l->followed[i];
+        const struct cursor *cursor = &f->cursor;
+        if (!streams[i].ended)
+            continue;
+        if (cursor->applied > 0 && streams[i].next <= cursor->applied) {
+            int status =
+                error_set(error, PAWL_ECORRUPT,
+                          "it ends before operation %" PRIu64 ", which the checkpoint has", cursor->applied);
+            return wrap_stream(streams[i].stream, status, error);
+        }
+        f->gone = f->over && !lanes_need(l->schema, cursor->lane, cursor->generation, &cursor->digests);
+    }
+    return PAWL_OK;
 }
 
 /* --- committing --- */
@@ -227,27 +214,27 @@ int checkpoint_lanes_read(struct checkpoint_lanes *l, pawl_error *error)
 int checkpoint_lanes_write(struct checkpoint_lanes *l)
 {
     int status = PAWL_OK;
-    for (struct followed *f = l->first; f && status == PAWL_OK; f = f->next)
-        if (f->ahead)
-            status = cursor_write(&f->cursor, l->store);
+    for (size_t i = 0; i < l->count && status == PAWL_OK; i++)
+        if (l->followed[i]->ahead)
+            status = cursor_write(&l->followed[i]->cursor, l->store);
     return status;
 }
 
 void checkpoint_lanes_committed(struct checkpoint_lanes *l)
 {
-    for (struct followed *f = l->first; f; f = f->next)
-        f->ahead = false;
+    for (size_t i = 0; i < l->count; i++)
+        l->followed[i]->ahead = false;
 }
 
 int checkpoint_lanes_drop(struct checkpoint_lanes *l, bool *ret_more)
 {
-    struct followed **link = &l->first;
-    while (*link && !(*link)->gone)
-        link = &(*link)->next;
-    struct followed *f = *link;
-    *ret_more = f != NULL;
-    if (!f)
+    size_t i = 0;
+    while (i < l->count && !l->followed[i]->gone)
+        i++;
+    *ret_more = i < l->count;
+    if (i == l->count)
         return PAWL_OK;
+    struct followed *f = l->followed[i];
     struct removal removal = {.store = l->store,
                               .cursor = &f->cursor,
                               .partitions = l->engine->file.partitions,
@@ -261,8 +248,8 @@ int checkpoint_lanes_drop(struct checkpoint_lanes *l, bool *ret_more)
     else
         pawl_store_abort(l->store);
     if (status == PAWL_OK && last) {
-        *link = f->next;
         free_followed(l, f);
+        l->followed[i] = l->followed[--l->count];
     }
     return status;
 }
@@ -270,7 +257,8 @@ int checkpoint_lanes_drop(struct checkpoint_lanes *l, bool *ret_more)
 int checkpoint_lanes_forget(struct checkpoint_lanes *l, pawl_error *error)
 {
     int status = PAWL_OK;
-    for (struct followed *f = l->first; f && status == PAWL_OK; f = f->next) {
+    for (size_t i = 0; i < l->count && status == PAWL_OK; i++) {
+        struct followed *f = l->followed[i];
         status = cursor_read(&f->cursor, pawl_store_writer(l->store), error);
         f->ahead = false;
     }

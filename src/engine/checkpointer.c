@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "adapter/lmdb/store.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "core/state/scrub.h"
@@ -14,9 +15,9 @@
 #define EVENTS_DEFAULT UINT64_C(256000)
 #define BYTES_DEFAULT  ((size_t)16 << 20)
 #define AGE_DEFAULT    (5 * PAWL_SECOND)
-#define READ_EVENTS    UINT64_C(16384) /* of one partition, before the next one's turn */
-#define WAKE_EVENTS    UINT64_C(4096)  /* new ones that are worth waking up for */
-#define DROP_PIECES    16              /* of what is gone, before the log has its turn */
+#define READ_ENTRIES   UINT64_C(131072) /* before it is seen whether a commit is due, or the end has come */
+#define WAKE_EVENTS    UINT64_C(4096)   /* new ones that are worth waking up for */
+#define DROP_PIECES    16               /* of what is gone, before the log has its turn */
 #define DELAY_MIN      (100 * PAWL_MILLISECOND)
 #define DELAY_MAX      (30 * PAWL_SECOND)
 #define NEVER          UINT64_MAX
@@ -154,6 +155,9 @@ static void close_store(struct checkpointer *c)
     c->lanes = (struct checkpoint_lanes){0};
     checkpoint_free(c->checkpoint);
     c->checkpoint = NULL;
+    mem_free(c->stores.alloc, c->streams, c->stream_room * sizeof *c->streams);
+    c->streams = NULL;
+    c->stream_room = 0;
     if (c->store)
         (void)pawl_store_close(c->store);
     c->store = NULL;
@@ -204,76 +208,100 @@ static int open_store(struct checkpointer *c, bool make)
 
 /* --- following --- */
 
-/* The first entry of a read is the last one that the checkpoint has: the same, or it is of another log. */
-static bool take_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+/* From the last event that the checkpoint has: the same, or it is of another log. */
+static pawl_sweep_stream begin_at(const struct checkpointer *c, size_t index)
 {
-    struct checkpointer *c = read->arg;
-    const struct position *position = checkpoint_position(c->checkpoint, c->index);
-    if (entry->offset == position->offset && hash_checksum(0, entry->body) != position->checksum) {
-        c->status = error_set(&c->words, PAWL_ECORRUPT,
-                              "plog/%u: the event at offset %" PRIu64
-                              " is not the one that the checkpoint was made from",
-                              position->partition, entry->offset);
-        return false;
-    }
-    if (entry->offset < checkpoint_next(c->checkpoint, c->index))
-        return true;
+    const struct position *position = checkpoint_position(c->checkpoint, index);
+    uint64_t next = checkpoint_next(c->checkpoint, index);
+    bool at_position = position->offset > 0 && next == position->offset + 1;
+    return (pawl_sweep_stream){.stream = {.kind = PAWL_STREAM_PLOG, .partition = position->partition},
+                               .from = at_position ? position->offset : next,
+                               .at = at_position ? position->place : (pawl_place){0}};
+}
+
+static int take_event(struct checkpointer *c, size_t index, const pawl_entry *entry, pawl_place place)
+{
+    const struct position *position = checkpoint_position(c->checkpoint, index);
+    if (entry->offset == position->offset && hash_checksum(0, entry->body) != position->checksum)
+        return error_set(&c->words, PAWL_ECORRUPT,
+                         "plog/%u: the event at offset %" PRIu64
+                         " is not the one that the checkpoint was made from",
+                         position->partition, entry->offset);
+    if (entry->offset < checkpoint_next(c->checkpoint, index))
+        return PAWL_OK;
+    int status = checkpoint_take(c->checkpoint, index, entry->offset, place, entry->body, &c->words);
+    if (status != PAWL_OK)
+        error_wrap(&c->words, status, "plog/%u, offset %" PRIu64, position->partition, entry->offset);
+    return status;
+}
+
+static bool take_entry(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_place place)
+{
+    struct checkpointer *c = sweep->arg;
+    size_t partitions = partition_count(c);
     if (checkpoint_events(c->checkpoint) == 0)
         c->oldest = pawl_env_now(engine_of(c)->env);
-    c->status = checkpoint_take(c->checkpoint, c->index, entry->offset, place, entry->body, &c->words);
-    if (c->status != PAWL_OK)
-        error_wrap(&c->words, c->status, "plog/%u, offset %" PRIu64, position->partition, entry->offset);
+    c->status = index < partitions
+                    ? take_event(c, index, entry, place)
+                    : checkpoint_lanes_take(&c->lanes, index - partitions, entry, place, &c->words);
     return c->status == PAWL_OK && !checkpoint_is_full(c->checkpoint);
 }
 
-static void never_called(pawl_read *read)
+/* A log that has ended before what the checkpoint has of it is not the one that it was made from. */
+static int end_at(struct checkpointer *c, size_t index)
 {
+    const struct position *position = checkpoint_position(c->checkpoint, index);
+    const pawl_sweep_stream *stream = &c->streams[index];
+    if (!stream->ended || stream->next > position->offset)
+        return PAWL_OK;
+    return error_set(&c->words, PAWL_ECORRUPT,
+                     "plog/%u ends before offset %" PRIu64 ", which the checkpoint has", position->partition,
+                     position->offset);
 }
 
-static int read_partition(struct checkpointer *c)
+/* One for each partition, and behind them one for each operation log. */
+static int reserve_streams(struct checkpointer *c, size_t count)
 {
-    const struct position *position = checkpoint_position(c->checkpoint, c->index);
-    uint64_t next = checkpoint_next(c->checkpoint, c->index);
-    bool at_position = position->offset > 0 && next == position->offset + 1;
-    pawl_read read = {.stream = {.kind = PAWL_STREAM_PLOG, .partition = position->partition},
-                      .from = at_position ? position->offset : next,
-                      .limit = READ_EVENTS,
-                      .at = at_position ? position->place : (pawl_place){0},
-                      .alone = true,
-                      .visit = take_entry,
-                      .done = never_called,
-                      .arg = c,
-                      .error = &c->words};
-    bool expected = next <= position->offset + (position->offset > 0);
-    c->status = PAWL_OK;
-    c->log_failed = false;
-    int status = pawl_log_read(engine_of(c)->log, &read);
-    if (status != PAWL_READ_DONE)
-        return error_set(&c->words, status, "cannot read plog/%u", position->partition);
-    if (read.status == PAWL_OK && c->status == PAWL_OK && expected && read.next == read.from)
-        return error_set(&c->words, PAWL_ECORRUPT,
-                         "plog/%u ends before offset %" PRIu64 ", which the checkpoint has",
-                         position->partition, position->offset);
-    c->log_failed = read.status != PAWL_OK;
-    return read.status != PAWL_OK ? read.status : c->status;
+    if (count <= c->stream_room)
+        return PAWL_OK;
+    pawl_sweep_stream *streams =
+        mem_resize(c->stores.alloc, c->streams, c->stream_room * sizeof *streams, count * sizeof *streams);
+    if (!streams)
+        return error_set(&c->words, PAWL_ENOMEM, "no memory to read the log");
+    c->streams = streams;
+    c->stream_room = count;
+    return PAWL_OK;
 }
 
-/* Of every partition some. */
+/* All logs of the shard in one go, as long as the set is not full. */
 static int read_all(struct checkpointer *c, bool *ret_more)
 {
     uint64_t before = checkpoint_events(c->checkpoint);
-    int status = PAWL_OK;
-    for (size_t i = 0; status == PAWL_OK && i < partition_count(c); i++) {
-        c->index = i;
-        if (!checkpoint_is_full(c->checkpoint))
-            status = read_partition(c);
-    }
-    if (status == PAWL_OK) {
-        if (before == 0 && checkpoint_events(c->checkpoint) == 0)
-            c->oldest = pawl_env_now(engine_of(c)->env);
-        status = checkpoint_lanes_read(&c->lanes, &c->words);
-        c->log_failed = status != PAWL_OK && c->lanes.log_failed;
-    }
+    size_t partitions = partition_count(c);
+    int status = checkpoint_lanes_look(&c->lanes, &c->words);
+    size_t count = partitions + c->lanes.count;
+    if (status == PAWL_OK)
+        status = reserve_streams(c, count);
+    if (status != PAWL_OK)
+        return status;
+    for (size_t i = 0; i < partitions; i++)
+        c->streams[i] = begin_at(c, i);
+    checkpoint_lanes_begin(&c->lanes, c->streams + partitions);
+    pawl_sweep sweep = {.streams = c->streams,
+                        .count = count,
+                        .limit = READ_ENTRIES > count ? READ_ENTRIES : count,
+                        .visit = take_entry,
+                        .arg = c,
+                        .error = &c->words};
+    c->status = PAWL_OK;
+    status = pawl_log_sweep(engine_of(c)->log, &sweep);
+    c->log_failed = status != PAWL_OK;
+    if (status == PAWL_OK)
+        status = c->status;
+    for (size_t i = 0; status == PAWL_OK && i < partitions; i++)
+        status = end_at(c, i);
+    if (status == PAWL_OK)
+        status = checkpoint_lanes_end(&c->lanes, c->streams + partitions, &c->words);
     *ret_more = checkpoint_events(c->checkpoint) > before;
     return status;
 }
@@ -415,11 +443,15 @@ static int follow(struct checkpointer *c)
     return PAWL_OK;
 }
 
+/* All of them share it: it is told of the first that does not come on. */
 static void tell_of_log(struct checkpointer *c)
 {
+    size_t index = 0;
+    while (index + 1 < partition_count(c) && c->streams[index].ended)
+        index++;
     pawl_alert alert = {.kind = PAWL_ALERT_LOG,
-                        .partition = checkpoint_position(c->checkpoint, c->index)->partition,
-                        .offset = checkpoint_next(c->checkpoint, c->index)};
+                        .partition = checkpoint_position(c->checkpoint, index)->partition,
+                        .offset = checkpoint_next(c->checkpoint, index)};
     snprintf(alert.text, sizeof alert.text, "plog/%u, offset %" PRIu64 ": %.200s", alert.partition,
              alert.offset, c->words.text);
     engine_alert(engine_of(c), &alert);

@@ -1,6 +1,6 @@
 /* engine/checkpointer.h: the thread that keeps a shard's checkpoint store.
  *
- *     log ── read ──► core/state/checkpoint ── 256,000 events, or 5 s ──► one synced commit ──► room for
+ *     log ── sweep ──► core/state/checkpoint ── 256,000 events, or 5 s ──► one synced commit ──► room for
  * commands
  *
  * A thread of its own, and not the pool's: a commit takes as long as the disk does, the pool's threads are
@@ -58,7 +58,8 @@ struct checkpointer {
     pawl_duration delay;           /* before the next attempt; 0: the last one worked */
     int status;                    /* of a visit */
     pawl_error words;
-    size_t index;          /* of the partition at hand */
+    pawl_sweep_stream *streams; /* of the last sweep: its partitions, then its lanes' logs */
+    size_t stream_room;
     bool log_failed;       /* what failed last was reading the log */
     pawl_instant scrubbed; /* when it may read rows again */
     size_t scrub_index;    /* the partition and the table that it has come to */

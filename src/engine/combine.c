@@ -254,6 +254,11 @@ static int combine_read(pawl_log *port, pawl_read *read)
     return pawl_log_read(((struct combine *)port)->log, read);
 }
 
+static int combine_sweep(pawl_log *port, pawl_sweep *sweep)
+{
+    return pawl_log_sweep(((struct combine *)port)->log, sweep);
+}
+
 static int combine_follow(pawl_log *port, pawl_follow *follow)
 {
     return pawl_log_follow(((struct combine *)port)->log, follow);
@@ -279,6 +284,7 @@ static const struct pawl_log_ops combine_ops = {
     .claim = combine_claim,
     .append = combine_append,
     .read = combine_read,
+    .sweep = combine_sweep,
     .follow = combine_follow,
     .unfollow = combine_unfollow,
     .tail = combine_tail,

@@ -78,3 +78,75 @@ int pawl_stream_parse(const char *text, pawl_stream *ret_stream, pawl_error *err
     *ret_stream = s;
     return PAWL_OK;
 }
+
+/* --- a sweep made of reads --- */
+
+struct one_by_one {
+    pawl_sweep *sweep;
+    size_t index;
+    bool stopped;
+};
+
+static bool visit_one(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct one_by_one *o = read->arg;
+    o->stopped = !o->sweep->visit(o->sweep, o->index, entry, place);
+    return !o->stopped;
+}
+
+static void never_called(pawl_read *read)
+{
+    (void)read;
+}
+
+static int sweep_one_by_one(pawl_log *log, pawl_sweep *sweep)
+{
+    struct one_by_one o = {.sweep = sweep};
+    uint64_t left = sweep->limit;
+    for (; o.index < sweep->count && !o.stopped && left > 0; o.index++) {
+        pawl_sweep_stream *s = &sweep->streams[o.index];
+        uint64_t still = sweep->count - o.index; /* to be read, this one too: each is to get as much */
+        pawl_read read = {.stream = s->stream,
+                          .from = s->from,
+                          .limit = left / still + (left % still > 0),
+                          .at = s->at,
+                          .alone = true,
+                          .visit = visit_one,
+                          .done = never_called,
+                          .arg = &o,
+                          .error = sweep->error};
+        int status = pawl_log_read(log, &read);
+        if (status != PAWL_READ_DONE)
+            return status;
+        s->next = read.next;
+        left -= read.next - read.from;
+        if (read.status != PAWL_OK)
+            return read.status;
+        s->ended = !o.stopped && read.next - read.from < read.limit;
+    }
+    return PAWL_OK;
+}
+
+static bool is_valid(const pawl_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->count; i++) {
+        if (!pawl_stream_valid(sweep->streams[i].stream) || sweep->streams[i].from == 0)
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (pawl_stream_equal(sweep->streams[i].stream, sweep->streams[k].stream))
+                return false;
+    }
+    return sweep->visit != NULL;
+}
+
+int pawl_log_sweep(pawl_log *log, pawl_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->count; i++) {
+        sweep->streams[i].next = sweep->streams[i].from;
+        sweep->streams[i].ended = false;
+    }
+    if (!is_valid(sweep))
+        return error_set(sweep->error, PAWL_EINVAL,
+                         "a sweep needs a visit, and streams that are valid, different, and have an offset");
+    return log->ops->sweep ? log->ops->sweep(log, sweep) : sweep_one_by_one(log, sweep);
+}

@@ -163,6 +163,41 @@ struct pawl_read {
     void *impl[8];
 };
 
+/* sweep: read many streams at once, for a thread that may block.
+ * Visits the entries of each stream from an offset on, up to what is durable now, at most limit of them in all:
+ * within a stream in order and without a gap, between streams in whatever order the log has them at hand. A log
+ * that keeps its streams in one place goes through it once, where a read of each would go through it once for
+ * each; one that does not reads one stream after the other, and of each no more than its share of the limit.
+ *
+ * Everything is done on the calling thread, and is over when the call returns: not from a shard that has
+ * anything else to do. The entry is borrowed for the call of visit(); return false to stop.
+ *
+ * Whatever the outcome, each stream's next is the offset after the last of its entries that was visited (from,
+ * if none was), and ended says that there was no more of it; otherwise there may be. A sweep goes on where
+ * another one ended; with a limit no less than the number of streams none of them waits for the others for
+ * ever.
+ *
+ * Returns the outcome. PAWL_EINVAL: a stream that is none or is there twice, an offset 0, no visit(). What
+ * cannot be read ends the sweep in all streams, also those whose entries could be. */
+typedef struct pawl_sweep_stream {
+    pawl_stream stream;
+    uint64_t from; /* at least 1 */
+    pawl_place at; /* {0, 0}, or the place of entry from */
+    uint64_t next;
+    bool ended;
+} pawl_sweep_stream;
+
+typedef struct pawl_sweep pawl_sweep;
+struct pawl_sweep {
+    pawl_sweep_stream *streams;
+    size_t count;
+    uint64_t limit;
+    /* index: which of the streams the entry is of. */
+    bool (*visit)(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_place place);
+    void *arg;
+    pawl_error *error;
+};
+
 /* follow: visit a stream's entries from an offset on, and go on visiting as they become durable. It ends, by
  * done(), after unfollow() (PAWL_ECLOSED), after visit() returned false (PAWL_OK), or with an error. */
 typedef struct pawl_follow pawl_follow;
@@ -199,6 +234,9 @@ struct pawl_log_ops {
     int (*claim)(pawl_log *log, pawl_claim *claim);
     int (*append)(pawl_log *log, pawl_append *append);
     int (*read)(pawl_log *log, pawl_read *read);
+    /* NULL: it is made of reads. Gets what is well formed only, with next and ended set as if nothing was
+     * visited. */
+    int (*sweep)(pawl_log *log, pawl_sweep *sweep);
     int (*follow)(pawl_log *log, pawl_follow *follow);
     /* On the thread that called follow. PAWL_EMISUSE: it is over already, or ends by itself. */
     int (*unfollow)(pawl_log *log, pawl_follow *follow);
@@ -226,6 +264,8 @@ static inline int pawl_log_read(pawl_log *log, pawl_read *read)
 {
     return log->ops->read(log, read);
 }
+
+PAWL_API int pawl_log_sweep(pawl_log *log, pawl_sweep *sweep);
 
 static inline int pawl_log_follow(pawl_log *log, pawl_follow *follow)
 {

@@ -22,6 +22,12 @@
     X(a_read_keeps_to_from_and_limit_and_stops_when_told)                                                      \
     X(a_read_alone_is_over_when_the_call_returns)                                                              \
     X(a_place_may_be_given_back_and_one_that_does_not_fit_does_no_harm)                                        \
+    X(a_sweep_visits_every_stream_from_where_it_is_told_to_its_end)                                            \
+    X(a_sweep_keeps_to_its_limit_and_another_goes_on_from_there)                                               \
+    X(a_sweep_stops_when_told)                                                                                 \
+    X(a_sweep_takes_places_back_and_one_that_does_not_fit_does_no_harm)                                        \
+    X(a_sweep_sees_what_is_appended_between_its_steps_or_leaves_it_to_the_next)                                \
+    X(a_malformed_sweep_is_refused)                                                                            \
     X(an_appends_place_is_the_one_that_a_read_shows)                                                           \
     X(a_stream_that_was_never_written_is_empty)                                                                \
     X(streams_that_differ_in_any_field_are_different)                                                          \

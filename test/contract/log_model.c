@@ -1,5 +1,7 @@
 #include "test/contract/log_model.h"
 
+#include "base/hash.h"
+
 enum { STREAMS = 4, ENTRIES_MAX = 3000, PIPELINE = 8, ROUNDS = 400 };
 
 struct expected {
@@ -12,6 +14,7 @@ struct model_stream {
     uint64_t epoch, next; /* next: after everything sent */
     uint64_t acked;
     struct expected entries[ENTRIES_MAX]; /* offset - 1 */
+    pawl_place places[ENTRIES_MAX];       /* where it was seen last, if ever */
 };
 
 /* An append under way, and what must become of its entries. */
@@ -124,6 +127,63 @@ static void read(struct model *m)
     job_free(job);
 }
 
+struct swept {
+    struct model *model;
+    uint32_t which[STREAMS];
+    uint64_t next[STREAMS];
+    uint64_t visited, stop_after;
+};
+
+static bool sweep_visit(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_place place)
+{
+    struct swept *swept = sweep->arg;
+    assert_true(index < sweep->count);
+    struct model_stream *s = &swept->model->streams[swept->which[index]];
+    assert_true(pawl_stream_equal(entry->stream, s->id));
+    assert_int_equal(entry->offset, swept->next[index]++);
+    assert_true(entry->offset < s->next);
+    const struct expected *e = &s->entries[entry->offset - 1];
+    assert_int_equal(entry->kind, (uint8_t)e->salt);
+    assert_int_equal(entry->body.size, e->size);
+    assert_int_equal(hash_checksum(0, entry->body), body_sum(e->size, e->salt));
+    s->places[entry->offset - 1] = place;
+    return ++swept->visited != swept->stop_after;
+}
+
+/* Some of the streams, while appends are under way: from anywhere, at places that fit and that do not. */
+static void sweep(struct model *m)
+{
+    struct swept swept = {.model = m,
+                          .stop_after = test_below(&m->random, 4) ? 0 : 1 + test_below(&m->random, 9)};
+    pawl_sweep_stream streams[STREAMS];
+    uint64_t acked[STREAMS];
+    pawl_sweep sweep = {.streams = streams,
+                        .limit = test_below(&m->random, 2) ? UINT64_MAX : 1 + test_below(&m->random, 100),
+                        .visit = sweep_visit,
+                        .arg = &swept};
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        struct model_stream *s = &m->streams[i];
+        if (test_below(&m->random, 4) == 0)
+            continue;
+        uint64_t from = 1 + test_below(&m->random, s->next + 2);
+        uint64_t at = test_below(&m->random, 4) ? from : 1 + test_below(&m->random, s->next);
+        acked[sweep.count] = s->acked;
+        swept.which[sweep.count] = i;
+        swept.next[sweep.count] = from;
+        streams[sweep.count++] = (pawl_sweep_stream){
+            .stream = s->id, .from = from, .at = at <= ENTRIES_MAX ? s->places[at - 1] : (pawl_place){1, 1}};
+    }
+    assert_ok(pawl_log_sweep(m->f->log, &sweep));
+    assert_true(swept.visited <= sweep.limit);
+    for (size_t i = 0; i < sweep.count; i++) {
+        assert_int_equal(streams[i].next, swept.next[i]);
+        if (sweep.limit == UINT64_MAX && swept.visited != swept.stop_after)
+            assert_true(streams[i].ended);
+        if (streams[i].ended)
+            assert_true(streams[i].next > acked[i]);
+    }
+}
+
 static void check_all(struct model *m)
 {
     for (uint32_t i = 0; i < STREAMS; i++) {
@@ -154,8 +214,10 @@ void log_model_run(struct log_fixture *f, uint64_t seed)
         uint64_t what = test_below(&m->random, 100);
         if (what < 75) {
             append(m);
-        } else if (what < 97) {
+        } else if (what < 87) {
             read(m);
+        } else if (what < 97) {
+            sweep(m);
         } else {
             settle(m);
             claim(m, (uint32_t)test_below(&m->random, STREAMS));

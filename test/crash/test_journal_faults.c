@@ -349,6 +349,89 @@ static bool count_entries(pawl_read *read, const pawl_entry *entry, pawl_place p
     return true;
 }
 
+static bool count_swept(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_place place)
+{
+    return true;
+}
+
+static pawl_sweep sweep_of_all(struct bed *bed, pawl_sweep_stream streams[BED_STREAMS])
+{
+    for (size_t i = 0; i < BED_STREAMS; i++)
+        streams[i] = (pawl_sweep_stream){.stream = bed->model.streams[i].id, .from = 1};
+    return (pawl_sweep){.streams = streams,
+                        .count = BED_STREAMS,
+                        .limit = UINT64_MAX,
+                        .visit = count_swept,
+                        .error = &bed->error};
+}
+
+TEST(a_sweep_shows_what_lies_before_damage_and_names_it_as_a_read_does)
+{
+    struct bed bed;
+    struct record r;
+    size_t at;
+    pawl_sweep_stream streams[BED_STREAMS];
+    pawl_error words = {0};
+    bed_init(&bed, ramdisk_new(), 1);
+    assert_ok(bed_open(&bed));
+    for (size_t i = 0; i < BED_STREAMS; i++)
+        assert_ok(bed_claim(&bed, i));
+    for (size_t n = 0; n < 5; n++)
+        for (size_t i = 0; i < BED_STREAMS; i++)
+            assert_ok(bed_append(&bed, i, 1, 100));
+    uint8_t *bytes = entry_bytes(&bed, 3, &at, &r); /* of the first stream */
+    bytes[at + 70] ^= 1;
+    pawl_sweep sweep = sweep_of_all(&bed, streams);
+    assert_status(pawl_log_sweep(bed.log, &sweep), PAWL_ECORRUPT);
+    assert_int_equal(streams[0].next, 3);
+    assert_int_equal(streams[1].next, 3);
+    assert_false(streams[0].ended || streams[1].ended);
+    pawl_read read = {.stream = streams[0].stream,
+                      .from = 1,
+                      .limit = 10,
+                      .alone = true,
+                      .visit = count_entries,
+                      .done = note_status,
+                      .error = &words};
+    assert_int_equal(pawl_log_read(bed.log, &read), PAWL_READ_DONE);
+    assert_status(read.status, PAWL_ECORRUPT);
+    assert_string_equal(words.text, bed.error.text);
+    assert_contains(words.text, ".seg, byte ");
+    bytes[at + 70] ^= 1;
+    assert_ok(pawl_log_sweep(bed.log, &sweep));
+    assert_int_equal(streams[0].next, 6);
+    assert_true(streams[0].ended && streams[1].ended);
+    bed_release(&bed);
+}
+
+TEST(a_sweep_without_memory_says_so)
+{
+    struct bed bed;
+    three_entries(&bed);
+    ramdisk_crash(bed.disk, keep_everything, NULL, true);
+    bool failed = true;
+    for (uint64_t k = 1; failed; k++) {
+        struct test_alloc memory;
+        pawl_sweep_stream streams[BED_STREAMS];
+        test_alloc_init(&memory);
+        bed.alloc = &memory.allocator;
+        assert_ok(bed_open(&bed));
+        test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
+        pawl_sweep sweep = sweep_of_all(&bed, streams);
+        int status = pawl_log_sweep(bed.log, &sweep);
+        failed = test_alloc_failed(&memory);
+        if (!failed || status != PAWL_OK)
+            assert_status(status, failed ? PAWL_ENOMEM : PAWL_OK);
+        if (status == PAWL_OK)
+            assert_int_equal(streams[0].next, 4);
+        test_alloc_fail(&memory, 0, TEST_ALLOC_ONCE);
+        bed_close(&bed);
+        test_alloc_release(&memory);
+    }
+    bed.alloc = NULL;
+    bed_release(&bed);
+}
+
 TEST(a_read_without_memory_says_so)
 {
     struct bed bed;
@@ -402,6 +485,8 @@ int main(void)
         RUN(a_record_of_another_past_does_not_continue_this_one),
         RUN(a_body_that_looks_like_a_record_is_only_a_body),
         RUN(every_allocation_may_fail_once),
+        RUN(a_sweep_shows_what_lies_before_damage_and_names_it_as_a_read_does),
+        RUN(a_sweep_without_memory_says_so),
         RUN(a_read_without_memory_says_so),
     };
     return TEST_MAIN(tests);

@@ -83,31 +83,55 @@ static bool visit_read(pawl_read *read, const pawl_entry *entry, pawl_place plac
     return true;
 }
 
+static bool visit_sweep(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_place place)
+{
+    look_at(sweep->arg, entry);
+    return true;
+}
+
 static void read_done(pawl_read *read)
 {
     latch_set(&((struct looker *)read->arg)->latch);
 }
 
-/* Reads again and again; in the same log it must see at least what was acknowledged before it began. */
+static int read_all(struct looker *l)
+{
+    pawl_read read = {.stream = stream,
+                      .from = 1,
+                      .limit = UINT64_MAX,
+                      .visit = visit_read,
+                      .done = read_done,
+                      .arg = l,
+                      .error = &l->error};
+    latch_init(&l->latch);
+    int status = pawl_log_read(l->log, &read);
+    if (status != PAWL_OK)
+        return status;
+    latch_wait(&l->latch);
+    return read.status;
+}
+
+static int sweep_all(struct looker *l)
+{
+    pawl_sweep_stream streams[] = {{.stream = {.kind = PAWL_STREAM_GROUP0}, .from = 1},
+                                   {.stream = stream, .from = 1}};
+    pawl_sweep sweep = {.streams = streams,
+                        .count = 2,
+                        .limit = UINT64_MAX,
+                        .visit = visit_sweep,
+                        .arg = l,
+                        .error = &l->error};
+    return pawl_log_sweep(l->log, &sweep);
+}
+
+/* Reads and sweeps in turn; in the same log each must see at least what was acknowledged before it began. */
 static void *read_all_the_time(void *arg)
 {
     struct looker *l = arg;
-    while (!l->wrong && l->status == PAWL_OK && !atomic_load(&over)) {
+    for (bool sweeps = false; !l->wrong && l->status == PAWL_OK && !atomic_load(&over); sweeps = !sweeps) {
         uint64_t least = l->beside ? 0 : atomic_load(&acknowledged);
-        pawl_read read = {.stream = stream,
-                          .from = 1,
-                          .limit = UINT64_MAX,
-                          .visit = visit_read,
-                          .done = read_done,
-                          .arg = l,
-                          .error = &l->error};
         l->seen = 0;
-        latch_init(&l->latch);
-        l->status = pawl_log_read(l->log, &read);
-        if (l->status != PAWL_OK)
-            break;
-        latch_wait(&l->latch);
-        l->status = read.status;
+        l->status = sweeps ? sweep_all(l) : read_all(l);
         if (l->status == PAWL_OK && l->seen < least)
             l->wrong = "an acknowledged entry is not seen";
     }

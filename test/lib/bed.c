@@ -154,9 +154,8 @@ struct reading {
     bool done;
 };
 
-static bool check_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+static void check_entry(struct reading *r, const pawl_entry *entry)
 {
-    struct reading *r = read->arg;
     const struct bed_stream *s = r->stream;
     char expected[TEXT_MAX];
     assert_int_equal(entry->offset, r->seen + 1);
@@ -167,6 +166,17 @@ static bool check_entry(pawl_read *read, const pawl_entry *entry, pawl_place pla
         fail_msg("offset %zu holds '%.20s', not '%.20s'", r->seen + 1, (const char *)entry->body.data,
                  expected);
     r->seen++;
+}
+
+static bool visit_read(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    check_entry(read->arg, entry);
+    return true;
+}
+
+static bool visit_sweep(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_place place)
+{
+    check_entry((struct reading *)sweep->arg + index, entry);
     return true;
 }
 
@@ -181,7 +191,7 @@ static int read_stream(struct bed *bed, const struct bed_stream *s, size_t *ret_
     pawl_read read = {.stream = s->id,
                       .from = 1,
                       .limit = UINT64_MAX,
-                      .visit = check_entry,
+                      .visit = visit_read,
                       .done = read_over,
                       .arg = &r,
                       .error = &bed->error};
@@ -190,6 +200,27 @@ static int read_stream(struct bed *bed, const struct bed_stream *s, size_t *ret_
     assert_true(r.done);
     *ret_seen = r.seen;
     return read.status;
+}
+
+/* All streams once more, in one pass. */
+static int sweep_streams(struct bed *bed)
+{
+    struct reading readings[BED_STREAMS] = {0};
+    pawl_sweep_stream streams[BED_STREAMS];
+    pawl_sweep sweep = {.streams = streams,
+                        .count = BED_STREAMS,
+                        .limit = UINT64_MAX,
+                        .visit = visit_sweep,
+                        .arg = readings,
+                        .error = &bed->error};
+    for (size_t i = 0; i < BED_STREAMS; i++) {
+        readings[i].stream = &bed->model.streams[i];
+        streams[i] = (pawl_sweep_stream){.stream = bed->model.streams[i].id, .from = 1};
+    }
+    int status = pawl_log_sweep(bed->log, &sweep);
+    for (size_t i = 0; i < BED_STREAMS && status == PAWL_OK; i++)
+        assert_int_equal(readings[i].seen, bed->model.streams[i].truth);
+    return status;
 }
 
 void bed_check(struct bed *bed)
@@ -207,6 +238,11 @@ void bed_check(struct bed *bed)
         s->truth = seen;
         s->pending = 0;
     }
+    int status = sweep_streams(bed);
+    if (status == PAWL_EIO || status == PAWL_EFULL)
+        status = sweep_streams(bed);
+    if (status != PAWL_OK)
+        fail_msg("cannot sweep: %s", bed->error.text);
 }
 
 void bed_recover(struct bed *bed)

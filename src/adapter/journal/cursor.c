@@ -82,10 +82,8 @@ static int offset_at(struct cursor *c, uint32_t number, uint64_t *ret_next, pawl
     struct segment_header header;
     streams_init(&streams, c->journal->alloc);
     int status = enter_segment(c, number, &header, &streams, error);
-    if (status == PAWL_OK) {
-        const struct stream *s = streams_find(&streams, c->stream);
-        *ret_next = s ? s->next : 1;
-    }
+    if (status == PAWL_OK)
+        *ret_next = streams_next(&streams, c->stream);
     streams_release(&streams);
     return status;
 }
@@ -183,34 +181,87 @@ int journal_cursor_place(struct cursor *c, pawl_place place, pawl_error *error)
     return status;
 }
 
-static int damaged(const struct cursor *c, enum scan_result result, const char *why, pawl_error *error)
+struct cursor_mark journal_cursor_mark(const struct cursor *c)
+{
+    return (struct cursor_mark){.number = c->ref.number,
+                                .at = c->scan.at,
+                                .lsn = c->scan.lsn,
+                                .chain = c->scan.chain,
+                                .chained = c->scan.chained};
+}
+
+int journal_cursor_return(struct cursor *c, const struct cursor_mark *mark, pawl_error *error)
+{
+    struct segment_header header;
+    int status = enter_segment(c, mark->number, &header, NULL, error);
+    if (status == PAWL_OK)
+        scan_seek(&c->scan, c->file, mark->at, mark->lsn, mark->chain, mark->chained);
+    return status;
+}
+
+int journal_cursor_damaged(const struct cursor *c, const char *why, pawl_error *error)
 {
     char name[SEGMENT_NAME_MAX];
     segment_name(c->ref.number, c->ref.first_lsn, name);
     return error_set(error, PAWL_ECORRUPT,
                      "segment %s, byte %" PRIu64 ": record %" PRIu64 " was durable, but %s", name, c->scan.at,
-                     c->scan.lsn, result == SCAN_BAD ? c->scan.why : why);
+                     c->scan.lsn, why);
+}
+
+int journal_cursor_cross(struct cursor *c, bool (*wants)(const void *ctx, const struct streams *behind),
+                         const void *ctx, bool *ret_skipped, pawl_error *error)
+{
+    struct journal *j = c->journal;
+    struct segment_header header;
+    struct streams behind;
+    uint32_t number = c->ref.number + 1;
+    uint64_t chain = c->scan.chain;
+    bool chained = c->scan.chained, skipped = false;
+    pthread_mutex_lock(&j->lock);
+    bool last = number >= j->segments.count;
+    pthread_mutex_unlock(&j->lock);
+    if (!last) {
+        /* A header that cannot be read is no reason not to read what lies before it. */
+        streams_init(&behind, j->alloc);
+        skipped = enter_segment(c, number + 1, &header, &behind, NULL) == PAWL_OK && !wants(ctx, &behind);
+        streams_release(&behind);
+    }
+    *ret_skipped = skipped;
+    if (skipped)
+        return PAWL_OK;
+    int status = enter_segment(c, number, &header, NULL, error);
+    if (status == PAWL_OK && chained && header.chain != chain)
+        return journal_cursor_damaged(c, "its segment does not continue the one before it", error);
+    return status;
+}
+
+static bool wants_stream(const void *ctx, const struct streams *behind)
+{
+    const struct cursor *c = ctx;
+    return streams_next(behind, c->stream) > c->next;
 }
 
 /* Into the segment behind this one; or, if that holds nothing of the stream, to the one that does: a stream
  * that is seldom written lies far apart, with all the others in between. */
 static int next_segment(struct cursor *c, pawl_error *error)
 {
-    struct journal *j = c->journal;
-    struct segment_header header;
-    uint32_t number = c->ref.number + 1;
-    uint64_t chain = c->scan.chain, behind;
-    bool chained = c->scan.chained;
-    pthread_mutex_lock(&j->lock);
-    bool last = number >= j->segments.count;
-    pthread_mutex_unlock(&j->lock);
-    /* A header that cannot be read is no reason not to read what lies before it. */
-    if (!last && offset_at(c, number + 1, &behind, NULL) == PAWL_OK && behind <= c->next)
-        return journal_cursor_place(c, (pawl_place){0}, error);
-    int status = enter_segment(c, number, &header, NULL, error);
-    if (status == PAWL_OK && chained && header.chain != chain)
-        return damaged(c, SCAN_END, "its segment does not continue the one before it", error);
-    return status;
+    bool skipped;
+    int status = journal_cursor_cross(c, wants_stream, c, &skipped, error);
+    return status == PAWL_OK && skipped ? journal_cursor_place(c, (pawl_place){0}, error) : status;
+}
+
+int journal_cursor_step(struct cursor *c, struct record *ret_record, pawl_place *ret_place, pawl_error *error)
+{
+    int status;
+    uint64_t at = c->scan.at;
+    enum scan_result result = scan_next(&c->scan, ret_record, &status);
+    if (result == SCAN_ERROR)
+        return error_set(error, status, "cannot read segment %08" PRIx32 " at byte %" PRIu64, c->ref.number,
+                         at);
+    if (result != SCAN_RECORD)
+        return journal_cursor_damaged(c, result == SCAN_BAD ? c->scan.why : "nothing is written there", error);
+    *ret_place = (pawl_place){.position = ret_record->lsn, .hint = (uint64_t)c->ref.number << 32 | at};
+    return PAWL_OK;
 }
 
 int journal_cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place,
@@ -226,21 +277,17 @@ int journal_cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, paw
             continue; /* it may be empty: opened, and never written */
         }
         struct record r;
-        int status;
-        uint64_t at = c->scan.at;
-        enum scan_result result = scan_next(&c->scan, &r, &status);
-        if (result == SCAN_ERROR)
-            return error_set(error, status, "cannot read segment %08" PRIx32 " at byte %" PRIu64, c->ref.number,
-                             at);
-        if (result != SCAN_RECORD)
-            return damaged(c, result, "nothing is written there", error);
+        pawl_place place;
+        int status = journal_cursor_step(c, &r, &place, error);
+        if (status != PAWL_OK)
+            return status;
         if (r.type != RECORD_ENTRY || r.offset < c->next || !pawl_stream_equal(r.stream, c->stream))
             continue;
         if (r.offset != c->next)
-            return damaged(c, SCAN_END, "an entry before it is missing", error);
+            return journal_cursor_damaged(c, "an entry before it is missing", error);
         c->next++;
-        *ret_entry = (pawl_entry){.stream = r.stream, .offset = r.offset, .kind = r.kind, .body = r.body};
-        *ret_place = (pawl_place){.position = r.lsn, .hint = (uint64_t)c->ref.number << 32 | at};
+        *ret_entry = record_entry(&r);
+        *ret_place = place;
         return PAWL_OK;
     }
     return PAWL_ENOTFOUND;

@@ -32,10 +32,33 @@ int journal_cursor_place(struct cursor *c, pawl_place place, pawl_error *error);
 /* Take in how far one may see by now. PAWL_ENOTFOUND: the entry .next is not visible yet. */
 int journal_cursor_refresh(struct cursor *c, pawl_error *error);
 
+/* Where a cursor was, to come back to: it need not have been anything but placed. */
+struct cursor_mark {
+    uint32_t number;
+    uint64_t at;
+    uint64_t lsn;
+    uint64_t chain;
+    bool chained;
+};
+
+struct cursor_mark journal_cursor_mark(const struct cursor *c);
+int journal_cursor_return(struct cursor *c, const struct cursor_mark *mark, pawl_error *error);
+
 /* The next entry of the stream below the limit. PAWL_ENOTFOUND: there is none yet. PAWL_ECORRUPT. The body is
  * borrowed until a call that is not still: a still one leaves all bytes where they are, and returns PAWL_EBUSY
  * if it cannot go on so. */
 int journal_cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place,
                         pawl_error *error);
+
+/* What that is made of, for whoever looks for more than one stream.
+ * step: the next record of the segment, of whatever stream, which must be there. The body is borrowed until the
+ * next call.
+ * cross: from the end of a segment into the next one, unless that holds nothing that is wanted, as the header
+ * behind it tells: then *ret_skipped, and the cursor is to be placed again.
+ * damaged: in words, with the place. */
+int journal_cursor_step(struct cursor *c, struct record *ret_record, pawl_place *ret_place, pawl_error *error);
+int journal_cursor_cross(struct cursor *c, bool (*wants)(const void *ctx, const struct streams *behind),
+                         const void *ctx, bool *ret_skipped, pawl_error *error);
+int journal_cursor_damaged(const struct cursor *c, const char *why, pawl_error *error);
 
 #endif

@@ -217,6 +217,9 @@ int journal_tail(pawl_log *log, pawl_tail *tail);
 /* The stream's visible offset has grown: its waiting followers join the ops to be delivered. With the lock. */
 void followers_wake(struct stream *stream, struct op_list *ops);
 
+/* sweep.c */
+int journal_sweep(pawl_log *log, pawl_sweep *sweep);
+
 /* deliver.c: run each op of the list where it belongs. Without the lock. */
 void journal_deliver(struct journal *j, struct op *ops);
 void op_init(struct journal *j, struct op *op, enum op_kind kind, void *request, void (*run)(struct op *op));

@@ -13,6 +13,7 @@ static const struct pawl_log_ops ops = {
     .claim = journal_claim,
     .append = journal_append,
     .read = journal_read,
+    .sweep = journal_sweep,
     .follow = journal_follow,
     .unfollow = journal_unfollow,
     .tail = journal_tail,

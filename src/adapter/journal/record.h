@@ -47,6 +47,12 @@ struct record {
     pawl_bytes body;
 };
 
+/* What a reader is shown of it. */
+static inline pawl_entry record_entry(const struct record *r)
+{
+    return (pawl_entry){.stream = r->stream, .offset = r->offset, .kind = r->kind, .body = r->body};
+}
+
 /* What a record of this body takes in the file. */
 static inline size_t record_size(size_t body_size)
 {

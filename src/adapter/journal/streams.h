@@ -57,6 +57,13 @@ void streams_release(struct streams *s);
 /* NULL if it is not there. */
 struct stream *streams_find(const struct streams *s, pawl_stream id);
 
+/* The offset that its next entry must have; 1 if it is not there. */
+static inline uint64_t streams_next(const struct streams *s, pawl_stream id)
+{
+    const struct stream *stream = streams_find(s, id);
+    return stream ? stream->next : 1;
+}
+
 /* The one that is there, or a new one with next 1; NULL without memory. */
 struct stream *streams_add(struct streams *s, pawl_stream id);
 
