@@ -313,6 +313,23 @@ TEST(a_shard_of_one_env_posts_to_another)
     env_fixture_free(b);
 }
 
+/* A shard waits awake for a moment before it sleeps: posts that come about when that is over. */
+TEST(a_post_to_a_shard_that_is_falling_asleep_is_run)
+{
+    enum { POSTS = 8000, PAUSES = 100 };
+    struct env_fixture *f = env_fixture_new(&contract, 1);
+    struct mail mail = {.task.fn = record_mail, .f = f};
+    for (size_t i = 0; i < POSTS; i++) {
+        uint64_t until = pawl_env_now(f->env).ns + i % PAUSES * PAWL_MICROSECOND;
+        while (pawl_env_now(f->env).ns < until)
+            ;
+        mail.id = i;
+        assert_ok(pawl_env_post(f->env, 0, &mail.task));
+        env_await(f, i + 1);
+    }
+    env_fixture_free(f);
+}
+
 static size_t count_entries(const char *path)
 {
     size_t count = 0;
@@ -382,6 +399,7 @@ int main(void)
         RUN(a_timer_that_is_due_when_shutdown_begins_does_not_fire),
         RUN(every_post_that_was_accepted_while_closing_is_run),
         RUN(a_shard_of_one_env_posts_to_another),
+        RUN(a_post_to_a_shard_that_is_falling_asleep_is_run),
         RUN(an_env_leaves_no_descriptor_behind),
         RUN(opening_without_memory_leaves_nothing_behind),
         RUN(an_env_without_threads_is_refused),

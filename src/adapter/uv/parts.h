@@ -26,7 +26,8 @@ _Static_assert(sizeof(struct uv_wait) <= sizeof((pawl_timer *)0)->impl, "a timer
 
 struct uv_shard {
     struct uv_mailbox mailbox; /* written by everyone: kept off the lines that the shard works on */
-    char apart[64 - sizeof(struct uv_mailbox)];
+    atomic_bool awake;         /* it will look into the mailbox once more before it sleeps */
+    char apart[64 - sizeof(struct uv_mailbox) - sizeof(atomic_bool)];
     struct uv_env *env;
     uint32_t index;
     uv_thread_t thread;

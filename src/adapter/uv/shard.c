@@ -3,14 +3,20 @@
  * The loop knows two handles: an async that says that there is mail, and a timer for the earliest of all that
  * are set. Both callbacks end in settle(), which empties the mailbox and sets the timer anew.
  *
+ * A processor that sleeps takes 50 us to wake, which is longer than most of what a shard waits for. So with its
+ * mailbox empty it looks into it for a moment more, and lets others run meanwhile; who puts something in then
+ * need not wake it.
+ *
  * Invariants
- *   I1  While the mailbox is not empty, either the async has been sent, or the shard's thread is in a callback
- * and will look again before it returns to the loop. So only a put into an empty mailbox must send, and the
- *       shard's own puts never do.
+ *   I1  While the mailbox is not empty, either the async has been sent, or the shard is awake, and will look
+ *       again after it has said that it no longer is. So only a put into an empty mailbox of a shard that is
+ *       not awake must send. The two orders, put and look for awake, say asleep and look for mail, are kept by
+ *       a full fence on either side.
  *   I2  No timer fires before it is due by the boot clock, whatever libuv's clock says: it only wakes us.
  *   I3  Nothing of a task, a timer or a work is touched after its fn or done was entered: it may free itself.
  */
 #include <assert.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "adapter/uv/parts.h"
@@ -18,20 +24,20 @@
 /* So many times the mailbox is emptied before timers get their turn, though tasks keep posting tasks. */
 #define ROUNDS_MAX 64
 
-#define NEVER UINT64_MAX
+/* For so long it waits awake. */
+#define LINGER (50 * PAWL_MICROSECOND)
 
-static void wake(struct uv_shard *shard)
-{
-    /* uv_async_send looks whether one is pending with a plain load, which must not be done before our put is
-     * visible: the shard might clear pending, find no mail, and sleep. */
-    atomic_thread_fence(memory_order_seq_cst);
-    uv_async_send(&shard->async);
-}
+#define NEVER UINT64_MAX
 
 void uv_shard_put(struct uv_shard *shard, struct uv_link *link)
 {
-    if (uv_mailbox_put(&shard->mailbox, link) && uv_place.shard != shard)
-        wake(shard);
+    if (!uv_mailbox_put(&shard->mailbox, link) || uv_place.shard == shard)
+        return;
+    /* I1. And uv_async_send looks whether one is pending with a plain load, which must not be done before our
+     * put is visible: the shard might clear pending, find no mail, and sleep. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!atomic_load_explicit(&shard->awake, memory_order_relaxed))
+        uv_async_send(&shard->async);
 }
 
 static void run_mail(struct uv_link *link)
@@ -71,17 +77,39 @@ static void arm(struct uv_shard *shard)
     shard->armed_for = min->key;
 }
 
+/* Whether there is mail, now or in a moment. Timers are not kept waiting for it. */
+static bool linger(struct uv_shard *shard)
+{
+    if (!uv_mailbox_empty(&shard->mailbox))
+        return true;
+    const struct heap_node *min = heap_min(&shard->timers);
+    uint64_t now = uv_env_boot_ns(), until = now + LINGER;
+    if (min && min->key < until)
+        until = min->key;
+    for (; now < until && !uv_env_closing(shard->env); now = uv_env_boot_ns()) {
+        sched_yield();
+        if (!uv_mailbox_empty(&shard->mailbox))
+            return true;
+    }
+    return false;
+}
+
 static void settle(struct uv_shard *shard)
 {
+    atomic_store_explicit(&shard->awake, true, memory_order_relaxed);
     for (int round = 0; round < ROUNDS_MAX; round++) {
         struct uv_link *mail = uv_mailbox_take(&shard->mailbox);
         if (!mail)
             break;
         run_mail(mail);
+        if (!linger(shard))
+            break;
     }
     arm(shard);
+    atomic_store_explicit(&shard->awake, false, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
     if (!uv_mailbox_empty(&shard->mailbox))
-        wake(shard);
+        uv_async_send(&shard->async);
 }
 
 static void on_mail(uv_async_t *handle)
