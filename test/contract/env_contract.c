@@ -4,7 +4,7 @@
 #include <time.h>
 
 /* Far more than any of these needs, on any machine that is alive. */
-enum { DEADLINE_S = 20 };
+enum { DEADLINE_S = 120 };
 
 #define CONTRACT_TEST(name)          void name(void **test_state)
 #define OWNER(member, type, pointer) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
@@ -94,6 +94,7 @@ struct probe {
     uint64_t left;
     uint64_t set_at;
     pawl_duration delay;
+    pawl_duration took; /* to set all timers */
     struct probe *others;
 };
 
@@ -320,32 +321,46 @@ CONTRACT_TEST(self_names_the_shard_and_only_of_this_env)
     env_fixture_free(f);
 }
 
-/* Timers. */
+/* Timers. Which of two is due first is known only if the thread was not interrupted between setting them: a
+ * test of their order is made again until that is so. */
+
+#define APART (2 * PAWL_MILLISECOND)
 
 static void set_others(pawl_task *task)
 {
     struct probe *p = OWNER(task, struct probe, task);
+    uint64_t began = pawl_env_now(p->f->env).ns;
     for (uint64_t i = 0; i < p->left; i++) {
         p->others[i].set_at = pawl_env_now(p->f->env).ns;
         pawl_env_after(p->f->env, &p->others[i].timer, p->others[i].delay);
     }
+    p->took = pawl_env_now(p->f->env).ns - began;
 }
 
-CONTRACT_TEST(timers_fire_in_the_order_in_which_they_are_due)
+static bool fire_in_order(void **test_state)
 {
-    static const uint64_t delays_ms[] = {4, 1, 6, 3, 0, 2, 5};
+    static const uint64_t delays[] = {4, 1, 6, 3, 0, 2, 5};
     struct env_fixture *f = open_for(test_state, 1);
     struct probe *probes = probes_new(f, 7);
     struct probe first = {.others = probes, .left = 7};
     for (size_t i = 0; i < 7; i++) {
-        probes[i].delay = delays_ms[i] * 2 * PAWL_MILLISECOND;
-        probes[i].id = delays_ms[i];
+        probes[i].delay = delays[i] * APART;
+        probes[i].id = delays[i];
     }
     start(f, 0, &first, set_others);
     env_await(f, 7);
-    EXPECT(f, 0, 1, 2, 3, 4, 5, 6);
+    bool at_once = first.took < APART;
+    if (at_once)
+        EXPECT(f, 0, 1, 2, 3, 4, 5, 6);
     env_fixture_free(f);
     free(probes);
+    return at_once;
+}
+
+CONTRACT_TEST(timers_fire_in_the_order_in_which_they_are_due)
+{
+    while (!fire_in_order(test_state))
+        ;
 }
 
 /* 1: early. Otherwise 0. */
@@ -377,14 +392,16 @@ static void set_and_move(pawl_task *task)
 {
     struct probe *p = OWNER(task, struct probe, task);
     pawl_env *env = p->f->env;
-    pawl_env_after(env, &p->others[0].timer, 2 * PAWL_MILLISECOND);
-    pawl_env_after(env, &p->others[1].timer, 4 * PAWL_MILLISECOND);
+    uint64_t began = pawl_env_now(env).ns;
+    pawl_env_after(env, &p->others[0].timer, APART);
+    pawl_env_after(env, &p->others[1].timer, 2 * APART);
     pawl_env_after(env, &p->others[2].timer, 3600 * PAWL_SECOND);
-    pawl_env_after(env, &p->others[0].timer, 6 * PAWL_MILLISECOND);
-    pawl_env_after(env, &p->others[2].timer, 1 * PAWL_MILLISECOND);
+    pawl_env_after(env, &p->others[0].timer, 3 * APART);
+    pawl_env_after(env, &p->others[2].timer, APART);
+    p->took = pawl_env_now(env).ns - began;
 }
 
-CONTRACT_TEST(setting_a_timer_that_is_set_moves_it)
+static bool move(void **test_state)
 {
     struct env_fixture *f = open_for(test_state, 1);
     struct probe *probes = probes_new(f, 3);
@@ -392,9 +409,18 @@ CONTRACT_TEST(setting_a_timer_that_is_set_moves_it)
     start(f, 0, &first, set_and_move);
     env_await(f, 3);
     env_fixture_close(f);
-    EXPECT(f, 2, 1, 0);
+    bool at_once = first.took < APART;
+    if (at_once)
+        EXPECT(f, 2, 1, 0);
     env_fixture_free(f);
     free(probes);
+    return at_once;
+}
+
+CONTRACT_TEST(setting_a_timer_that_is_set_moves_it)
+{
+    while (!move(test_state))
+        ;
 }
 
 static void fire_again(pawl_timer *timer)

@@ -56,7 +56,7 @@ void log_await(struct log_fixture *f, bool (*holds)(void *arg), void *arg)
     } else {
         struct timespec end;
         clock_gettime(CLOCK_REALTIME, &end);
-        end.tv_sec += 60;
+        end.tv_sec += 120;
         pthread_mutex_lock(&f->mutex);
         while (!holds(arg) && held)
             held = pthread_cond_timedwait(&f->cond, &f->mutex, &end) != ETIMEDOUT;

@@ -2,6 +2,7 @@
 #include "test/contract/store_contract.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "base/bytes.h"
@@ -287,32 +288,51 @@ static void readers_on_other_threads_see_whole_commits_in_order(struct store_rig
     assert_int_equal(atomic_load(&race.failures), 0);
 }
 
-/* What was committed is seen by every snapshot that is taken behind it, on whichever thread. */
+/* What was committed is seen by every snapshot that is taken behind it, on whichever thread. Readers are told
+ * of each commit, look a few times, most likely while the next one is under way, and wait for more; and the
+ * writer is never far ahead of any of them. */
 
 #define COMMITS 4000
+#define LOOKS   4
+#define AHEAD   16
 
 struct chase {
     pawl_store *store;
     atomic_uint committed;
-    atomic_bool done;
-    atomic_int looks;
+    atomic_bool failed;
     atomic_int stale;
+    sem_t heard;
 };
 
-static void *look_behind(void *arg)
+struct chaser {
+    pthread_t thread;
+    struct chase *chase;
+    sem_t news;
+};
+
+static void look_behind(struct chase *chase)
 {
-    struct chase *chase = arg;
-    while (!atomic_load(&chase->done)) {
-        pawl_reader *reader;
-        pawl_bytes value;
-        uint32_t committed = atomic_load(&chase->committed), seen = 0;
-        if (pawl_store_snapshot(chase->store, &reader) != PAWL_OK)
-            continue;
-        if (pawl_store_get(reader, 0, (pawl_bytes){"n", 1}, &value) == PAWL_OK)
-            seen = get_u32(value.data);
-        pawl_store_release(chase->store, reader);
-        atomic_fetch_add(&chase->stale, seen < committed);
-        atomic_fetch_add(&chase->looks, 1);
+    pawl_reader *reader;
+    pawl_bytes value;
+    uint32_t committed = atomic_load(&chase->committed), seen = 0;
+    if (pawl_store_snapshot(chase->store, &reader) != PAWL_OK)
+        return;
+    if (pawl_store_get(reader, 0, (pawl_bytes){"n", 1}, &value) == PAWL_OK)
+        seen = get_u32(value.data);
+    pawl_store_release(chase->store, reader);
+    atomic_fetch_add(&chase->stale, seen < committed);
+}
+
+static void *chaser_main(void *arg)
+{
+    struct chaser *chaser = arg;
+    for (uint32_t n = 0; n < COMMITS; n++) {
+        sem_wait(&chaser->news);
+        if (atomic_load(&chaser->chase->failed))
+            break;
+        for (int i = 0; i < LOOKS; i++)
+            look_behind(chaser->chase);
+        sem_post(&chaser->chase->heard);
     }
     return NULL;
 }
@@ -320,22 +340,33 @@ static void *look_behind(void *arg)
 static void a_commit_that_has_returned_is_seen_by_whoever_looks_next(struct store_rig *rig)
 {
     struct chase chase = {.store = rig->store};
-    pthread_t threads[READERS];
-    for (int i = 0; i < READERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, look_behind, &chase), 0);
+    struct chaser chasers[READERS];
+    sem_init(&chase.heard, 0, READERS * AHEAD);
+    for (int i = 0; i < READERS; i++) {
+        chasers[i].chase = &chase;
+        sem_init(&chasers[i].news, 0, 0);
+        assert_int_equal(pthread_create(&chasers[i].thread, NULL, chaser_main, &chasers[i]), 0);
+    }
     int status = PAWL_OK;
-    for (uint32_t n = 1; status == PAWL_OK && (n <= COMMITS || atomic_load(&chase.looks) < COMMITS); n++) {
+    for (uint32_t n = 1; status == PAWL_OK && n <= COMMITS; n++) {
         uint8_t value[4];
         put_u32(value, n);
+        for (int i = 0; i < READERS; i++)
+            sem_wait(&chase.heard);
         status = pawl_store_put(rig->store, 0, (pawl_bytes){"n", 1}, (pawl_bytes){value, sizeof value});
         if (status == PAWL_OK)
             status = pawl_store_commit(rig->store);
         if (status == PAWL_OK)
             atomic_store(&chase.committed, n);
+        atomic_store(&chase.failed, status != PAWL_OK);
+        for (int i = 0; i < READERS; i++)
+            sem_post(&chasers[i].news);
     }
-    atomic_store(&chase.done, true);
-    for (int i = 0; i < READERS; i++)
-        pthread_join(threads[i], NULL);
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(chasers[i].thread, NULL);
+        sem_destroy(&chasers[i].news);
+    }
+    sem_destroy(&chase.heard);
     assert_ok(status);
     assert_int_equal(atomic_load(&chase.stale), 0);
 }

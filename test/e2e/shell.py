@@ -42,7 +42,7 @@ def pawl(*words, stdin=b'', env=None, **how):
     where = {**os.environ, **(env or {})}
     if env is None:
         where.pop('PAWL_DIR', None)
-    return Answer(subprocess.run([PAWL, *words], input=stdin, capture_output=True, check=False, timeout=60,
+    return Answer(subprocess.run([PAWL, *words], input=stdin, capture_output=True, check=False, timeout=300,
                                  env=where, **how))
 
 
@@ -54,7 +54,7 @@ def start(*words, **how):
 
 def end(process, code):
     """No more input: it ends, with this code. Returns what it said that was not yet read."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == code, f'exit code {process.returncode}, expected {code}: {err.decode()}'
     return out.decode()
 

@@ -200,7 +200,7 @@ def as_nobody(folder, *words):
     if not os.path.exists(program):
         shutil.copy(PAWL, program)
         os.chmod(program, 0o755)
-    done = subprocess.run([program, *words], input=b'x\n', capture_output=True, check=False, timeout=60, **how)
+    done = subprocess.run([program, *words], input=b'x\n', capture_output=True, check=False, timeout=300, **how)
     return done.returncode, (done.stdout + done.stderr).decode()
 
 

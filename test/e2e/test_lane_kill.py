@@ -17,7 +17,7 @@ STOPPED = 2.0  # seconds of real time, past a lease and all its extensions: no c
 
 def shop(*words):
     """Run it to its end; what it said."""
-    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -76,7 +76,7 @@ def stopped_past_every_lease_it_comes_out_as_the_events_say(folder):
     process.send_signal(signal.SIGCONT)
     wait_for_statements(process, applied + 100)
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=60)[0]
+    said = process.communicate(timeout=300)[0]
     assert process.returncode == 0, said
     line = next(line for line in said.splitlines() if 'shop.statements' in line and 'committed' in line)
     committed, expired, fenced, _ = (int(part.split()[0]) for part in line.split(None, 1)[1].split(', '))

@@ -361,7 +361,7 @@ TEST(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going)
         bed_row(&bed, 1, "t.Note", "[1]", last);
         assert_int_equal(bed_count(&bed, 1, "t.Note"), i);
     }
-    assert_status(pawl_lanes_wait(bed.engine, "t.notes", 30 * PAWL_SECOND, &bed.error), PAWL_EBUSY);
+    assert_status(pawl_lanes_wait(bed.engine, "t.notes", BED_PATIENCE, &bed.error), PAWL_EBUSY);
     assert_contains(bed.error.text, "stalled");
     assert_int_equal(serving(&bed, "t.notes"), 1);
     atomic_store(&slow.fail, 0);

@@ -33,7 +33,7 @@ TEST(a_worker_leases_works_and_commits)
     assert_status(pawl_worker_acquire(bed.engine, "t.totals", 0, 0, &lease, &bed.error), PAWL_EINVAL);
     assert_status(pawl_worker_acquire(bed.engine, "t.notes", 0, 0, &lease, &bed.error), PAWL_ENOTFOUND);
     uint64_t offset = bed_send(&bed, 3, "t.Ask", "ada", 1);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &lease, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
     assert_int_equal(lease.partition, pawl_partition_of(bed.engine, 3));
     assert_string_equal(lease.lane, "t.notes");
     assert_string_equal(lease.projector, "t.notes");
@@ -45,7 +45,7 @@ TEST(a_worker_leases_works_and_commits)
     assert_status(pawl_lanes_wait(bed.engine, "t.notes", 50 * PAWL_MILLISECOND, &bed.error), PAWL_ETIMEOUT);
     assert_ok(
         pawl_worker_extend(bed.engine, lease.partition, "t.notes", 1, lease.operation, SECOND, &bed.error));
-    assert_ok(commit(&bed, &lease, 10 * SECOND));
+    assert_ok(commit(&bed, &lease, BED_PATIENCE));
     assert_int_equal(bed_count(&bed, 3, "t.Note"), 1);
     pawl_worker_lease_free(&lease);
     bed_end(&bed);
@@ -57,21 +57,21 @@ TEST(a_commit_counts_once_and_is_harmless_to_repeat)
     pawl_worker_lease lease;
     bed_begin(&bed, LANES_SCHEMA(""));
     bed_send(&bed, 1, "t.Ask", "ada", 1);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &lease, &bed.error));
-    assert_ok(commit(&bed, &lease, 10 * SECOND));
-    assert_ok(commit(&bed, &lease, 10 * SECOND));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
+    assert_ok(commit(&bed, &lease, BED_PATIENCE));
+    assert_ok(commit(&bed, &lease, BED_PATIENCE));
     pawl_operation_id mine = lease.operation;
     lease.operation.low ^= 1;
-    assert_status(commit(&bed, &lease, 10 * SECOND), PAWL_EFENCED);
+    assert_status(commit(&bed, &lease, BED_PATIENCE), PAWL_EFENCED);
     lease.operation = mine;
     bed_close(&bed);
     bed_open(&bed); /* nothing is remembered but the log */
     int status;
-    BED_UNTIL((status = commit(&bed, &lease, 10 * SECOND)) != PAWL_EBUSY);
+    BED_UNTIL((status = commit(&bed, &lease, BED_PATIENCE)) != PAWL_EBUSY);
     assert_ok(status);
     assert_ok(commit(&bed, &lease, 0)); /* the log knows, and nobody has to wait for others */
     lease.operation.high ^= 1;
-    assert_status(commit(&bed, &lease, 10 * SECOND), PAWL_EFENCED);
+    assert_status(commit(&bed, &lease, BED_PATIENCE), PAWL_EFENCED);
     assert_status(commit(&bed, &lease, 0), PAWL_EFENCED);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
     pawl_worker_lease_free(&lease);
@@ -84,15 +84,15 @@ TEST(a_lease_does_not_survive_the_engine_and_its_number_does)
     pawl_worker_lease old, new;
     bed_begin(&bed, LANES_SCHEMA(""));
     bed_send(&bed, 1, "t.Ask", "ada", 1);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &old, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &old, &bed.error));
     bed_close(&bed);
     bed_open(&bed);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &new, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &new, &bed.error));
     assert_int_equal(new.number, old.number);
-    assert_status(commit(&bed, &old, 10 * SECOND), PAWL_EFENCED);
+    assert_status(commit(&bed, &old, BED_PATIENCE), PAWL_EFENCED);
     assert_status(pawl_worker_extend(bed.engine, old.partition, "t.notes", 1, old.operation, 0, &bed.error),
                   PAWL_EFENCED);
-    assert_ok(commit(&bed, &new, 10 * SECOND));
+    assert_ok(commit(&bed, &new, BED_PATIENCE));
     pawl_worker_lease_free(&old);
     pawl_worker_lease_free(&new);
     bed_end(&bed);
@@ -104,12 +104,12 @@ TEST(a_worker_that_is_late_is_fenced_once_another_has_begun)
     pawl_worker_lease late, next;
     bed_begin(&bed, LANES_SCHEMA(""));
     bed_send(&bed, 1, "t.Ask", "ada", 1);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", PAWL_MILLISECOND, 10 * SECOND, &late, &bed.error));
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &next, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", PAWL_MILLISECOND, BED_PATIENCE, &late, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &next, &bed.error));
     assert_int_equal(next.number, late.number);
-    assert_status(commit(&bed, &late, 10 * SECOND), PAWL_EFENCED);
-    assert_ok(commit(&bed, &next, 10 * SECOND));
-    assert_status(commit(&bed, &late, 10 * SECOND), PAWL_EFENCED);
+    assert_status(commit(&bed, &late, BED_PATIENCE), PAWL_EFENCED);
+    assert_ok(commit(&bed, &next, BED_PATIENCE));
+    assert_status(commit(&bed, &late, BED_PATIENCE), PAWL_EFENCED);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
     pawl_worker_lease_free(&late);
     pawl_worker_lease_free(&next);
@@ -123,15 +123,15 @@ TEST(a_commit_waits_for_those_before_it)
     bed_begin(&bed, LANES_SCHEMA(""));
     bed_send(&bed, 1, "t.Ask", "ada", 1);
     bed_send(&bed, 1, "t.Ask", "ada", 2);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &first, &bed.error));
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &second, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &first, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &second, &bed.error));
     assert_int_equal(first.number, 1);
     assert_int_equal(second.number, 2);
     assert_status(commit(&bed, &second, 5 * PAWL_MILLISECOND), PAWL_ETIMEOUT);
     assert_status(commit(&bed, &second, 0), PAWL_ETIMEOUT);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 0);
-    assert_ok(commit(&bed, &first, 10 * SECOND));
-    assert_ok(commit(&bed, &second, 10 * SECOND));
+    assert_ok(commit(&bed, &first, BED_PATIENCE));
+    assert_ok(commit(&bed, &second, BED_PATIENCE));
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 2);
     pawl_worker_lease_free(&first);
     pawl_worker_lease_free(&second);
@@ -154,14 +154,14 @@ TEST(nonsense_leaves_the_lease_with_its_worker)
     pawl_worker_lease lease;
     bed_begin(&bed, LANES_SCHEMA(""));
     bed_send(&bed, 1, "t.Ask", "ada", 1);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &lease, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_status(pawl_worker_commit(bed.engine, lease.partition, "t.notes", 1, lease.operation,
                                          cases[i].json, strlen(cases[i].json), SECOND, &bed.error),
                       PAWL_EINVAL);
         assert_contains(bed.error.text, cases[i].words);
     }
-    assert_ok(commit(&bed, &lease, 10 * SECOND));
+    assert_ok(commit(&bed, &lease, BED_PATIENCE));
     pawl_worker_lease_free(&lease);
     bed_end(&bed);
 }
@@ -173,7 +173,7 @@ TEST(what_is_given_back_or_fails_comes_again)
     bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 2"));
     bed_send(&bed, 1, "t.Ask", "ada", 1);
     for (unsigned i = 0; i < 3; i++) { /* given back, failed, failed for good */
-        assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 10 * SECOND, &lease, &bed.error));
+        assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
         assert_int_equal(lease.number, 1);
         assert_ok(pawl_worker_release(bed.engine, lease.partition, lease.lane, lease.number, lease.operation,
                                       i > 0, i == 2, "no", &bed.error));
@@ -241,7 +241,7 @@ static void *worker_main(void *arg)
             break;
         result_of(&lease, json, sizeof json);
         w->status = pawl_worker_commit(engine, lease.partition, lease.lane, lease.number, lease.operation, json,
-                                       strlen(json), 30 * SECOND, &w->error);
+                                       strlen(json), BED_PATIENCE, &w->error);
         pawl_worker_lease_free(&lease);
         if (w->status == PAWL_OK)
             atomic_fetch_sub(w->left, 1);

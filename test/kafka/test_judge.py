@@ -55,7 +55,7 @@ def a_writer_alone_on_a_journal_is_found_true(folder):
     log, record = os.path.join(folder, 'log'), os.path.join(folder, 'record')
     writer = subprocess.Popen([os.environ['LOG_WRITER'], log, 'raw/0', 'alice', '16', record],
                               stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not (os.path.exists(record) and os.path.getsize(record) > 10000):
         assert writer.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
