@@ -1,16 +1,14 @@
 /* engine/tails.h: what the sequences views of a shard lag by, read in one sweep when the shard is opened.
  *
- *     log ── one sweep, by the first that asks ──► of every partition: offsets and numbers ── once each ──►
- * sequencers
+ *     log ── one sweep, by the first that asks ──► numbers of every partition ── once each ──► sequencers
  *
  * A sequencer that begins reads what its view lags by, some thousands of events. All of a shard's begin
  * together, and share one log. So the first of them reads for all, and keeps of each event the envelope, which
  * is what a sequencer looks at. What is kept is bounded, and handed out once; whoever wants more, or has to
  * begin again later, reads the log by itself.
  *
- * What was read is the beginning of a tail, never more than that: its reader goes on behind it. So whatever
- * went wrong here (a log that could not be read, no memory) is only to be kept silent about: the reader comes
- * to it.
+ * What is kept is the beginning of a tail, and its reader goes on behind it. So nothing that goes wrong here (a
+ * log that cannot be read, no memory) is told: the reader comes to it by itself.
  *
  * Any thread that may block. */
 #ifndef ENGINE_TAILS_H
