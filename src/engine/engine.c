@@ -170,6 +170,7 @@ static int close_stores(pawl_engine *e)
             status = storing.status;
         mpsc_release(&e->shards[i].mailbox);
         combine_release(&e->shards[i].combine);
+        tails_release(&e->shards[i].tails);
     }
     return status;
 }

@@ -52,6 +52,7 @@ struct shard {
     pawl_store *store;
     struct combine combine;
     struct applier applier;
+    struct tails tails;
     struct mpsc mailbox; /* of struct node_call * */
     pawl_task drain;
     size_t outstanding; /* commands that are not answered yet */

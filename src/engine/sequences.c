@@ -100,32 +100,35 @@ static int write_values_and_offset(void *ctx, const pawl_sequence_row *rows, siz
 
 struct scanning {
     pawl_sequence_batcher *batcher;
+    uint16_t partition;
     pawl_sequence_number numbers[ENVELOPE_NUMBERS_MAX];
     int status;
     pawl_error *error;
 };
 
-static bool take_event(pawl_read *read, const pawl_entry *entry, pawl_place place)
+static int take_numbers(void *arg, uint64_t offset, pawl_bytes body)
 {
-    struct scanning *scan = read->arg;
+    struct scanning *scan = arg;
     struct envelope envelope;
-    scan->status = envelope_decode(entry->body, &envelope, scan->error);
-    if (scan->status != PAWL_OK) {
-        char stream[PAWL_STREAM_TEXT_MAX];
-        pawl_stream_format(entry->stream, stream);
-        error_wrap(scan->error, scan->status, "%s, offset %" PRIu64, stream, entry->offset);
-        return false;
-    }
+    int status = envelope_decode(body, &envelope, scan->error);
+    if (status != PAWL_OK)
+        return error_wrap(scan->error, status, "plog/%u, offset %" PRIu64, scan->partition, offset);
     for (size_t i = 0; i < envelope.count; i++) {
         struct event_numbers taken = envelope_numbers(&envelope, i);
         scan->numbers[i] = (pawl_sequence_number){.seq = taken.seq, .number = taken.first + taken.count - 1};
     }
-    pawl_sequence_event event = {.offset = entry->offset,
+    pawl_sequence_event event = {.offset = offset,
                                  .wsid = envelope.wsid,
                                  .kind = envelope.kind,
                                  .numbers = scan->numbers,
                                  .count = envelope.count};
-    scan->status = scan->batcher->take(scan->batcher, &event, 1);
+    return scan->batcher->take(scan->batcher, &event, 1);
+}
+
+static bool take_event(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct scanning *scan = read->arg;
+    scan->status = take_numbers(scan, entry->offset, entry->body);
     return scan->status == PAWL_OK;
 }
 
@@ -178,20 +181,22 @@ static int scan_log(void *ctx, uint64_t after, pawl_sequence_batcher *batcher, u
                     pawl_error *error)
 {
     const struct sequences *s = ctx;
-    struct scanning scan = {.batcher = batcher, .error = error};
-    uint64_t next;
-    if (after > 0) {
-        int status = read_from(s, after, stop_at_once, NULL, &next, error);
-        if (status != PAWL_OK)
-            return status;
-        if (next == after) /* the view is ahead of the log: say by how much, and let the sequencer judge */
+    struct scanning scan = {.batcher = batcher, .partition = s->partition, .error = error};
+    uint64_t from = 0, next;
+    int status = s->tails ? tails_take(s->tails, s->partition, after, take_numbers, &scan, &from) : PAWL_OK;
+    if (status == PAWL_OK && from == 0 && after > 0) {
+        status = read_from(s, after, stop_at_once, NULL, &next, error);
+        if (status == PAWL_OK
+            && next == after) /* the view is ahead of the log: the sequencer judges by how much */
             return find_last(s, after, ret_last, error);
     }
+    if (status != PAWL_OK)
+        return status;
     if (after == UINT64_MAX) {
         *ret_last = after;
         return PAWL_OK;
     }
-    int status = read_from(s, after + 1, take_event, &scan, &next, error);
+    status = read_from(s, from ? from : after + 1, take_event, &scan, &next, error);
     if (status == PAWL_OK)
         status = scan.status;
     if (status == PAWL_OK)

@@ -11,9 +11,8 @@
 
 #include <pawl/sequencer.h>
 
+#include "engine/tails.h"
 #include "port/env.h"
-#include "port/log.h"
-#include "port/store.h"
 
 struct sequences {
     pawl_log *log;
@@ -21,6 +20,7 @@ struct sequences {
     pawl_env *env;
     uint32_t shard;
     uint16_t partition;
+    struct tails *tails; /* of the shard; NULL: the log is read in any case */
 };
 
 /* The storage for pawl_sequencer_new. Borrows s, which the caller has filled in. */

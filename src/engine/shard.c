@@ -261,7 +261,8 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                               .store = shard->store,
                                               .env = engine->env,
                                               .shard = shard->index,
-                                              .partition = number};
+                                              .partition = number,
+                                              .tails = &shard->tails};
     struct processor_options options = {.env = engine->env,
                                         .shard = shard->index,
                                         .log = combine_port(&shard->combine),
@@ -291,12 +292,20 @@ static void open_partitions(void *arg)
 {
     struct opening *opening = arg;
     struct shard *shard = opening->shard;
-    combine_init(&shard->combine, shard->engine->log, shard->engine->env, shard->index,
-                 shard->engine->options.allocator);
-    applier_init(&shard->applier, shard->engine->env, shard->index, shard->store);
+    pawl_engine *engine = shard->engine;
+    combine_init(&shard->combine, engine->log, engine->env, shard->index, engine->options.allocator);
+    applier_init(&shard->applier, engine->env, shard->index, shard->store);
+    struct tails_options tails = {.log = engine->log,
+                                  .store = shard->store,
+                                  .first = (uint16_t)shard->index,
+                                  .step = (uint16_t)engine->file.shards,
+                                  .count = (engine->file.partitions - shard->index + engine->file.shards - 1)
+                                           / engine->file.shards,
+                                  .alloc = engine->options.allocator};
+    tails_init(&shard->tails, &tails);
     opening->status = PAWL_OK;
-    for (uint32_t i = shard->index; opening->status == PAWL_OK && i < shard->engine->file.partitions;
-         i += shard->engine->file.shards)
+    for (uint32_t i = shard->index; opening->status == PAWL_OK && i < engine->file.partitions;
+         i += engine->file.shards)
         opening->status = open_partition(shard, (uint16_t)i, opening->error);
 }
 

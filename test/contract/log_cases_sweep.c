@@ -4,6 +4,11 @@
 
 enum { STREAMS = 5, ENTRIES_MAX = 400 };
 
+static pawl_stream stream_of(size_t index)
+{
+    return raw((uint16_t)index);
+}
+
 /* raw/0 to raw/4: one in every round, one in every third, few at the beginning, few at the end, none. */
 static uint64_t written(size_t stream)
 {
@@ -14,16 +19,17 @@ static uint64_t written(size_t stream)
 static void write_streams(struct log_fixture *f)
 {
     uint64_t epochs[STREAMS], next[STREAMS] = {0};
-    for (uint16_t i = 0; i < STREAMS; i++)
-        log_claim_stream(f, raw(i), &epochs[i], NULL);
+    for (size_t i = 0; i < STREAMS; i++)
+        log_claim_stream(f, stream_of(i), &epochs[i], NULL);
     for (uint64_t round = 0; round < 300;) {
         struct job *job = job_new(f, JOB_APPEND, raw(0));
         for (int some = 0; some < 15; some++, round++) {
             const bool is_due[STREAMS] = {true, round % 3 == 0, round < 7, round >= 291, false};
-            for (uint16_t i = 0; i < STREAMS; i++) {
+            for (size_t i = 0; i < STREAMS; i++) {
                 next[i] += is_due[i];
                 if (is_due[i])
-                    job_add(job, raw(i), epochs[i], next[i], 8 + (round * 7 + i) % 150, i * 1000 + next[i]);
+                    job_add(job, stream_of(i), epochs[i], next[i], 8 + (round * 7 + i) % 150,
+                            i * 1000 + next[i]);
             }
         }
         assert_ok(job_run(job));
@@ -46,7 +52,7 @@ static bool check_entry(pawl_sweep *sweep, size_t index, const pawl_entry *entry
 {
     struct sweeping *s = sweep->arg;
     assert_true(index < STREAMS);
-    assert_true(pawl_stream_equal(entry->stream, raw((uint16_t)index)));
+    assert_true(pawl_stream_equal(entry->stream, stream_of(index)));
     assert_int_equal(entry->offset, s->next[index]++);
     uint64_t salt = index * 1000 + entry->offset;
     assert_int_equal(hash_checksum(0, entry->body), body_sum(entry->body.size, salt));
@@ -64,8 +70,8 @@ static void sweep_from(struct sweeping *s, const uint64_t from[STREAMS])
                             .arg = s,
                             .error = &s->error};
     s->visited = 0;
-    for (uint16_t i = 0; i < STREAMS; i++) {
-        s->streams[i] = (pawl_sweep_stream){.stream = raw(i), .from = from[i], .next = 77};
+    for (size_t i = 0; i < STREAMS; i++) {
+        s->streams[i] = (pawl_sweep_stream){.stream = stream_of(i), .from = from[i], .next = 77};
         s->next[i] = from[i];
     }
 }
@@ -200,13 +206,13 @@ void a_sweep_sees_what_is_appended_between_its_steps_or_leaves_it_to_the_next(st
     struct job *jobs[JOBS];
     struct sweeping s = {0};
     uint64_t epochs[2], from[STREAMS] = {1, 1, 1, 1, 1};
-    for (uint16_t i = 0; i < 2; i++)
-        log_claim_stream(f, raw(i), &epochs[i], NULL);
+    for (size_t i = 0; i < 2; i++)
+        log_claim_stream(f, stream_of(i), &epochs[i], NULL);
     for (uint64_t j = 0; j < JOBS; j++) {
         jobs[j] = job_new(f, JOB_APPEND, raw(0));
         for (uint64_t n = 1; n <= EACH; n++)
-            for (uint16_t i = 0; i < 2; i++)
-                job_add(jobs[j], raw(i), epochs[i], j * EACH + n, 200, i * 1000 + j * EACH + n);
+            for (size_t i = 0; i < 2; i++)
+                job_add(jobs[j], stream_of(i), epochs[i], j * EACH + n, 200, i * 1000 + j * EACH + n);
         assert_ok(job_start(jobs[j]));
     }
     for (uint64_t j = 0; j < JOBS; j++) {

@@ -227,8 +227,8 @@ TEST(a_sweep_of_many_streams_reads_everything_once)
     pawl_sweep_stream streams[STREAMS];
     uint64_t counts[STREAMS], bytes;
     begin(&f);
-    for (uint16_t i = 0; i < STREAMS; i++)
-        claim_stream(f.log, (pawl_stream){.kind = PAWL_STREAM_PLOG, .partition = i}, &writers[i]);
+    for (size_t i = 0; i < STREAMS; i++)
+        claim_stream(f.log, (pawl_stream){.kind = PAWL_STREAM_PLOG, .partition = (uint16_t)i}, &writers[i]);
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < STREAMS; i++)
             append(f.log, &writers[i], EACH);

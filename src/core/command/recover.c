@@ -29,8 +29,8 @@
 #define REPLAY_BYTES  ((size_t)4 << 20)
 #define RETRY_MIN     (10 * PAWL_MILLISECOND)
 /* The sequences view lags by so much at most: a row that is written once for many events costs next to nothing,
- * while one for each would cost as much as the event. What it lags by is read when the state is opened again,
- * by each partition, and they share one journal: with 16 of them it is gone through 16 times. */
+ * while one for each would cost as much as the event. What it lags by is read when the state is opened again.
+ */
 #define FLUSH_EVENTS   8192
 #define FLUSH_INTERVAL (5 * PAWL_SECOND)
 /* Of so many numbers at most, in one transaction of the shard's, which does nothing else meanwhile. */
