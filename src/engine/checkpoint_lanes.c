@@ -40,6 +40,12 @@ void checkpoint_lanes_release(struct checkpoint_lanes *l)
     l->scratch = NULL;
 }
 
+/* A partition's place among the shard's. */
+static size_t index_of(const struct checkpoint_lanes *l, uint16_t partition)
+{
+    return partition / l->engine->file.shards;
+}
+
 /* --- what is followed --- */
 
 static struct followed *find(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane, uint32_t generation)
@@ -153,7 +159,7 @@ static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
     arena_reset(&r->lanes->memory);
     r->status = redo_operation(&r->redo, entry->offset, place, entry->body, NULL, r->error);
     r->followed->ahead = true;
-    checkpoint_count(r->lanes->checkpoint);
+    checkpoint_count(r->lanes->checkpoint, index_of(r->lanes, cursor->partition));
     return r->status == PAWL_OK && !checkpoint_is_full(r->lanes->checkpoint);
 }
 
@@ -170,7 +176,7 @@ static int read_log(struct checkpoint_lanes *l, struct followed *f, pawl_error *
                         .error = error,
                         .redo = {.store = l->store,
                                  .cursor = cursor,
-                                 .gathered = checkpoint_gathered(l->checkpoint),
+                                 .gathered = checkpoint_gathered(l->checkpoint, index_of(l, cursor->partition)),
                                  .memory = &l->memory,
                                  .scratch = l->scratch,
                                  .schema_at = schema_at,
@@ -224,11 +230,11 @@ int checkpoint_lanes_read(struct checkpoint_lanes *l, pawl_error *error)
 
 /* --- committing --- */
 
-int checkpoint_lanes_write(struct checkpoint_lanes *l)
+int checkpoint_lanes_write(struct checkpoint_lanes *l, uint16_t partition)
 {
     int status = PAWL_OK;
     for (struct followed *f = l->first; f && status == PAWL_OK; f = f->next)
-        if (f->ahead)
+        if (f->ahead && f->cursor.partition == partition)
             status = cursor_write(&f->cursor, l->store);
     return status;
 }
