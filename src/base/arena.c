@@ -15,6 +15,7 @@ struct arena_chunk {
 
 static void chunk_free(struct arena *arena, struct arena_chunk *chunk)
 {
+    arena->held -= sizeof *chunk + chunk->size;
     mem_free(arena->alloc, chunk, sizeof *chunk + chunk->size);
 }
 
@@ -47,6 +48,7 @@ static bool next_chunk(struct arena *arena, size_t size)
         if (!chunk)
             return false;
         chunk->size = room;
+        arena->held += sizeof *chunk + room;
         chunk->next = *link;
         *link = chunk;
     }

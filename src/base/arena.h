@@ -21,6 +21,7 @@ struct arena {
     struct arena_chunk *first;
     struct arena_chunk *last; /* the one that is taken from */
     size_t used;              /* of it */
+    size_t held;              /* bytes of all chunks, taken or not */
 };
 
 struct arena_mark {

@@ -37,6 +37,12 @@ void checkpoint_lanes_release(struct checkpoint_lanes *l)
     l->scratch = NULL;
 }
 
+/* A partition's place among the shard's. */
+static size_t index_of(const struct checkpoint_lanes *l, uint16_t partition)
+{
+    return partition / l->engine->file.shards;
+}
+
 /* --- what is followed --- */
 
 static struct followed *find(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane, uint32_t generation)
@@ -170,9 +176,10 @@ int checkpoint_lanes_take(struct checkpoint_lanes *l, size_t index, const pawl_e
                           pawl_error *error)
 {
     struct followed *f = l->followed[index];
+    size_t partition = index_of(l, f->cursor.partition);
     struct redo redo = {.store = l->store,
                         .cursor = &f->cursor,
-                        .gathered = checkpoint_gathered(l->checkpoint),
+                        .gathered = checkpoint_gathered(l->checkpoint, partition),
                         .memory = &l->memory,
                         .scratch = l->scratch,
                         .schema_at = schema_at,
@@ -181,7 +188,7 @@ int checkpoint_lanes_take(struct checkpoint_lanes *l, size_t index, const pawl_e
     if (entry->offset > f->cursor.applied) {
         arena_reset(&l->memory);
         f->ahead = true;
-        checkpoint_count(l->checkpoint);
+        checkpoint_count(l->checkpoint, partition);
         status = redo_operation(&redo, entry->offset, place, entry->body, NULL, error);
     } else if (hash_checksum(0, entry->body) != f->cursor.checksum)
         status =
@@ -211,12 +218,14 @@ int checkpoint_lanes_end(struct checkpoint_lanes *l, const pawl_sweep_stream *st
 
 /* --- committing --- */
 
-int checkpoint_lanes_write(struct checkpoint_lanes *l)
+int checkpoint_lanes_write(struct checkpoint_lanes *l, uint16_t partition)
 {
     int status = PAWL_OK;
-    for (size_t i = 0; i < l->count && status == PAWL_OK; i++)
-        if (l->followed[i]->ahead)
-            status = cursor_write(&l->followed[i]->cursor, l->store);
+    for (size_t i = 0; i < l->count && status == PAWL_OK; i++) {
+        struct followed *f = l->followed[i];
+        if (f->ahead && f->cursor.partition == partition)
+            status = cursor_write(&f->cursor, l->store);
+    }
     return status;
 }
 

@@ -59,8 +59,9 @@ int checkpoint_lanes_end(struct checkpoint_lanes *lanes, const pawl_sweep_stream
  * another. Errors: those of the store; PAWL_ENOMEM. */
 int checkpoint_lanes_drop(struct checkpoint_lanes *lanes, bool *ret_more);
 
-/* Within a commit: cursors go into the transaction. After it; or after everything was forgotten. */
-int checkpoint_lanes_write(struct checkpoint_lanes *lanes);
+/* Within a commit: a partition's cursors go into the transaction. After all of them; or after everything was
+ * forgotten. */
+int checkpoint_lanes_write(struct checkpoint_lanes *lanes, uint16_t partition);
 void checkpoint_lanes_committed(struct checkpoint_lanes *lanes);
 int checkpoint_lanes_forget(struct checkpoint_lanes *lanes, pawl_error *error);
 

@@ -13,11 +13,13 @@
 #include "engine/node.h"
 
 #define EVENTS_DEFAULT UINT64_C(256000)
-#define BYTES_DEFAULT  ((size_t)16 << 20)
+#define BYTES_DEFAULT  ((size_t)8 << 20)
+#define ROWS_DEFAULT   UINT64_C(4096)
 #define AGE_DEFAULT    (5 * PAWL_SECOND)
 #define READ_ENTRIES   UINT64_C(131072) /* before it is seen whether a commit is due, or the end has come */
 #define WAKE_EVENTS    UINT64_C(4096)   /* new ones that are worth waking up for */
 #define DROP_PIECES    16               /* of what is gone, before the log has its turn */
+#define FINISH_SETS    64               /* that are committed at the end, at most */
 #define DELAY_MIN      (100 * PAWL_MILLISECOND)
 #define DELAY_MAX      (30 * PAWL_SECOND)
 #define NEVER          UINT64_MAX
@@ -142,10 +144,11 @@ static uint64_t taken(const struct checkpointer *c)
     return sum;
 }
 
-static int put_cursors(void *ctx)
+static int put_cursors(void *ctx, uint16_t partition)
 {
     struct checkpointer *c = ctx;
-    return checkpoint_lanes_write(&c->lanes);
+    trial_step(c->stores.trial, "a partition's checkpoint is put");
+    return checkpoint_lanes_write(&c->lanes, partition);
 }
 
 static void close_store(struct checkpointer *c)
@@ -184,12 +187,14 @@ static int open_store(struct checkpointer *c, bool make)
     if (status != PAWL_OK)
         return status;
     size_t bytes = c->stores.trial->checkpoint_bytes;
+    uint64_t rows = c->stores.trial->checkpoint_rows;
     struct checkpoint_options options = {.store = c->store,
                                          .first = (uint16_t)c->stores.shard,
                                          .step = (uint16_t)c->stores.shards,
                                          .count = partition_count(c),
                                          .events_max = events_max(c),
                                          .bytes_max = bytes ? bytes : BYTES_DEFAULT,
+                                         .rows_max = rows ? rows : ROWS_DEFAULT,
                                          .schema_at = schema_at,
                                          .mark = mark,
                                          .mark_every = engine_audit_every(engine_of(c)),
@@ -427,6 +432,7 @@ static int follow(struct checkpointer *c)
     bool more, dropping;
     pawl_duration left;
     int status = read_all(c, &more);
+    bool full = checkpoint_is_full(c->checkpoint); /* then there may be more to read */
     if (status == PAWL_OK && is_due(c, more, &left))
         status = commit(c);
     if (status == PAWL_OK)
@@ -438,7 +444,7 @@ static int follow(struct checkpointer *c)
         (void)pawl_env_call(engine_of(c)->env, c->shard->index, begin_to_guard, c);
     uint64_t worth = WAKE_EVENTS < room ? WAKE_EVENTS : room;
     pawl_duration pause = scrub_if_due(c);
-    pause = dropping ? 0 : pause;
+    pause = dropping || full ? 0 : pause;
     sleep_until(c, taken(c) + (events ? worth : 1), events && left < pause ? left : pause, events > 0);
     return PAWL_OK;
 }
@@ -482,13 +488,16 @@ static void fail(struct checkpointer *c, int status)
     sleep_until(c, NEVER, c->delay, false);
 }
 
-/* What is there, as far as it is read in one go: processes that end as soon as they have begun would otherwise
- * leave it all to a last one. If it cannot, the next life does it. */
+/* What is there, as far as it is read in a few goes: processes that end as soon as they have begun would
+ * otherwise leave it all to a last one. If it cannot, the next life does it. */
 static void finish(struct checkpointer *c)
 {
-    bool more;
-    if ((c->checkpoint || open_store(c, false) == PAWL_OK) && read_all(c, &more) == PAWL_OK)
-        (void)commit(c);
+    bool more = c->checkpoint || open_store(c, false) == PAWL_OK;
+    for (unsigned i = 0; more && i < FINISH_SETS; i++) {
+        bool any, read = read_all(c, &any) == PAWL_OK;
+        more = read && checkpoint_is_full(c->checkpoint);
+        more = read && commit(c) == PAWL_OK && more;
+    }
     close_store(c);
 }
 

@@ -46,6 +46,7 @@ TEST(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_aga
     t.options.partitions = t.options.shards = 1;
     t.trial.checkpoint_age = 3600 * PAWL_SECOND;
     t.trial.checkpoint_events = 50;
+    t.trial.checkpoint_rows = 1000;
     twice_begin(&t);
     for (unsigned i = 0; i < 200; i++)
         assert_ok(twice_bill(&t, 0));

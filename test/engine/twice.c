@@ -24,6 +24,7 @@ void twice_make(struct twice *t)
 {
     *t = (struct twice){.options = {.partitions = 4, .shards = 2, .checkpoint_lag_max = 10000}};
     t->trial.checkpoint_age = 20 * PAWL_MILLISECOND;
+    t->trial.checkpoint_rows = 8; /* so that a commit is several transactions */
     test_dir_make(t->base, sizeof t->base);
     snprintf(t->dir, sizeof t->dir, "%s/data", t->base);
 }

@@ -12,25 +12,30 @@
 #include "core/sequence/view.h"
 #include "core/state/key.h"
 
-#define CHUNK       ((size_t)256 * 1024)
+#define CHUNK       ((size_t)64 * 1024)
 #define NUMBERS_MAX ((size_t)1 << 26)
 
 struct following {
     struct position position;
     uint64_t view; /* the offset up to which the sequences view is complete */
-    bool ahead;    /* of the store */
+    struct gathered gathered;
+    struct map numbers; /* key of the sequences view -> last number */
+    size_t bytes;       /* of both, as last counted; and the rows */
+    uint64_t rows;
+    bool ahead;   /* of the store */
+    bool touched; /* there is something to commit */
 };
 
 struct checkpoint {
     struct checkpoint_options options;
     struct following *partitions;
-    struct gathered gathered;
-    struct map numbers;  /* key of the sequences view -> last number */
     struct arena memory; /* of one event, or of sorting */
     uint8_t *scratch;
     uint64_t events;
-    size_t bytes; /* of the numbers */
-    uint64_t puts;
+    size_t bytes; /* of all sets; and their rows */
+    uint64_t rows;
+    bool put;  /* the transaction has rows of some partition */
+    bool full; /* one transaction could not take more */
 };
 
 static size_t bytes_of_partitions(const struct checkpoint *c)
@@ -69,6 +74,27 @@ static int read_positions(struct checkpoint *c, pawl_error *error)
     return status;
 }
 
+static void init_numbers(const struct checkpoint *c, struct following *f)
+{
+    map_init(&f->numbers, c->options.alloc, VIEW_KEY_BYTES, sizeof(uint64_t), NUMBERS_MAX);
+}
+
+static void init_following(struct checkpoint *c, size_t index)
+{
+    const struct checkpoint_options *o = &c->options;
+    struct following *f = &c->partitions[index];
+    position_init(&f->position, o->alloc, (uint16_t)(o->first + index * o->step));
+    gathered_init(&f->gathered, o->alloc);
+    init_numbers(c, f);
+}
+
+static void release_following(struct following *f)
+{
+    position_release(&f->position);
+    gathered_release(&f->gathered);
+    map_release(&f->numbers);
+}
+
 int checkpoint_new(const struct checkpoint_options *options, struct checkpoint **ret_checkpoint,
                    pawl_error *error)
 {
@@ -76,16 +102,13 @@ int checkpoint_new(const struct checkpoint_options *options, struct checkpoint *
     if (!c)
         return error_set(error, PAWL_ENOMEM, "no memory for a checkpoint");
     c->options = *options;
-    gathered_init(&c->gathered, options->alloc);
-    map_init(&c->numbers, options->alloc, VIEW_KEY_BYTES, sizeof(uint64_t), NUMBERS_MAX);
     arena_init(&c->memory, options->alloc, CHUNK);
     c->partitions = mem_new(options->alloc, options->count, sizeof c->partitions[0]);
     c->scratch = mem_new(options->alloc, 1, STATE_SCRATCH_BYTES);
     int status = PAWL_ENOMEM;
     if (c->partitions && c->scratch) {
         for (size_t i = 0; i < options->count; i++)
-            position_init(&c->partitions[i].position, options->alloc,
-                          (uint16_t)(options->first + i * options->step));
+            init_following(c, i);
         status = read_positions(c, error);
     } else
         error_set(error, status, "no memory for a checkpoint");
@@ -102,11 +125,9 @@ void checkpoint_free(struct checkpoint *c)
         return;
     const pawl_allocator *alloc = c->options.alloc;
     for (size_t i = 0; c->partitions && i < c->options.count; i++)
-        position_release(&c->partitions[i].position);
+        release_following(&c->partitions[i]);
     mem_free(alloc, c->partitions, c->partitions ? bytes_of_partitions(c) : 0);
     mem_free(alloc, c->scratch, c->scratch ? STATE_SCRATCH_BYTES : 0);
-    gathered_release(&c->gathered);
-    map_release(&c->numbers);
     arena_release(&c->memory);
     mem_free(alloc, c, sizeof *c);
 }
@@ -129,43 +150,69 @@ uint64_t checkpoint_events(const struct checkpoint *c)
 
 bool checkpoint_is_full(const struct checkpoint *c)
 {
-    return c->events >= c->options.events_max || c->bytes + c->gathered.bytes >= c->options.bytes_max;
+    return c->full || c->events >= c->options.events_max || c->bytes >= c->options.bytes_max;
 }
 
-/* --- the set --- */
+/* --- the sets --- */
 
-struct gathered *checkpoint_gathered(struct checkpoint *c)
+struct gathered *checkpoint_gathered(struct checkpoint *c, size_t index)
 {
-    return &c->gathered;
+    return &c->partitions[index].gathered;
 }
 
-void checkpoint_count(struct checkpoint *c)
+/* That it puts, or has put. */
+static uint64_t rows_of(const struct following *f)
 {
+    return f->gathered.puts + f->gathered.rows.count + f->numbers.count;
+}
+
+static bool is_put(const struct following *f)
+{
+    return f->gathered.puts > 0;
+}
+
+void checkpoint_count(struct checkpoint *c, size_t index)
+{
+    struct following *f = &c->partitions[index];
+    size_t bytes = gathered_bytes(&f->gathered) + f->numbers.memory_size;
+    uint64_t rows = rows_of(f);
+    c->bytes += bytes - f->bytes;
+    f->bytes = bytes;
+    c->rows += rows - f->rows;
+    f->rows = rows;
+    f->touched = true;
+    c->put = c->put || is_put(f);
+    c->full = c->full || (c->put ? c->rows : rows) >= c->options.rows_max; /* C4: any of them may follow */
     c->events++;
 }
 
-static int keep_numbers(struct checkpoint *c, uint16_t partition, const struct envelope *envelope)
+static int keep_numbers(struct following *f, const struct envelope *envelope)
 {
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < envelope->count; i++) {
         struct event_numbers n = envelope_numbers(envelope, i);
         uint8_t key[VIEW_KEY_BYTES];
-        pawl_bytes bytes = view_key(partition, envelope->wsid, n.seq, key);
+        pawl_bytes bytes = view_key(f->position.partition, envelope->wsid, n.seq, key);
         void *value;
         bool fresh;
-        status = map_put(&c->numbers, hash_checksum(0, bytes), key, &value, &fresh);
+        status = map_put(&f->numbers, hash_checksum(0, bytes), key, &value, &fresh);
         if (status != PAWL_OK)
             return PAWL_ENOMEM;
         *(uint64_t *)value = n.first + n.count - 1;
-        c->bytes += fresh ? VIEW_KEY_BYTES + 2 * sizeof(uint64_t) : 0;
     }
     return status;
 }
 
+/* The set of a partition and the transaction that it goes into. */
+struct scanning {
+    struct gathered *gathered;
+    pawl_store *store;
+};
+
 static int put_before_scan(void *ctx)
 {
-    struct checkpoint *c = ctx;
-    return gathered_put(&c->gathered, c->options.store);
+    const struct scanning *s = ctx;
+    return gathered_put(s->gathered, s->store);
 }
 
 /* --- events --- */
@@ -175,11 +222,12 @@ static int derive_event(struct checkpoint *c, struct following *f, uint64_t offs
 {
     struct event event;
     struct changes changes = {0};
-    struct state state = {.overlay = &c->gathered.overlay,
+    struct scanning scanning = {.gathered = &f->gathered, .store = c->options.store};
+    struct state state = {.overlay = &f->gathered.overlay,
                           .reader = pawl_store_writer(c->options.store),
                           .scratch = c->scratch,
                           .before_scan = put_before_scan,
-                          .ctx = c};
+                          .ctx = &scanning};
     int status = event_decode(body, &event, error);
     if (status != PAWL_OK)
         return status;
@@ -194,18 +242,17 @@ static int derive_event(struct checkpoint *c, struct following *f, uint64_t offs
         return status;
     status = digests_add(&f->position.digests, &changes);
     if (status == PAWL_OK)
-        status = gathered_take(&c->gathered, &changes);
+        status = gathered_take(&f->gathered, &changes);
     return status == PAWL_OK ? status : error_set(error, status, "no memory for what a checkpoint gathers");
 }
 
-static int note_numbers(struct checkpoint *c, struct following *f, uint64_t offset, pawl_bytes body,
-                        pawl_error *error)
+static int note_numbers(struct following *f, uint64_t offset, pawl_bytes body, pawl_error *error)
 {
     struct envelope envelope;
     int status = envelope_decode(body, &envelope, error);
     if (status != PAWL_OK)
         return status;
-    status = keep_numbers(c, f->position.partition, &envelope);
+    status = keep_numbers(f, &envelope);
     if (status != PAWL_OK)
         return error_set(error, status, "no memory for what a checkpoint gathers");
     f->view = offset;
@@ -221,11 +268,11 @@ int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_pl
     bool state = offset > f->position.offset;
     int status = state ? derive_event(c, f, offset, body, error) : PAWL_OK;
     if (status == PAWL_OK && offset > f->view)
-        status = note_numbers(c, f, offset, body, error);
+        status = note_numbers(f, offset, body, error);
     if (status != PAWL_OK)
         return status;
     f->ahead = true;
-    c->events++;
+    checkpoint_count(c, index);
     if (!state)
         return PAWL_OK;
     f->position.offset = offset;
@@ -256,15 +303,15 @@ static int put_number(struct checkpoint *c, const uint8_t *key, uint64_t last)
                           (pawl_bytes){value, sizeof value});
 }
 
-static int put_numbers(struct checkpoint *c)
+static int put_numbers(struct checkpoint *c, const struct following *f)
 {
     const void *key;
     void *value;
     size_t count = 0;
-    struct number *numbers = arena_take(&c->memory, c->numbers.count * sizeof *numbers);
+    struct number *numbers = arena_take(&c->memory, f->numbers.count * sizeof *numbers);
     if (!numbers)
         return PAWL_ENOMEM;
-    for (size_t cursor = 0; map_next(&c->numbers, &cursor, &key, &value);) {
+    for (size_t cursor = 0; map_next(&f->numbers, &cursor, &key, &value);) {
         memcpy(numbers[count].key, key, VIEW_KEY_BYTES);
         numbers[count++].last = *(const uint64_t *)value;
     }
@@ -272,51 +319,80 @@ static int put_numbers(struct checkpoint *c)
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < count; i++)
         status = put_number(c, numbers[i].key, numbers[i].last);
-    c->puts += count;
     return status;
 }
 
-static int put_positions(struct checkpoint *c)
+static int put_position(struct checkpoint *c, struct following *f)
+{
+    uint8_t key[VIEW_KEY_BYTES];
+    view_key(f->position.partition, 0, SEQ_PLOG_OFFSET, key);
+    int status = position_write(&f->position, c->options.store);
+    return status == PAWL_OK ? put_number(c, key, f->view) : status;
+}
+
+static int put_partition(struct checkpoint *c, struct following *f)
+{
+    arena_reset(&c->memory);
+    int status = gathered_put(&f->gathered, c->options.store);
+    if (status == PAWL_OK)
+        status = put_numbers(c, f);
+    if (status == PAWL_OK && f->ahead)
+        status = put_position(c, f);
+    if (status == PAWL_OK && c->options.commit)
+        status = c->options.commit(c->options.ctx, f->position.partition);
+    return status;
+}
+
+/* Those of which the transaction has rows already, or the others; in the latter case as many to a transaction
+ * as it may have. rows: what the open transaction has. */
+static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows, uint64_t *ret_total)
 {
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < c->options.count; i++) {
         struct following *f = &c->partitions[i];
-        uint8_t key[VIEW_KEY_BYTES];
-        if (!f->ahead)
+        uint64_t more = rows_of(f);
+        if (!f->touched || is_put(f) != put_already)
             continue;
-        view_key(f->position.partition, 0, SEQ_PLOG_OFFSET, key);
-        status = position_write(&f->position, c->options.store);
+        if (!put_already && *rows > 0 && *rows + more > c->options.rows_max) {
+            status = pawl_store_commit(c->options.store);
+            *rows = 0;
+        }
         if (status == PAWL_OK)
-            status = put_number(c, key, f->view);
+            status = put_partition(c, f);
+        f->touched = false;
+        *rows += more;
+        *ret_total += more;
     }
     return status;
 }
 
 static void empty(struct checkpoint *c)
 {
-    gathered_clear(&c->gathered);
-    map_clear(&c->numbers);
+    for (size_t i = 0; i < c->options.count; i++) {
+        struct following *f = &c->partitions[i];
+        gathered_clear(&f->gathered);
+        map_release(&f->numbers);
+        init_numbers(c, f);
+        f->bytes = 0;
+        f->rows = 0;
+        f->ahead = f->touched = false;
+    }
     arena_reset(&c->memory);
-    c->events = c->bytes = c->puts = 0;
+    c->events = c->rows = c->bytes = 0;
+    c->put = c->full = false;
 }
 
 int checkpoint_commit(struct checkpoint *c, uint64_t *ret_rows, pawl_error *error)
 {
-    arena_reset(&c->memory);
-    int status = gathered_put(&c->gathered, c->options.store);
+    uint64_t rows = 0, total = 0;
+    int status = put_partitions(c, true, &rows, &total); /* C4 */
     if (status == PAWL_OK)
-        status = put_numbers(c);
-    if (status == PAWL_OK)
-        status = put_positions(c);
-    if (status == PAWL_OK && c->options.commit)
-        status = c->options.commit(c->options.ctx);
+        status = put_partitions(c, false, &rows, &total);
     if (status == PAWL_OK)
         status = pawl_store_commit(c->options.store);
     if (status != PAWL_OK)
         return error_set(error, status, "the checkpoint cannot be written: %s", c->options.store->error.text);
-    *ret_rows = c->puts + c->gathered.puts;
-    for (size_t i = 0; i < c->options.count; i++)
-        c->partitions[i].ahead = false;
+    *ret_rows = total;
     empty(c);
     return PAWL_OK;
 }

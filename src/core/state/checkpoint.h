@@ -1,22 +1,33 @@
 /* core/state/checkpoint.h: the state, derived a second time, in large transactions.
  *
- *     event, event, ... ──► derive ──► the set: the newest value of each row ── full or old ──► sorted ──► one
- * commit ▲            │ └── reads ───┴── and the store below it
+ *     event, event, ... ──► derive ──► its partition's set: the newest value of each row ── one is full, or old
+ *                            ▲  │                       │                                        │
+ *                            └──┴──────── reads ────────┴── and the store below it               ▼
+ *                                                                                   partition by partition,
+ *                                                                                   sorted: some commits
  *
  * The checkpoint of a shard follows the logs of its partitions, behind the live store and apart from it: it
  * derives every event again, through its own rows. What many events write to one row is put once, and rows are
  * put in the order of their keys, so that a commit copies each page once. With the rows go the sequences' last
  * numbers and each partition's position.
  *
- * After any failure the set is worth nothing: forget, and go on with the events behind the positions.
+ * After any failure the sets are worth nothing: forget, and go on with the events behind the positions.
+ *
+ * Memory. All sets together hold at most bytes_max. A store may keep a copy of every page that a transaction
+ * changes, and a row of a large table has a page of its own: so a transaction has at most rows_max rows, and a
+ * shard's partitions, which share no row, are committed one after the other where one transaction would have
+ * more. What is copied are then at most so many leaves, as many again if each of them is split, and the
+ * branches above. Both bounds may be exceeded by what one event adds.
  *
  * Invariants
- *   C1  After a commit the store has, for each partition, exactly what the events up to its position write; and
- *       the sequences view is complete up to an offset of its own, which is the position's unless the store was
- *       copied from a live one, whose view goes its own way. Then the two meet as events are taken.
+ *   C1  After each commit the store has, for each partition, exactly what the events up to its position write;
+ *       and the sequences view is complete up to an offset of its own, which is the position's unless the store
+ *       was copied from a live one, whose view goes its own way. Then the two meet as events are taken.
  *   C2  A partition's events are taken in order, without a gap.
- *   C3  The set has at most one change of a key. A projector that scans has it put into the transaction first,
- *       because a scan looks at all of it. */
+ *   C3  A set has at most one change of a key. A projector that scans has its partition's set put into the
+ *       transaction first, because a scan looks at all of it.
+ *   C4  Partitions of which the transaction has rows are committed together, and before all others. Any may
+ *       become one of them, so from the first on the rows of all count as one transaction's. */
 #ifndef CORE_STATE_CHECKPOINT_H
 #define CORE_STATE_CHECKPOINT_H
 
@@ -29,16 +40,17 @@ struct checkpoint_options {
     uint16_t first;    /* its partitions: first, first + step, ..., count of them */
     uint16_t step;
     size_t count;
-    uint64_t events_max; /* when the set is full */
-    size_t bytes_max;    /* the same, by what it holds; it may be exceeded by one event */
+    uint64_t events_max; /* when it is full */
+    size_t bytes_max;    /* the same, by the memory that the sets have */
+    uint64_t rows_max;   /* the same, by what must go into one transaction */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
 
     /* A partition's tables have come to an offset that is a multiple of mark_every. May be NULL. */
     void (*mark)(void *ctx, const struct position *position, uint64_t offset);
     uint64_t mark_every;
 
-    /* Put what was kept beside events into the transaction. May be NULL. */
-    int (*commit)(void *ctx);
+    /* Put what was kept beside a partition's events into the transaction. May be NULL. */
+    int (*commit)(void *ctx, uint16_t partition);
     void *ctx;
     const pawl_allocator *alloc;
 };
@@ -60,14 +72,15 @@ uint64_t checkpoint_next(const struct checkpoint *checkpoint, size_t index);
 int checkpoint_take(struct checkpoint *checkpoint, size_t index, uint64_t offset, pawl_place place,
                     pawl_bytes body, pawl_error *error);
 
-/* What else is derived into the same set, between events; each counts as one. */
-struct gathered *checkpoint_gathered(struct checkpoint *checkpoint);
-void checkpoint_count(struct checkpoint *checkpoint);
+/* What else is derived into a partition's set, between events; each counts as one. */
+struct gathered *checkpoint_gathered(struct checkpoint *checkpoint, size_t index);
+void checkpoint_count(struct checkpoint *checkpoint, size_t index);
 
 uint64_t checkpoint_events(const struct checkpoint *checkpoint); /* taken since the last commit */
 bool checkpoint_is_full(const struct checkpoint *checkpoint);
 
-/* All since the last commit. ret_rows: how many were put. */
+/* All since the last commit, in as many transactions as it takes. ret_rows: how many were put. After an error
+ * some partitions may be committed, and others not. */
 int checkpoint_commit(struct checkpoint *checkpoint, uint64_t *ret_rows, pawl_error *error);
 
 /* Forget all since the last commit. If this fails, the positions are not known: do it again. */

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "core/state/key.h"
 
-#define CHUNK ((size_t)256 * 1024)
+#define CHUNK ((size_t)64 * 1024)
 
 void gathered_init(struct gathered *g, const pawl_allocator *alloc)
 {
@@ -33,7 +33,6 @@ static int take_value(struct gathered *g, struct row_change *row, pawl_bytes val
     if (!value.data)
         return PAWL_OK;
     row->value = arena_copy(&g->memory, value);
-    g->bytes += value.size;
     return row->value.data ? PAWL_OK : PAWL_ENOMEM;
 }
 
@@ -48,7 +47,6 @@ static int take_change(struct gathered *g, struct row_change *change)
     if (!row)
         return PAWL_ENOMEM;
     *row = (struct row_change){.key = arena_copy(&g->memory, change->key)};
-    g->bytes += sizeof *row + change->key.size;
     int status = row->key.data ? take_value(g, row, change->value) : PAWL_ENOMEM;
     if (status != PAWL_OK)
         return status;

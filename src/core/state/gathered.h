@@ -18,8 +18,7 @@ struct gathered {
     struct overlay overlay; /* the rows; and, while something is derived, its changes on top */
     struct changes rows;    /* of the memory below */
     struct arena memory;
-    size_t bytes; /* taken since it was cleared, put or not */
-    uint64_t puts;
+    uint64_t puts; /* since it was cleared */
     const pawl_allocator *alloc;
 };
 
@@ -34,5 +33,11 @@ int gathered_put(struct gathered *gathered, pawl_store *store);
 
 /* Forget everything. */
 void gathered_clear(struct gathered *gathered);
+
+/* The memory that it has: what was put is forgotten with the rest. */
+static inline size_t gathered_bytes(const struct gathered *gathered)
+{
+    return gathered->memory.held + gathered->overlay.newest.memory_size;
+}
 
 #endif
