@@ -12,8 +12,8 @@
 #include "engine/node.h"
 
 #define EVENTS_DEFAULT UINT64_C(256000)
-#define BYTES_DEFAULT  ((size_t)8 << 20)
-#define ROWS_DEFAULT   UINT64_C(4096)
+#define BYTES_DEFAULT  ((size_t)12 << 20)
+#define ROWS_DEFAULT   UINT64_C(8192)
 #define AGE_DEFAULT    (5 * PAWL_SECOND)
 #define READ_EVENTS    UINT64_C(16384) /* of one partition, before the next one's turn */
 #define WAKE_EVENTS    UINT64_C(4096)  /* new ones that are worth waking up for */
