@@ -13,8 +13,8 @@
 #include "engine/node.h"
 
 #define EVENTS_DEFAULT UINT64_C(256000)
-#define BYTES_DEFAULT  ((size_t)8 << 20)
-#define ROWS_DEFAULT   UINT64_C(4096)
+#define BYTES_DEFAULT  ((size_t)12 << 20)
+#define ROWS_DEFAULT   UINT64_C(8192)
 #define AGE_DEFAULT    (5 * PAWL_SECOND)
 #define READ_ENTRIES   UINT64_C(131072) /* before it is seen whether a commit is due, or the end has come */
 #define WAKE_EVENTS    UINT64_C(4096)   /* new ones that are worth waking up for */

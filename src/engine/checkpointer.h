@@ -1,7 +1,10 @@
 /* engine/checkpointer.h: the thread that keeps a shard's checkpoint store.
  *
- *     log ── sweep ──► core/state/checkpoint ── 256,000 events, or 5 s ──► one synced commit ──► room for
- * commands
+ *     log ── sweep ──► core/state/checkpoint ── full, or 5 s old ──► synced commits ──► room for commands
+ *
+ * It is full with 256,000 events, with 12 MiB, or when a transaction would have more than 8,192 rows: of each
+ * page that a transaction changes LMDB keeps a copy. So a shard's checkpoint takes at most some 50 MiB, and
+ * that only where each row has a page of its own.
  *
  * A thread of its own, and not the pool's: a commit takes as long as the disk does, the pool's threads are
  * there for reads that somebody waits for, and LMDB's writer is one thread. It sleeps while there is little to

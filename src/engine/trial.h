@@ -13,8 +13,8 @@ struct engine_trial {
 
     /* Zero means the default. */
     uint64_t checkpoint_events;   /* 256,000 at a time */
-    size_t checkpoint_bytes;      /* 8 MiB */
-    uint64_t checkpoint_rows;     /* 4,096 in a transaction */
+    size_t checkpoint_bytes;      /* 12 MiB */
+    uint64_t checkpoint_rows;     /* 8,192 in a transaction */
     pawl_duration checkpoint_age; /* 5 s */
     uint64_t audit_every;         /* 65,536th offset */
     pawl_duration scrub_pause;    /* 1 s, or more after a large table */
