@@ -149,7 +149,7 @@ static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
         return r->status == PAWL_OK;
     }
     arena_reset(&r->lanes->memory);
-    r->status = redo_operation(&r->redo, entry->offset, place, entry->body, NULL, r->error);
+    r->status = redo_operation(&r->redo, entry->offset, place, entry->body, r->error);
     r->followed->ahead = true;
     checkpoint_count(r->lanes->checkpoint);
     return r->status == PAWL_OK && !checkpoint_is_full(r->lanes->checkpoint);

@@ -31,6 +31,7 @@ struct checkpoint {
     uint64_t events;
     size_t bytes; /* of the numbers */
     uint64_t puts;
+    pawl_error *error; /* of the event at hand */
 };
 
 static size_t bytes_of_partitions(const struct checkpoint *c)
@@ -165,7 +166,7 @@ static int keep_numbers(struct checkpoint *c, uint16_t partition, const struct e
 static int put_before_scan(void *ctx)
 {
     struct checkpoint *c = ctx;
-    return gathered_put(&c->gathered, c->options.store);
+    return gathered_put(&c->gathered, c->options.store, c->error);
 }
 
 /* --- events --- */
@@ -218,6 +219,7 @@ int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_pl
     struct following *f = &c->partitions[index];
     assert(offset == checkpoint_next(c, index)); /* C2 */
     arena_reset(&c->memory);
+    c->error = error;
     bool state = offset > f->position.offset;
     int status = state ? derive_event(c, f, offset, body, error) : PAWL_OK;
     if (status == PAWL_OK && offset > f->view)
@@ -303,9 +305,10 @@ static void empty(struct checkpoint *c)
 int checkpoint_commit(struct checkpoint *c, uint64_t *ret_rows, pawl_error *error)
 {
     arena_reset(&c->memory);
-    int status = gathered_put(&c->gathered, c->options.store);
-    if (status == PAWL_OK)
-        status = put_numbers(c);
+    int status = gathered_put(&c->gathered, c->options.store, error);
+    if (status != PAWL_OK)
+        return error_wrap(error, status, "the checkpoint cannot be written");
+    status = put_numbers(c);
     if (status == PAWL_OK)
         status = put_positions(c);
     if (status == PAWL_OK && c->options.commit)
