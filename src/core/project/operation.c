@@ -93,10 +93,10 @@ bool operation_next_write(const struct operation *o, size_t *cursor, struct oper
 
 bool operation_walk(const struct operation *o, struct operation_walk *w, struct operation_row *ret_row)
 {
+    if (w->at == o->writes.size)
+        return false;
     const uint8_t *at = (const uint8_t *)o->writes.data + w->at;
     if (w->rows == 0) {
-        if (w->at == o->writes.size)
-            return false;
         w->kind = (enum action_kind)at[0];
         w->entity = get_u16(at + 2);
         w->rows = get_u32(at + 4);
