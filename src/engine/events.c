@@ -66,7 +66,16 @@ int engine_read_plog(pawl_engine *e, uint16_t partition, uint64_t from, uint64_t
                      bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
                      pawl_error *error)
 {
-    pawl_read read = {.stream = {.kind = PAWL_STREAM_PLOG, .partition = partition},
+    pawl_stream stream = {.kind = PAWL_STREAM_PLOG, .partition = partition};
+    return engine_read_log(e, stream, from, limit, visit, arg, ret_next, error);
+}
+
+int engine_read_log(pawl_engine *e, pawl_stream stream, uint64_t from, uint64_t limit,
+                    bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
+                    pawl_error *error)
+{
+    char name[PAWL_STREAM_TEXT_MAX];
+    pawl_read read = {.stream = stream,
                       .from = from,
                       .limit = limit,
                       .alone = true,
@@ -75,8 +84,10 @@ int engine_read_plog(pawl_engine *e, uint16_t partition, uint64_t from, uint64_t
                       .arg = arg,
                       .error = error};
     int status = pawl_log_read(e->log, &read);
-    if (status != PAWL_READ_DONE)
-        return error_set(error, status, "cannot read plog/%u", partition);
+    if (status != PAWL_READ_DONE) {
+        pawl_stream_format(stream, name);
+        return error_set(error, status, "cannot read %s", name);
+    }
     if (ret_next)
         *ret_next = read.next;
     return read.status;

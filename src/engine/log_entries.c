@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-#define ENTRIES_AT_ONCE ((uint64_t)1024)
+#define ENTRIES_AT_ONCE ((uint64_t)4096)
 #define BYTES_AT_ONCE   ((size_t)1 << 20)
 #define CHUNK           ((size_t)64 * 1024)
 
@@ -21,6 +21,8 @@ void log_entries_release(struct log_entries *e)
 static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct log_entries *e = read->arg;
+    if (entry->offset < e->from)
+        return true; /* where the piece before ended */
     struct log_entry *taken = arena_take(&e->memory, sizeof *taken);
     if (taken)
         *taken = (struct log_entry){
@@ -31,6 +33,7 @@ static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
     }
     *e->last = taken;
     e->last = &taken->next;
+    e->place = place;
     e->bytes += entry->body.size;
     return e->bytes < BYTES_AT_ONCE;
 }
@@ -43,8 +46,10 @@ static void never_called(pawl_read *read)
 static int read_on(struct log_entries *e, pawl_error *error)
 {
     char name[PAWL_STREAM_TEXT_MAX];
+    bool placed = e->place.position != 0;
     pawl_read read = {.stream = e->stream,
-                      .from = e->from,
+                      .from = placed ? e->from - 1 : e->from,
+                      .at = e->place,
                       .limit = ENTRIES_AT_ONCE,
                       .alone = true,
                       .visit = take,

@@ -1,7 +1,8 @@
 /* engine/log_entries.h: a stream's entries one after the other, for a thread that may block.
  *
  * The log port shows entries to a visitor; whoever has two streams to read in step, or more to do with an entry
- * than a visitor should, takes them from here. A piece of the stream is copied at a time. */
+ * than a visitor should, takes them from here. A piece of the stream is copied at a time; the next one is read
+ * from the place of the last entry on, because a log that knows no place has to search for it. */
 #ifndef ENGINE_LOG_ENTRIES_H
 #define ENGINE_LOG_ENTRIES_H
 
@@ -19,7 +20,8 @@ struct log_entry {
 struct log_entries {
     pawl_log *log;
     pawl_stream stream;
-    uint64_t from; /* what is read next */
+    uint64_t from;    /* what is read next */
+    pawl_place place; /* of the entry before it, once there was one */
     struct arena memory;
     struct log_entry *first; /* read, and not yet taken */
     struct log_entry **last;

@@ -197,7 +197,10 @@ const struct schema *engine_schema_refresh(pawl_engine *engine);
 int engine_workspace(pawl_engine *engine, uint64_t wsid, pawl_error *error);
 int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last);
 
-/* events.c: read entries of a partition on this thread. ret_next may be NULL. */
+/* events.c: read entries of a stream, or of a partition's events, on this thread. ret_next may be NULL. */
+int engine_read_log(pawl_engine *engine, pawl_stream stream, uint64_t from, uint64_t limit,
+                    bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
+                    pawl_error *error);
 int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uint64_t limit,
                      bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
                      pawl_error *error);

@@ -24,6 +24,7 @@ struct replaying {
     struct gathered gathered;
     struct arena memory;
     uint64_t uncommitted;
+    int status; /* of what a visit did */
 
     /* Of handlers. */
     struct job job;
@@ -45,24 +46,26 @@ static const struct schema *schema_for(void *ctx, uint16_t lane, uint32_t genera
 
 static int commit(struct replaying *r, pawl_error *error)
 {
-    int status = redo_commit(&r->reproject.redo);
     r->uncommitted = 0;
     arena_reset(&r->memory);
-    return status == PAWL_OK ? status : error_set(error, status, "cannot write what lanes have derived");
+    return redo_commit(&r->reproject.redo, error);
 }
 
 /* Where a side's tables stand, they are compared. */
-static int compare_sides(struct replaying *r)
+static int compare_sides(struct replaying *r, pawl_error *error)
 {
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < r->lanes->side_count; i++) {
         struct compare_side *side = &r->lanes->sides[i];
         if (!side->store || !r->known[i] || r->stored[i].applied != r->derived.applied)
             continue;
-        status = gathered_put(&r->gathered, r->lanes->store);
-        if (status == PAWL_OK)
-            status =
-                compare_lane(side, r->lane, &r->derived, &r->stored[i], pawl_store_writer(r->lanes->store));
+        status = gathered_put(&r->gathered, r->lanes->store, error);
+        if (status != PAWL_OK)
+            return status;
+        status = compare_lane(side, r->lane, &r->derived, &r->stored[i], pawl_store_writer(r->lanes->store));
+        if (status != PAWL_OK)
+            return error_set(error, status, "cannot compare the tables of lane %.*s", (int)r->lane->name.size,
+                             (const char *)r->lane->name.data);
     }
     return status;
 }
@@ -70,10 +73,9 @@ static int compare_sides(struct replaying *r)
 /* Behind an operation. */
 static int step(struct replaying *r, pawl_error *error)
 {
-    int status = compare_sides(r);
+    int status = compare_sides(r, error);
     if (status != PAWL_OK)
-        return error_set(error, status, "cannot compare the tables of lane %.*s", (int)r->lane->name.size,
-                         (const char *)r->lane->name.data);
+        return status;
     return ++r->uncommitted == OPERATIONS_AT_ONCE ? commit(r, error) : PAWL_OK;
 }
 
@@ -126,23 +128,30 @@ static int handle(void *ctx, const struct derivation *derivation, const struct s
     return PAWL_OK;
 }
 
-/* Operations as they were logged; those of events behind until are left. */
+/* An operation as it was logged, where the log shows it; those of events behind until are left. */
+static bool apply_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct replaying *r = read->arg;
+    struct operation op;
+    r->status = r->lanes->until ? operation_decode(entry->body, &op, read->error) : PAWL_OK;
+    if (r->lanes->until && r->status == PAWL_OK && op.event > r->lanes->until)
+        return false;
+    if (r->status == PAWL_OK)
+        r->status = redo_operation(&r->reproject.redo, entry->offset, place, entry->body, read->error);
+    if (r->status != PAWL_OK) {
+        error_wrap(read->error, r->status, "operation %" PRIu64, entry->offset);
+        return false;
+    }
+    r->reproject.operations++;
+    r->status = step(r, read->error);
+    return r->status == PAWL_OK;
+}
+
 static int apply(struct replaying *r, pawl_error *error)
 {
-    struct logged logged;
-    struct operation op;
-    int status;
-    while ((status = next_operation(r, &logged, error)) == PAWL_OK) {
-        status = operation_decode(logged.body, &op, error);
-        if (status == PAWL_OK && r->lanes->until && op.event > r->lanes->until)
-            return PAWL_OK;
-        if (status == PAWL_OK)
-            status = redo_operation(&r->reproject.redo, logged.number, logged.place, logged.body, NULL, error);
-        if (status != PAWL_OK)
-            return error_wrap(error, status, "operation %" PRIu64, logged.number);
-        r->reproject.operations++;
-    }
-    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
+    int status =
+        engine_read_log(r->lanes->source, r->operations.stream, 1, UINT64_MAX, apply_entry, r, NULL, error);
+    return status == PAWL_OK ? r->status : status;
 }
 
 /* The events are over: so must operations be, unless both have gone on meanwhile. An event is in the log before
@@ -207,7 +216,7 @@ static int replay(struct replaying *r, pawl_error *error)
     if (status == PAWL_OK && r->uncommitted > 0)
         status = commit(r, error);
     if (status == PAWL_OK && r->derived.applied == 0) /* else each was compared behind its last operation */
-        status = compare_sides(r);
+        status = compare_sides(r, error);
     if (status != PAWL_OK)
         return error_wrap(error, status, "lane %.*s, generation %" PRIu32 ", partition %u",
                           (int)r->lane->name.size, (const char *)r->lane->name.data, r->generation,
@@ -253,7 +262,8 @@ static int replay_generation(struct replay_lanes *lanes, const struct schema_lan
                                      .memory = &r.memory,
                                      .scratch = scratch,
                                      .schema_at = schema_at,
-                                     .ctx = &r};
+                                     .ctx = &r,
+                                     .at_once = lanes->reproject};
     r.reproject.lane = lane->id;
     r.reproject.generation = generation;
     r.reproject.schema_for = schema_for;

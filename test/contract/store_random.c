@@ -144,6 +144,10 @@ static void change(struct play *p)
         *at = (uint32_t)test_random(&p->seed) | 1u;
         if (test_below(&p->seed, 30) == 0)
             *at = *at / 50 * 50 + 50;
+        if (test_below(&p->seed, 2)) { /* who changes a row has often looked at it */
+            pawl_bytes was;
+            (void)pawl_store_get(pawl_store_writer(store), space, p->keys[i], &was);
+        }
         assert_ok(pawl_store_put(store, space, p->keys[i], value_of(p, *at)));
     }
 }

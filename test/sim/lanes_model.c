@@ -317,11 +317,11 @@ static bool redo_one(void *arg, const pawl_entry *entry, pawl_place place)
 {
     struct again *again = arg;
     pawl_error error = {0};
-    int status = redo_operation(&again->redo, entry->offset, place, entry->body, NULL, &error);
+    int status = redo_operation(&again->redo, entry->offset, place, entry->body, &error);
     if (status != PAWL_OK)
         print_error("%s\n", error.text);
     assert_ok(status);
-    assert_ok(redo_commit(&again->redo));
+    assert_ok(redo_commit(&again->redo, NULL));
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "adapter/lmdb/finger.h"
 #include "adapter/lmdb/mark.h"
 #include "adapter/lmdb/reserve.h"
 #include "adapter/lmdb/store.h"
@@ -47,11 +48,12 @@ struct lmdb_store {
     const pawl_allocator *alloc;
 
     /* The writer's thread. */
-    MDB_txn *write;            /* the transaction, from the first change to commit or abort */
-    int broken;                /* the status of the change that failed in it; it can only be aborted */
-    bool dirty;                /* the mark says DIRTY, or of a durable store OPEN (M1) */
-    struct reserve reserve;    /* on: LMDB writes through its map */
-    struct lmdb_reader writer; /* its txn is the view of the last commit, while write is NULL */
+    MDB_txn *write; /* the transaction, from the first change to commit or abort */
+    int broken;     /* the status of the change that failed in it; it can only be aborted */
+    struct finger fingers[PAWL_STORE_SPACES]; /* of the transaction */
+    bool dirty;                               /* the mark says DIRTY, or of a durable store OPEN (M1) */
+    struct reserve reserve;                   /* on: LMDB writes through its map */
+    struct lmdb_reader writer;                /* its txn is the view of the last commit, while write is NULL */
 
     atomic_uint_least64_t commits; /* begun, and ended; any thread reads it */
 

@@ -273,7 +273,10 @@ static int store_get(pawl_reader *reader, uint8_t space, pawl_bytes key, pawl_by
     uint8_t room[PAWL_KEY_BYTES_SORTED];
     struct longkey place = longkey_place(key, room);
     MDB_val k = val(place.stored), v;
-    int rc = mdb_get(txn, of(reader->store)->dbi[space], &k, &v);
+    struct lmdb_store *s = of(reader->store);
+    bool writing = reader == &s->writer.reader && s->write;
+    int rc = writing ? finger_get(&s->fingers[space], txn, s->dbi[space], &k, &v)
+                     : mdb_get(txn, s->dbi[space], &k, &v);
     if (rc == MDB_NOTFOUND)
         return PAWL_ENOTFOUND;
     if (rc != MDB_SUCCESS)
@@ -426,7 +429,10 @@ static int lmdb_put(struct lmdb_store *s, uint8_t space, MDB_cursor *cursor, MDB
     int rc = reserve_put(&s->reserve, s->write, s->dbi[space], space, v->mv_size);
     if (rc)
         return rc;
-    return cursor ? mdb_cursor_put(cursor, k, v, MDB_CURRENT) : mdb_put(s->write, s->dbi[space], k, v, 0);
+    if (!cursor)
+        return finger_put(&s->fingers[space], s->write, s->dbi[space], k, v);
+    finger_lift(&s->fingers[space]); /* F1 */
+    return mdb_cursor_put(cursor, k, v, MDB_CURRENT);
 }
 
 static int lmdb_remove(struct lmdb_store *s, uint8_t space, MDB_cursor *cursor, MDB_val *k)
@@ -434,6 +440,7 @@ static int lmdb_remove(struct lmdb_store *s, uint8_t space, MDB_cursor *cursor, 
     int rc = reserve_remove(&s->reserve, s->write, s->dbi[space], space);
     if (rc)
         return rc;
+    finger_lift(&s->fingers[space]); /* F1 */
     return cursor ? mdb_cursor_del(cursor, 0) : mdb_del(s->write, s->dbi[space], k, NULL);
 }
 
@@ -560,12 +567,19 @@ static int store_remove_range(pawl_store *store, pawl_range range)
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND ? PAWL_OK : change_failed(s, rc, "cannot remove a range");
 }
 
+static void drop_fingers(struct lmdb_store *s)
+{
+    for (size_t i = 0; i < PAWL_STORE_SPACES; i++)
+        finger_drop(&s->fingers[i]);
+}
+
 void lmdb_store_abort(pawl_store *store)
 {
     struct lmdb_store *s = of(store);
     if (s->write)
         mdb_txn_abort(s->write);
     s->write = NULL;
+    drop_fingers(s);
     s->broken = PAWL_OK;
     reset(&s->writer);
 }
@@ -585,6 +599,7 @@ static int store_commit(pawl_store *store)
     int rc = mdb_txn_commit(s->write);
     atomic_fetch_add(&s->commits, 1); /* what was taken meanwhile may be from before */
     s->write = NULL;
+    drop_fingers(s);
     return rc ? lmdb_fail(s, &store->error, full_or_broken(s, rc), "cannot commit") : PAWL_OK;
 }
 

@@ -180,16 +180,16 @@ static int apply_all(struct lane *lane)
     lane->unread = true;
     gathered_init(&gathered, lane->options.allocator);
     for (const struct lane_entry *e = lane->entries; status == PAWL_OK && e; e = e->next) {
-        status = redo_operation(&redo, e->number, e->place, e->body, NULL, &lane->error);
+        status = redo_operation(&redo, e->number, e->place, e->body, &lane->error);
         if (status != PAWL_OK)
             error_wrap(&lane->error, status, "partition %u, operation %" PRIu64, lane->options.partition,
                        e->number);
         count++;
     }
     if (status == PAWL_OK && count > 0) {
-        status = redo_commit(&redo);
+        status = redo_commit(&redo, &lane->error);
         if (status != PAWL_OK)
-            error_set(&lane->error, status, "cannot write the state: %s", pawl_status_text(status));
+            error_wrap(&lane->error, status, "partition %u", lane->options.partition);
     }
     gathered_release(&gathered);
     if (status != PAWL_OK) {

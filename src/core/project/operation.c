@@ -91,6 +91,24 @@ bool operation_next_write(const struct operation *o, size_t *cursor, struct oper
     return true;
 }
 
+bool operation_walk(const struct operation *o, struct operation_walk *w, struct operation_row *ret_row)
+{
+    if (w->at == o->writes.size)
+        return false;
+    const uint8_t *at = (const uint8_t *)o->writes.data + w->at;
+    if (w->rows == 0) {
+        w->kind = (enum action_kind)at[0];
+        w->entity = get_u16(at + 2);
+        w->rows = get_u32(at + 4);
+        w->at += WRITE;
+        at += WRITE;
+    }
+    *ret_row = row_at(at);
+    w->at += row_bytes(ret_row);
+    w->rows--;
+    return true;
+}
+
 uint16_t operation_cleared(const struct operation_row *row, size_t i)
 {
     assert(i < row->cleared_count);
@@ -112,16 +130,15 @@ static int bad(const struct check *c, const char *what)
 
 static int check_row(struct check *c, enum action_kind kind)
 {
-    uint16_t key = decode_u16(&c->d), cleared = decode_u16(&c->d);
-    uint32_t set = decode_u32(&c->d);
-    if (c->d.bad || key == 0 || (kind == ACTION_DELETE) != (set == 0) || (set == 0 && cleared > 0))
+    const uint8_t *at = decode_raw(&c->d, ROW);
+    size_t key = at ? get_u16(at) : 0, cleared = at ? get_u16(at + 2) : 0, set = at ? get_u32(at + 4) : 0;
+    if (key == 0 || (kind == ACTION_DELETE) != (set == 0) || (set == 0 && cleared > 0))
         return bad(c, "this is not the head of a row");
     if (set > ROW_BYTES_MAX || cleared > SCHEMA_FIELDS_MAX)
         return bad(c, "the row is larger than a row may be");
-    decode_raw(&c->d, key);
-    decode_raw(&c->d, set);
+    decode_raw(&c->d, key + set);
     int last = -1;
-    for (uint16_t i = 0; i < cleared && !c->d.bad; i++) {
+    for (size_t i = 0; i < cleared && !c->d.bad; i++) {
         int place = decode_u16(&c->d);
         if (place <= last)
             return bad(c, "what is cleared does not ascend");
@@ -132,14 +149,13 @@ static int check_row(struct check *c, enum action_kind kind)
 
 static int check_write(struct check *c)
 {
-    uint8_t kind = decode_u8(&c->d), zero = decode_u8(&c->d);
-    uint16_t entity = decode_u16(&c->d);
-    uint32_t rows = decode_u32(&c->d);
-    if (c->d.bad || zero != 0 || entity == 0 || rows == 0 || kind < ACTION_UPSERT || kind > ACTION_DELETE)
+    const uint8_t *at = decode_raw(&c->d, WRITE);
+    if (!at || at[0] < ACTION_UPSERT || at[0] > ACTION_DELETE || at[1] != 0 || get_u16(at + 2) == 0
+        || get_u32(at + 4) == 0)
         return bad(c, "this is not the head of a write");
     int status = PAWL_OK;
-    for (uint32_t i = 0; status == PAWL_OK && i < rows; i++)
-        status = check_row(c, (enum action_kind)kind);
+    for (uint32_t i = 0, rows = get_u32(at + 4); status == PAWL_OK && i < rows; i++)
+        status = check_row(c, (enum action_kind)at[0]);
     return status;
 }
 
@@ -158,27 +174,26 @@ static int check_tail(struct check *c, const struct operation *o, uint32_t count
 
 int operation_decode(pawl_bytes bytes, struct operation *ret_operation, pawl_error *error)
 {
-    struct check c = {.d = decoder_over(bytes), .size = bytes.size, .error = error};
-    struct decoder *d = &c.d;
-    uint8_t version = decode_u8(d), kind = decode_u8(d);
-    struct operation o = {.kind = (enum operation_kind)kind, .projector = decode_u16(d)};
-    o.attempt = decode_u32(d);
-    o.number = decode_u64(d);
-    o.id.high = decode_u64(d);
-    o.id.low = decode_u64(d);
-    o.event = decode_u64(d);
-    o.wsid = decode_u64(d);
-    o.schema = decode_u64(d);
-    o.time.ns = (int64_t)decode_u64(d);
-    uint32_t count = decode_u32(d), zero = decode_u32(d);
-    if (bytes.size > 0 && version > OPERATION_VERSION)
+    const uint8_t *at = bytes.data;
+    if (bytes.size > 0 && at[0] > OPERATION_VERSION)
         return error_set(error, PAWL_EVERSION,
-                         "byte 0: the operation is of version %u; this program knows up to %d", version,
+                         "byte 0: the operation is of version %u; this program knows up to %d", at[0],
                          OPERATION_VERSION);
-    if (d->bad || version == 0 || zero != 0 || (kind != OPERATION_WRITES && kind != OPERATION_VOID)
-        || bytes.size > OPERATION_BYTES_MAX)
+    if (bytes.size < OPERATION_HEAD || bytes.size > OPERATION_BYTES_MAX || at[0] == 0 || get_u32(at + 68) != 0
+        || (at[1] != OPERATION_WRITES && at[1] != OPERATION_VOID))
         return error_set(error, PAWL_ECORRUPT, "byte 0: this is not the head of an operation");
-    pawl_bytes tail = {d->at, d->left};
+    uint32_t count = get_u32(at + 64);
+    pawl_bytes tail = {at + OPERATION_HEAD, bytes.size - OPERATION_HEAD};
+    struct operation o = {.kind = (enum operation_kind)at[1],
+                          .projector = get_u16(at + 2),
+                          .attempt = get_u32(at + 4),
+                          .number = get_u64(at + 8),
+                          .id = {.high = get_u64(at + 16), .low = get_u64(at + 24)},
+                          .event = get_u64(at + 32),
+                          .wsid = get_u64(at + 40),
+                          .schema = get_u64(at + 48),
+                          .time = {.ns = (int64_t)get_u64(at + 56)}};
+    struct check c = {.d = decoder_over(tail), .size = bytes.size, .error = error};
     int status = check_tail(&c, &o, count);
     if (status != PAWL_OK)
         return status;

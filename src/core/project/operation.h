@@ -81,6 +81,16 @@ bool operation_next_write(const struct operation *operation, size_t *cursor, str
 bool operation_next_row(const struct operation_write *write, size_t *cursor, struct operation_row *ret_row);
 uint16_t operation_cleared(const struct operation_row *row, size_t i);
 
+/* The rows of all writes; begins as zeros. False: there is none left. */
+struct operation_walk {
+    size_t at;
+    uint32_t rows; /* left of the write at hand, of which these are: */
+    enum action_kind kind;
+    uint16_t entity;
+};
+bool operation_walk(const struct operation *operation, struct operation_walk *walk,
+                    struct operation_row *ret_row);
+
 /* Writes being put together. It grows in memory of its own, up to OPERATION_BYTES_MAX; then, or without memory,
  * it remembers the failure, and whoever asks for the bytes gets it. */
 struct operation_maker {

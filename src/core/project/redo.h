@@ -17,19 +17,21 @@ struct redo {
     pawl_store *store;
     struct cursor *cursor;     /* the store's, and ahead of it by what is not committed */
     struct gathered *gathered; /* rows that are not put yet; cleared by a commit */
-    struct arena *memory;      /* reset by whoever owns it, between operations */
+    struct arena *memory;      /* for one operation at a time */
     uint8_t *scratch;          /* STATE_SCRATCH_BYTES */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
     void *ctx;
-    uint64_t rows; /* written or removed so far */
+    bool at_once;                /* whether rows are read, through the overlay, between operations */
+    const struct schema *schema; /* of the last operation */
+    uint64_t rows;               /* written or removed so far */
 };
 
-/* ret_operation may be NULL. Errors: PAWL_ECORRUPT, PAWL_EVERSION (it is none, or not the next one, or does not
+/* Errors: PAWL_ECORRUPT, PAWL_EVERSION (it is none, or not the next one, or does not
  * fit its schema or the tables); PAWL_ENOMEM; those of the store. error says what, not where. */
-int redo_operation(struct redo *redo, uint64_t number, pawl_place place, pawl_bytes body,
-                   struct operation *ret_operation, pawl_error *error);
+int redo_operation(struct redo *redo, uint64_t number, pawl_place place, pawl_bytes body, pawl_error *error);
 
-/* All since the last commit, and the cursor with it. */
-int redo_commit(struct redo *redo);
+/* All since the last commit, and the cursor with it. Errors as above, which name the operation then, because a
+ * row may be looked at no sooner. */
+int redo_commit(struct redo *redo, pawl_error *error);
 
 #endif

@@ -98,7 +98,7 @@ static void compare_writes(struct matching *m, const struct operation *made)
 static int put_before_scan(void *ctx)
 {
     const struct redo *redo = ctx;
-    return gathered_put(redo->gathered, redo->store);
+    return gathered_put(redo->gathered, redo->store, NULL);
 }
 
 /* PAWL_ENOTFOUND: it cannot be run here. */
@@ -172,7 +172,7 @@ static int take_match(struct matching *m, bool *ret_ended, pawl_error *error)
     if (status == PAWL_OK)
         status = compare(m, error);
     if (status == PAWL_OK)
-        status = redo_operation(&r->redo, m->logged.number, m->logged.place, m->logged.body, NULL, error);
+        status = redo_operation(&r->redo, m->logged.number, m->logged.place, m->logged.body, error);
     if (status != PAWL_OK)
         return error_wrap(error, status, "operation %" PRIu64, m->logged.number);
     r->operations++;

@@ -178,20 +178,20 @@ static int check_fields(const struct layout *l, const struct schema_field *field
 
 int row_view(pawl_bytes bytes, struct row *ret_row, pawl_error *error)
 {
-    struct decoder d = decoder_over(bytes);
-    uint8_t version = decode_u8(&d), zero = decode_u8(&d);
-    size_t count = decode_u16(&d);
-    if (!d.bad && version > ROW_VERSION)
+    const uint8_t *at = bytes.data, *present = at + FIXED;
+    bool whole = bytes.size >= FIXED;
+    if (whole && at[0] > ROW_VERSION)
         return error_set(error, PAWL_EVERSION, "byte 0: the row is of version %u; this program knows up to %d",
-                         version, ROW_VERSION);
-    if (d.bad || version == 0 || zero != 0 || count > SCHEMA_FIELDS_MAX || bytes.size > ROW_BYTES_MAX)
+                         at[0], ROW_VERSION);
+    size_t count = whole ? get_u16(at + 2) : 0;
+    if (!whole || at[0] == 0 || at[1] != 0 || count > SCHEMA_FIELDS_MAX || bytes.size > ROW_BYTES_MAX)
         return error_set(error, PAWL_ECORRUPT, "byte 0: this is not the head of a row");
-    const uint8_t *present = decode_raw(&d, present_size(count));
-    if (!present || (count % 8 && present[count / 8] >> count % 8))
+    size_t head = FIXED + present_size(count);
+    if (bytes.size < head || (count % 8 && present[count / 8] >> count % 8))
         return error_set(error, PAWL_ECORRUPT, "byte %zu: this does not say which of %zu fields are there",
                          FIXED, count);
     size_t slots = present_before(present, count);
-    if (!decode_raw(&d, slots * SLOT))
+    if (bytes.size - head < slots * SLOT)
         return error_set(error, PAWL_ECORRUPT, "byte %zu: the row ends inside its %zu values", bytes.size,
                          slots);
     ret_row->bytes = bytes;
@@ -278,5 +278,89 @@ int row_peek(struct row row, size_t place, enum value_type type, struct value *r
     if (type == VALUE_STRING && !text_is_utf8(value.bytes))
         return PAWL_ECORRUPT;
     *ret_value = value;
+    return PAWL_OK;
+}
+
+bool row_covers(struct row row, struct row other)
+{
+    struct layout a = row_layout(row.bytes.data), b = row_layout(other.bytes.data);
+    for (size_t i = 0; i < present_size(b.fields); i++)
+        if (b.present[i] & ~(i < present_size(a.fields) ? a.present[i] : 0u))
+            return false;
+    return true;
+}
+
+/* Merging: both rows are walked slot by slot beside the fields, so that nothing has to be counted. */
+
+struct source {
+    struct layout layout;
+    const uint8_t *slot; /* of the next field that it has */
+    const uint8_t *tail;
+};
+
+static struct source source_of(struct row row)
+{
+    struct source s = {.layout = row_layout(row.bytes.data)};
+    s.slot = s.layout.slots;
+    s.tail = tail_of(row, &s.layout).data;
+    return s;
+}
+
+size_t row_merge_room(size_t count, struct row was, struct row set)
+{
+    return present_size(count) + was.bytes.size + set.bytes.size;
+}
+
+static void merge_present(const struct source *was, const struct source *set, pawl_bytes cleared,
+                          uint8_t *present, size_t size)
+{
+    size_t was_size = present_size(was->layout.fields), set_size = present_size(set->layout.fields);
+    for (size_t i = 0; i < size; i++)
+        present[i] = (uint8_t)((i < was_size ? was->layout.present[i] : 0u)
+                               | (i < set_size ? set->layout.present[i] : 0u));
+    for (size_t i = 0; i < cleared.size; i += 2) {
+        size_t place = get_u16((const uint8_t *)cleared.data + i);
+        present[place / 8] &= (uint8_t) ~(1u << place % 8);
+    }
+}
+
+int row_merge(const struct schema_field *fields, size_t count, struct row was, struct row set,
+              pawl_bytes cleared, uint8_t *at, struct row *ret_row)
+{
+    assert(row_fields(was) <= count && row_fields(set) <= count && count <= SCHEMA_FIELDS_MAX);
+    struct source sources[] = {source_of(was), source_of(set)};
+    struct layout merged = {.present = at + FIXED, .slots = at + FIXED + present_size(count), .fields = count};
+    put_u8(at, ROW_VERSION);
+    put_u8(at + 1, 0);
+    put_u16(at + 2, (uint16_t)count);
+    merge_present(&sources[0], &sources[1], cleared, at + FIXED, present_size(count));
+    uint8_t *slot = at + FIXED + present_size(count);
+    uint8_t *tail = slot + SLOT * present_before(merged.present, count), *end = tail;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *from = NULL, *texts = NULL;
+        for (size_t k = 0; k < 2; k++)
+            if (is_present(&sources[k].layout, i)) {
+                from = sources[k].slot;
+                texts = sources[k].tail;
+                sources[k].slot += SLOT;
+            }
+        if (!is_present(&merged, i)) {
+            if (fields[i].required)
+                return PAWL_EINVAL;
+            continue;
+        }
+        if (is_text(fields[i].type)) {
+            size_t size = get_u32(from + 4);
+            put_u32(slot, (uint32_t)(end - tail));
+            put_u32(slot + 4, (uint32_t)size);
+            memcpy(end, texts + get_u32(from), size);
+            end += size;
+        } else
+            memcpy(slot, from, SLOT);
+        slot += SLOT;
+    }
+    if ((size_t)(end - at) > ROW_BYTES_MAX)
+        return PAWL_ETOOBIG;
+    ret_row->bytes = (pawl_bytes){at, (size_t)(end - at)};
     return PAWL_OK;
 }

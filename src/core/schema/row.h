@@ -72,6 +72,17 @@ bool row_has(struct row row, size_t place);
  * opened with. Borrows from the row. */
 struct value row_get(struct row row, size_t place, enum value_type type);
 
+/* Whether a row has every field that another one has. */
+bool row_covers(struct row row, struct row other);
+
+/* Two rows as one: every field is as set has it; or null, if it is cleared; or as was has it. Both rows were
+ * opened with these fields and have no more than these. cleared: places, u16 each, below count. Written to at,
+ * which has row_merge_room bytes and shares none with either. PAWL_EINVAL: a required field would be null;
+ * PAWL_ETOOBIG. */
+size_t row_merge_room(size_t count, struct row was, struct row set);
+int row_merge(const struct schema_field *fields, size_t count, struct row was, struct row set,
+              pawl_bytes cleared, uint8_t *at, struct row *ret_row);
+
 /* Write values as the fields of a key that sorts by memcmp as the values do, null first; a string ends so that
  * a prefix sorts before its extensions and the next field's bytes cannot be taken for its own. The size is that
  * of the key even when it did not fit into room (then nothing beyond room was written). */

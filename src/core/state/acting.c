@@ -29,7 +29,8 @@ struct intent intent_of(const struct schema_action *action)
                            .where = action->where};
 }
 
-int act_open(struct acting *a, const struct schema_type *entity, pawl_bytes bytes, struct row *ret_row)
+/* A row as it is stored, which may be of an earlier schema and not of a later one. */
+static int act_open(struct acting *a, const struct schema_type *entity, pawl_bytes bytes, struct row *ret_row)
 {
     struct row row;
     int status = row_open(entity->fields, entity->field_count, bytes, &row, a->error);
@@ -41,8 +42,9 @@ int act_open(struct acting *a, const struct schema_type *entity, pawl_bytes byte
     return status;
 }
 
-int act_put(struct acting *a, const struct schema_type *entity, pawl_bytes key, pawl_bytes old,
-            const struct value *values)
+/* Write values, a whole row's, by place, in place of old (data NULL: there was none). */
+static int act_put(struct acting *a, const struct schema_type *entity, pawl_bytes key, pawl_bytes old,
+                   const struct value *values)
 {
     size_t size, count = entity->field_count;
     for (size_t i = 0; i < count; i++)

@@ -71,13 +71,4 @@ struct acting {
 /* Errors as derive's, or the watch's. What was pushed before one is in changes. */
 int act(struct acting *acting, const struct intent *intent);
 
-/* What a set does, apart from where its value comes from: for whoever has the values already.
- *
- * act_open: a row as it is stored, which may be of an earlier schema and not of a later one. PAWL_ECORRUPT.
- * act_put: write values, a whole row's, by place, in place of old (data NULL: there was none). PAWL_EINVAL (a
- * required field would be null), PAWL_ETOOBIG, PAWL_ENOMEM. */
-int act_open(struct acting *acting, const struct schema_type *entity, pawl_bytes bytes, struct row *ret_row);
-int act_put(struct acting *acting, const struct schema_type *entity, pawl_bytes key, pawl_bytes old,
-            const struct value *values);
-
 #endif

@@ -207,12 +207,13 @@ static int keep_numbers(struct following *f, const struct envelope *envelope)
 struct scanning {
     struct gathered *gathered;
     pawl_store *store;
+    pawl_error *error;
 };
 
 static int put_before_scan(void *ctx)
 {
     const struct scanning *s = ctx;
-    return gathered_put(s->gathered, s->store);
+    return gathered_put(s->gathered, s->store, s->error);
 }
 
 /* --- events --- */
@@ -222,7 +223,7 @@ static int derive_event(struct checkpoint *c, struct following *f, uint64_t offs
 {
     struct event event;
     struct changes changes = {0};
-    struct scanning scanning = {.gathered = &f->gathered, .store = c->options.store};
+    struct scanning scanning = {.gathered = &f->gathered, .store = c->options.store, .error = error};
     struct state state = {.overlay = &f->gathered.overlay,
                           .reader = pawl_store_writer(c->options.store),
                           .scratch = c->scratch,
@@ -330,22 +331,29 @@ static int put_position(struct checkpoint *c, struct following *f)
     return status == PAWL_OK ? put_number(c, key, f->view) : status;
 }
 
-static int put_partition(struct checkpoint *c, struct following *f)
+static int store_failed(const struct checkpoint *c, int status, pawl_error *error)
+{
+    return status == PAWL_OK ? status : error_set(error, status, "%s", c->options.store->error.text);
+}
+
+static int put_partition(struct checkpoint *c, struct following *f, pawl_error *error)
 {
     arena_reset(&c->memory);
-    int status = gathered_put(&f->gathered, c->options.store);
-    if (status == PAWL_OK)
-        status = put_numbers(c, f);
+    int status = gathered_put(&f->gathered, c->options.store, error);
+    if (status != PAWL_OK)
+        return status;
+    status = put_numbers(c, f);
     if (status == PAWL_OK && f->ahead)
         status = put_position(c, f);
     if (status == PAWL_OK && c->options.commit)
         status = c->options.commit(c->options.ctx, f->position.partition);
-    return status;
+    return store_failed(c, status, error);
 }
 
 /* Those of which the transaction has rows already, or the others; in the latter case as many to a transaction
  * as it may have. rows: what the open transaction has. */
-static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows, uint64_t *ret_total)
+static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows, uint64_t *ret_total,
+                          pawl_error *error)
 {
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < c->options.count; i++) {
@@ -354,11 +362,11 @@ static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows
         if (!f->touched || is_put(f) != put_already)
             continue;
         if (!put_already && *rows > 0 && *rows + more > c->options.rows_max) {
-            status = pawl_store_commit(c->options.store);
+            status = store_failed(c, pawl_store_commit(c->options.store), error);
             *rows = 0;
         }
         if (status == PAWL_OK)
-            status = put_partition(c, f);
+            status = put_partition(c, f, error);
         f->touched = false;
         *rows += more;
         *ret_total += more;
@@ -385,13 +393,13 @@ static void empty(struct checkpoint *c)
 int checkpoint_commit(struct checkpoint *c, uint64_t *ret_rows, pawl_error *error)
 {
     uint64_t rows = 0, total = 0;
-    int status = put_partitions(c, true, &rows, &total); /* C4 */
+    int status = put_partitions(c, true, &rows, &total, error); /* C4 */
     if (status == PAWL_OK)
-        status = put_partitions(c, false, &rows, &total);
+        status = put_partitions(c, false, &rows, &total, error);
     if (status == PAWL_OK)
-        status = pawl_store_commit(c->options.store);
+        status = store_failed(c, pawl_store_commit(c->options.store), error);
     if (status != PAWL_OK)
-        return error_set(error, status, "the checkpoint cannot be written: %s", c->options.store->error.text);
+        return error_wrap(error, status, "the checkpoint cannot be written");
     *ret_rows = total;
     empty(c);
     return PAWL_OK;

@@ -72,7 +72,7 @@ pawl_digest digests_of(const struct digests *d, uint32_t table)
     return has_table(d, at, table) ? d->tables[at].digest : (pawl_digest){0};
 }
 
-static int add_table(struct digests *d, uint32_t table)
+int digests_want(struct digests *d, uint32_t table)
 {
     size_t at = find_table(d, table);
     if (has_table(d, at, table))
@@ -86,20 +86,26 @@ static int add_table(struct digests *d, uint32_t table)
     return PAWL_OK;
 }
 
+void digests_sum(struct digests *d, uint32_t table, const pawl_digest *digest)
+{
+    size_t at = find_table(d, table);
+    assert(has_table(d, at, table));
+    pawl_digest *sum = &d->tables[at].digest;
+    sum->low += digest->low;
+    sum->high += digest->high + (sum->low < digest->low);
+    sum->rows += digest->rows;
+}
+
 /* Tables first, which can fail; a table with nothing in it is as good as none. */
 int digests_add(struct digests *d, const struct changes *changes)
 {
     for (const struct row_change *c = changes->first; c; c = c->next) {
-        int status = add_table(d, key_table(c->key));
+        int status = digests_want(d, key_table(c->key));
         if (status != PAWL_OK)
             return status;
     }
-    for (const struct row_change *c = changes->first; c; c = c->next) {
-        pawl_digest *sum = &d->tables[find_table(d, key_table(c->key))].digest;
-        sum->low += c->digest.low;
-        sum->high += c->digest.high + (sum->low < c->digest.low);
-        sum->rows += c->digest.rows;
-    }
+    for (const struct row_change *c = changes->first; c; c = c->next)
+        digests_sum(d, key_table(c->key), &c->digest);
     return PAWL_OK;
 }
 

@@ -38,6 +38,11 @@ void digests_release(struct digests *digests);
 int digests_add(struct digests *digests, const struct changes *changes);
 void digests_subtract(struct digests *digests, const struct changes *changes);
 
+/* The same for whoever sums up a row later than it is changed. want: there is such a table from now on, though
+ * it may have nothing in it. PAWL_ENOMEM. sum: what a change of it adds; it is wanted already. */
+int digests_want(struct digests *digests, uint32_t table);
+void digests_sum(struct digests *digests, uint32_t table, const pawl_digest *digest);
+
 /* The row, whose head is for the caller to fill in, with its tables. Borrowed until the next change.
  * PAWL_ENOMEM, if nothing was ever added. */
 int digests_encode(struct digests *digests, uint8_t **ret_row, size_t *ret_size, uint32_t *ret_count);

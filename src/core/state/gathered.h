@@ -1,43 +1,95 @@
 /* core/state/gathered.h: what many events or operations write, each row once.
  *
  *     derive ──► changes on the overlay ── take ──► the newest value of each row ── put ──► the store, sorted
- *                    ▲                                     │
- *                    └──────────── reads ──────────────────┘  and the store below
+ *                    ▲                                     │  ▲                       │
+ *                    └──────────── reads ──────────────────┘  │                       │
+ *     redo ──► steps of a row ── wait ────────────────────────┴─────── what it was ◄──┘
  *
  * A row that is written a thousand times within a transaction is put once, and rows are put in the order of
  * their keys, so that a commit copies each page once.
  *
+ * Whoever has to know what a row was before it can say what it becomes would look it up first, in no order, and
+ * most of the time of that goes into fetching a page that nobody has touched lately. So steps may wait until
+ * the row is put: then the page is fetched for both.
+ *
  *   H1  There is at most one change of a key. Whoever scans has all of it put first (state.before_scan),
- * because a scan looks at all of it. */
+ *       because a scan looks at all of it.
+ *   H2  What a row does to its table's digest was added before it was taken; or, if it has sums, is added to
+ *       them when it is put: once, however often it was set.
+ *   H3  Nobody reads a row that waits: it is settled before. */
 #ifndef CORE_STATE_GATHERED_H
 #define CORE_STATE_GATHERED_H
 
+#include "core/state/digests.h"
 #include "core/state/overlay.h"
+
+struct schema_type;
+struct gathered_row;
+
+/* Something to be done to a row, in memory of the set's. */
+struct gathered_step {
+    struct gathered_step *next;
+
+    /* What the row becomes; data NULL: there is none, before or after. The value is in memory, or borrowed from
+     * what stays. */
+    int (*become)(struct gathered_step *step, struct gathered_row *row, pawl_bytes was, struct arena *memory,
+                  pawl_bytes *ret_value, pawl_error *error);
+};
+
+struct gathered_row {
+    struct row_change change; /* on the overlay, under all that is derived */
+    uint8_t *room;            /* its own, for values */
+    size_t room_size;
+    const struct schema_type *type; /* for whoever sets it: which the value is known to fit */
+    struct digests *sums;           /* or NULL; change.digest is then minus the row that the store has */
+    struct gathered_step *first;    /* while change.waits */
+    struct gathered_step *newest;
+    uint32_t steps;
+};
 
 struct gathered {
     struct overlay overlay; /* the rows; and, while something is derived, its changes on top */
     struct changes rows;    /* of the memory below */
     struct arena memory;
-    uint64_t puts; /* since it was cleared */
+    struct arena work; /* of one row */
+    uint64_t puts;     /* since it was cleared */
     const pawl_allocator *alloc;
 };
 
 void gathered_init(struct gathered *gathered, const pawl_allocator *alloc);
 void gathered_release(struct gathered *gathered);
 
-/* Changes that lie on its overlay become rows, and leave it. PAWL_ENOMEM: all is worth nothing, clear it. */
+/* Changes that lie on its overlay become rows, and leave it. PAWL_ENOMEM: all is worth nothing, clear it; as
+ * after every failure below. */
 int gathered_take(struct gathered *gathered, const struct changes *changes);
 
-/* All rows into the store's transaction, and out of sight. Errors of the store; PAWL_ENOMEM. */
-int gathered_put(struct gathered *gathered, pawl_store *store);
+/* A row; it waits if it is new, and what the store has was not looked at. What becomes of it is added to sums
+ * when it is put: they stay where they are until then. Nothing lies on top of the rows meanwhile. PAWL_ENOMEM.
+ */
+int gathered_row(struct gathered *gathered, pawl_bytes key, struct digests *sums,
+                 struct gathered_row **ret_row);
 
-/* Forget everything. */
+/* The value of one that does not wait; data NULL: it is removed. Copies. PAWL_ENOMEM. */
+int gathered_set(struct gathered *gathered, struct gathered_row *row, pawl_bytes value);
+
+/* One more step of one that does; it lies in the set's memory. */
+void gathered_add(struct gathered_row *row, struct gathered_step *step);
+
+/* Look it up, and do what waits. Errors of the store, and of the steps. */
+int gathered_settle(struct gathered *gathered, pawl_store *store, struct gathered_row *row, pawl_error *error);
+
+/* All rows into the store's transaction, and out of sight. Errors of the store, and of the steps; PAWL_ENOMEM.
+ * error says what. */
+int gathered_put(struct gathered *gathered, pawl_store *store, pawl_error *error);
+
+/* Forget everything; clear gives the memory back, reset keeps it for as much again. */
 void gathered_clear(struct gathered *gathered);
+void gathered_reset(struct gathered *gathered);
 
 /* The memory that it has: what was put is forgotten with the rest. */
 static inline size_t gathered_bytes(const struct gathered *gathered)
 {
-    return gathered->memory.held + gathered->overlay.newest.memory_size;
+    return gathered->memory.held + gathered->work.held + gathered->overlay.newest.memory_size;
 }
 
 #endif

@@ -21,11 +21,27 @@ void overlay_release(struct overlay *overlay)
     map_release(&overlay->newest);
 }
 
+uint64_t overlay_hash(pawl_bytes key)
+{
+    return hash_checksum(0, key);
+}
+
+void overlay_clear(struct overlay *overlay)
+{
+    map_clear(&overlay->newest);
+    overlay->count = 0;
+}
+
 int overlay_push(struct overlay *overlay, struct row_change *change)
+{
+    change->hash = overlay_hash(change->key);
+    return overlay_push_hashed(overlay, change);
+}
+
+int overlay_push_hashed(struct overlay *overlay, struct row_change *change)
 {
     void *value;
     bool fresh;
-    change->hash = hash_checksum(0, change->key);
     int status = map_put(&overlay->newest, change->hash, &change->hash, &value, &fresh);
     if (status != PAWL_OK)
         return PAWL_ENOMEM;
@@ -82,12 +98,8 @@ struct row_change *overlay_hidden(const struct row_change *change)
     return NULL;
 }
 
-/* A key's newest change; NULL: there is none. */
-static struct row_change *find(const struct overlay *overlay, pawl_bytes key)
+struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key, uint64_t hash)
 {
-    if (overlay->count == 0)
-        return NULL;
-    uint64_t hash = hash_checksum(0, key);
     struct row_change **newest = map_get(&overlay->newest, hash, &hash);
     for (struct row_change *change = newest ? *newest : NULL; change; change = change->older)
         if (bytes_equal(change->key, key))
@@ -97,9 +109,12 @@ static struct row_change *find(const struct overlay *overlay, pawl_bytes key)
 
 int state_get(const struct state *state, pawl_bytes key, pawl_bytes *ret_value)
 {
-    const struct row_change *change = state->overlay ? find(state->overlay, key) : NULL;
+    const struct row_change *change = NULL;
+    if (state->overlay && state->overlay->count > 0)
+        change = overlay_find(state->overlay, key, overlay_hash(key));
     if (!change)
         return pawl_store_get(state->reader, STATE_SPACE, key, ret_value);
+    assert(!change->waits); /* H3 */
     if (!change->value.data)
         return PAWL_ENOTFOUND;
     *ret_value = change->value;

@@ -24,6 +24,7 @@ struct row_change {
     struct row_change *next; /* of the same event; or NULL */
     pawl_bytes key;
     pawl_bytes value;   /* data is NULL: removed */
+    bool waits;         /* there is no value yet: core/state/gathered.h */
     pawl_digest digest; /* to add to the table's; rows is 1, 0 or -1 as a two's complement */
 
     struct row_change *newer; /* of the same hash */
@@ -47,8 +48,16 @@ struct overlay {
 void overlay_init(struct overlay *overlay, const pawl_allocator *alloc);
 void overlay_release(struct overlay *overlay);
 
-/* Put a change on top. PAWL_ENOMEM, and nothing happened. */
+/* Take all off, and keep the memory. */
+void overlay_clear(struct overlay *overlay);
+
+/* Put a change on top. PAWL_ENOMEM, and nothing happened. hashed: the change has its key's hash already. */
 int overlay_push(struct overlay *overlay, struct row_change *change);
+int overlay_push_hashed(struct overlay *overlay, struct row_change *change);
+
+/* A key's newest change, by the key's hash; NULL: there is none. */
+uint64_t overlay_hash(pawl_bytes key);
+struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key, uint64_t hash);
 
 /* Take these off: the store has them, or their event was refused. */
 void overlay_remove(struct overlay *overlay, const struct changes *changes);
