@@ -4,12 +4,15 @@
 
 enum { STREAMS = 5, ENTRIES_MAX = 400 };
 
+/* Of a log with as few partitions as the suite has to do with. */
 static pawl_stream stream_of(size_t index)
 {
-    return raw((uint16_t)index);
+    return index + 1 < STREAMS ? raw((uint16_t)index) : (pawl_stream){.kind = PAWL_STREAM_PLOG};
 }
 
-/* raw/0 to raw/4: one in every round, one in every third, few at the beginning, few at the end, none. */
+/* raw/0 to raw/3, and plog/0: one in every round, one in every third, few at the beginning, few at the end,
+ * none.
+ */
 static uint64_t written(size_t stream)
 {
     static const uint64_t counts[STREAMS] = {300, 100, 7, 9, 0};
