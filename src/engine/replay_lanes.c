@@ -186,8 +186,11 @@ static int work_out_again(struct replaying *r, pawl_error *error)
         if (status != PAWL_OK)
             break;
     }
-    if (status == PAWL_ENOTFOUND && !ended && !r->lanes->until)
+    bool over = !ended && (status == PAWL_OK || status == PAWL_ENOTFOUND);
+    if (over && !r->lanes->until)
         status = end_together(r, &events, error);
+    else if (over && r->derived.applied > 0)
+        status = step(r, error); /* else the next one that is asked for does it */
     log_entries_release(&events);
     return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }

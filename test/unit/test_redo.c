@@ -241,6 +241,26 @@ TEST(without_memory_it_fails_and_can_be_done_again)
     }
 }
 
+/* A row of 64 KiB that becomes a byte longer each time. */
+TEST(a_row_that_grows_again_and_again_takes_no_memory_for_each_time)
+{
+    static uint8_t bytes[(64 << 10) + 1000];
+    struct bed b;
+    struct side s;
+    struct gathered_row *row;
+    open_bed(&b, "iiiii");
+    open_side(&s, &b, false);
+    assert_ok(gathered_row(&s.gathered, text_bytes("a table's key"), &s.cursor.digests, &row));
+    assert_ok(gathered_settle(&s.gathered, s.state.store, row, &s.error));
+    for (size_t size = sizeof bytes - 1000; size <= sizeof bytes; size++) {
+        assert_ok(gathered_set(&s.gathered, row, (pawl_bytes){bytes, size}));
+        assert_int_equal(row->change.value.size, size);
+    }
+    assert_true(gathered_bytes(&s.gathered) < 8 * sizeof bytes);
+    close_side(&s);
+    close_bed(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +268,7 @@ int main(void)
         RUN(a_row_that_is_not_there_is_told_with_its_operation_when_rows_are_put),
         RUN(operations_applied_together_come_to_what_they_come_to_one_by_one),
         RUN(without_memory_it_fails_and_can_be_done_again),
+        RUN(a_row_that_grows_again_and_again_takes_no_memory_for_each_time),
     };
     return TEST_MAIN(tests);
 }

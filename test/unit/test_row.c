@@ -317,6 +317,55 @@ TEST(a_row_has_a_limit)
     assert_int_equal(size, ROW_BYTES_MAX);
 }
 
+/* Of some of the first fields. In memory of the caller's. */
+static struct row some_fields(uint64_t *seed, const struct schema_field *fields, size_t count,
+                              struct value *values, char texts[][24], uint8_t *at)
+{
+    size_t size, written = test_below(seed, count + 1);
+    for (size_t i = 0; i < count; i++)
+        values[i] = i < written && test_below(seed, 2) ? random_value(seed, fields[i].type, texts[i], 24)
+                                                       : (struct value){0};
+    assert_ok(row_size(values, written, &size));
+    row_write(values, written, at);
+    return (struct row){.bytes = {at, size}};
+}
+
+TEST(merged_rows_are_what_their_values_would_have_been_written_as)
+{
+    uint64_t seed = test_seed(23);
+    for (int round = 0; round < 5000; round++) {
+        struct schema_field fields[FIELDS];
+        struct value was[FIELDS], set[FIELDS];
+        static char was_texts[FIELDS][24], set_texts[FIELDS][24];
+        static uint8_t was_row[4096], set_row[4096], want[4096];
+        uint8_t cleared[2 * FIELDS];
+        size_t count = 1 + test_below(&seed, FIELDS), clears = 0, size;
+        for (size_t i = 0; i < count; i++)
+            fields[i] = fields_of((enum value_type)(1 + test_below(&seed, VALUE_TYPE_LAST)));
+        struct row a = some_fields(&seed, fields, count, was, was_texts, was_row);
+        struct row b = some_fields(&seed, fields, count, set, set_texts, set_row), merged;
+        bool covers = true, lacks = false;
+        fields[test_below(&seed, count)].required = true;
+        for (size_t i = 0; i < count; i++) {
+            covers = covers && (was[i].type == VALUE_NULL || set[i].type != VALUE_NULL);
+            was[i] = set[i].type != VALUE_NULL ? set[i] : was[i];
+            if (test_below(&seed, 6) == 0) {
+                put_u16(cleared + 2 * clears++, (uint16_t)i);
+                was[i] = (struct value){0};
+            }
+            lacks = lacks || (fields[i].required && was[i].type == VALUE_NULL);
+        }
+        uint8_t *at = malloc(row_merge_room(count, a, b));
+        int status = row_merge(fields, count, a, b, (pawl_bytes){cleared, 2 * clears}, at, &merged);
+        assert_status(status, lacks ? PAWL_EINVAL : PAWL_OK);
+        assert_ok(row_size(was, count, &size));
+        row_write(was, count, want);
+        assert_true(lacks || bytes_equal(merged.bytes, (pawl_bytes){want, size}));
+        assert_int_equal(row_covers(b, a), covers);
+        free(at);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +380,7 @@ int main(void)
         RUN(a_string_must_be_utf8),
         RUN(a_newer_version_is_not_guessed_at),
         RUN(a_row_has_a_limit),
+        RUN(merged_rows_are_what_their_values_would_have_been_written_as),
     };
     return TEST_MAIN(tests);
 }

@@ -38,11 +38,13 @@ int gathered_set(struct gathered *g, struct gathered_row *row, pawl_bytes value)
         return PAWL_OK;
     }
     if (value.size > row->room_size || !row->room) {
-        uint8_t *room = arena_take(&g->memory, value.size);
+        /* What it had before is lost until all is forgotten: so it is at least doubled. */
+        size_t size = value.size > 2 * row->room_size ? value.size : 2 * row->room_size;
+        uint8_t *room = arena_take(&g->memory, size);
         if (!room)
             return PAWL_ENOMEM;
         row->room = room;
-        row->room_size = value.size;
+        row->room_size = size;
     }
     memcpy(row->room, value.data, value.size);
     row->change.value = (pawl_bytes){row->room, value.size};
