@@ -188,8 +188,8 @@ int checkpoint_lanes_take(struct checkpoint_lanes *l, size_t index, const pawl_e
     if (entry->offset > f->cursor.applied) {
         arena_reset(&l->memory);
         f->ahead = true;
-        checkpoint_count(l->checkpoint, partition);
         status = redo_operation(&redo, entry->offset, place, entry->body, error);
+        checkpoint_count(l->checkpoint, partition);
     } else if (hash_checksum(0, entry->body) != f->cursor.checksum)
         status =
             error_set(error, PAWL_ECORRUPT,

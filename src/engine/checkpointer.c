@@ -278,7 +278,8 @@ static int reserve_streams(struct checkpointer *c, size_t count)
     return PAWL_OK;
 }
 
-/* All logs of the shard in one go, as long as the set is not full. */
+/* All logs of the shard in one go, as long as the set is not full. Of each at least two entries are within the
+ * limit: the first may be one that the checkpoint has. */
 static int read_all(struct checkpointer *c, bool *ret_more)
 {
     uint64_t before = checkpoint_events(c->checkpoint);
@@ -294,7 +295,7 @@ static int read_all(struct checkpointer *c, bool *ret_more)
     checkpoint_lanes_begin(&c->lanes, c->streams + partitions);
     pawl_sweep sweep = {.streams = c->streams,
                         .count = count,
-                        .limit = READ_ENTRIES > count ? READ_ENTRIES : count,
+                        .limit = READ_ENTRIES > 2 * count ? READ_ENTRIES : 2 * count,
                         .visit = take_entry,
                         .arg = c,
                         .error = &c->words};

@@ -214,10 +214,9 @@ static void part_follow(struct lane_part *part)
 }
 
 /* How many workers a projector has, and what is to be done when it fails, may change with the schema, and
- * changes no generation. */
-static void follow(struct generation *g, const struct schema *schema)
+ * changes no generation: what holds is what the newest schema says, not the last one of the generation. */
+static void resize_crews(struct generation *g, const struct schema *schema)
 {
-    generation_visit(g, part_follow);
     for (uint32_t i = 0; i < g->projections; i++) {
         const struct schema_projector *p = projector_of(schema, g->id, i);
         if (p && p->id == g->crews[i].projector->id)
@@ -229,13 +228,15 @@ static int open_generation(pawl_engine *e, const struct schema_lane *lane, uint3
 {
     struct generation *g = generation_hold(e, lane->id, number);
     if (g) {
-        follow(g, engine_schema(e));
+        generation_visit(g, part_follow);
+        resize_crews(g, engine_schema(e));
         generation_drop(g);
         return PAWL_OK;
     }
     g = generation_new(e, lane->id, number, lane->name);
     if (!g)
         return PAWL_ENOMEM;
+    resize_crews(g, engine_schema(e));
     enlist(&e->lanes, g);
     generation_visit(g, part_open);
     return PAWL_OK;

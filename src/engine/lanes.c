@@ -365,6 +365,7 @@ void part_open(struct lane_part *part)
     part->status = lane_new(&options, &part->lane, &part->error);
     if (part->status != PAWL_OK)
         return;
+    lane_follow(part->lane, engine_schema(e));
     atomic_fetch_add(&g->busy, 1);
     link_part(part);
     atomic_store_explicit(&part->offset, lane_cursor(part->lane)->scanned, memory_order_release);

@@ -99,8 +99,20 @@ static void never_called(pawl_read *read)
     (void)read;
 }
 
+/* Each costs a read, beside which it is nothing to look at all the others. */
+static bool are_different(const pawl_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (pawl_stream_equal(sweep->streams[i].stream, sweep->streams[k].stream))
+                return false;
+    return true;
+}
+
 static int sweep_one_by_one(pawl_log *log, pawl_sweep *sweep)
 {
+    if (!are_different(sweep))
+        return error_set(sweep->error, PAWL_EINVAL, "a sweep has a stream twice");
     struct one_by_one o = {.sweep = sweep};
     uint64_t left = sweep->limit;
     for (; o.index < sweep->count && !o.stopped && left > 0; o.index++) {
@@ -129,13 +141,9 @@ static int sweep_one_by_one(pawl_log *log, pawl_sweep *sweep)
 
 static bool is_valid(const pawl_sweep *sweep)
 {
-    for (size_t i = 0; i < sweep->count; i++) {
+    for (size_t i = 0; i < sweep->count; i++)
         if (!pawl_stream_valid(sweep->streams[i].stream) || sweep->streams[i].from == 0)
             return false;
-        for (size_t k = 0; k < i; k++)
-            if (pawl_stream_equal(sweep->streams[i].stream, sweep->streams[k].stream))
-                return false;
-    }
     return sweep->visit != NULL;
 }
 
@@ -147,6 +155,6 @@ int pawl_log_sweep(pawl_log *log, pawl_sweep *sweep)
     }
     if (!is_valid(sweep))
         return error_set(sweep->error, PAWL_EINVAL,
-                         "a sweep needs a visit, and streams that are valid, different, and have an offset");
+                         "a sweep needs a visit, and streams that are valid and have an offset");
     return log->ops->sweep ? log->ops->sweep(log, sweep) : sweep_one_by_one(log, sweep);
 }

@@ -234,8 +234,8 @@ struct pawl_log_ops {
     int (*claim)(pawl_log *log, pawl_claim *claim);
     int (*append)(pawl_log *log, pawl_append *append);
     int (*read)(pawl_log *log, pawl_read *read);
-    /* NULL: it is made of reads. Gets what is well formed only, with next and ended set as if nothing was
-     * visited. */
+    /* NULL: it is made of reads. Gets what is well formed only, but for streams that may be there twice, with
+     * next and ended set as if nothing was visited. */
     int (*sweep)(pawl_log *log, pawl_sweep *sweep);
     int (*follow)(pawl_log *log, pawl_follow *follow);
     /* On the thread that called follow. PAWL_EMISUSE: it is over already, or ends by itself. */

@@ -330,6 +330,59 @@ TEST(a_post_to_a_shard_that_is_falling_asleep_is_run)
     env_fixture_free(f);
 }
 
+/* The stop is put while the shard is busy with the last work's done, so it need not be woken for it. */
+struct last_work {
+    pawl_work work;
+    pawl_task start, other;
+    struct env_fixture *f;
+    uint64_t busy_ns;
+};
+
+static void last_other(pawl_task *task)
+{
+}
+
+/* Until shutdown has begun, so that nothing but the stop comes behind done. */
+static void last_fn(pawl_work *work)
+{
+    struct last_work *l = (struct last_work *)work;
+    env_record(l->f, 1);
+    while (pawl_env_post(l->f->env, 0, &l->other) == PAWL_OK)
+        sched_yield();
+}
+
+static void last_done(pawl_work *work)
+{
+    const struct last_work *l = (const struct last_work *)work;
+    uint64_t until = pawl_env_now(l->f->env).ns + l->busy_ns;
+    while (pawl_env_now(l->f->env).ns < until)
+        ;
+    env_record(l->f, 2);
+}
+
+static void last_start(pawl_task *task)
+{
+    struct last_work *l = (struct last_work *)(void *)((char *)task - offsetof(struct last_work, start));
+    assert_ok(pawl_env_work(l->f->env, &l->work));
+}
+
+TEST(a_shard_is_closed_while_it_is_busy_with_the_last_of_its_mail)
+{
+    for (uint64_t round = 0; round < 400; round++) {
+        struct env_fixture *f = env_fixture_new(&contract, 1);
+        struct last_work last = {.work = {.fn = last_fn, .done = last_done},
+                                 .start.fn = last_start,
+                                 .other.fn = last_other,
+                                 .f = f,
+                                 .busy_ns = round % 100 * 10 * PAWL_MICROSECOND};
+        assert_ok(pawl_env_post(f->env, 0, &last.start));
+        env_await(f, 1);
+        env_fixture_close(f);
+        assert_int_equal(env_recorded(f), 2);
+        env_fixture_free(f);
+    }
+}
+
 static size_t count_entries(const char *path)
 {
     size_t count = 0;
@@ -400,6 +453,7 @@ int main(void)
         RUN(every_post_that_was_accepted_while_closing_is_run),
         RUN(a_shard_of_one_env_posts_to_another),
         RUN(a_post_to_a_shard_that_is_falling_asleep_is_run),
+        RUN(a_shard_is_closed_while_it_is_busy_with_the_last_of_its_mail),
         RUN(an_env_leaves_no_descriptor_behind),
         RUN(opening_without_memory_leaves_nothing_behind),
         RUN(an_env_without_threads_is_refused),

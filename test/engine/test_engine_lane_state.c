@@ -248,6 +248,41 @@ TEST(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoi
     twice_remove(&t);
 }
 
+/* --- how much it holds --- */
+
+static const char tally_all[] =
+    "{\"schema\": 1, \"package\": \"l\", \"entities\": {\"Tally\": {\"key\": [\"k\"],"
+    " \"fields\": {\"k\": {\"type\": \"int64\"}, \"n\": {\"type\": \"int64\"}}}},"
+    " \"projectors\": {\"tally\": {\"on\": [\"t.Bill\"],"
+    " \"do\": [{\"upsert\": \"Tally\", \"key\": {\"k\": \"$event.offset\"}, \"set\": {\"n\": \"0\"}},"
+    " {\"update\": \"Tally\", \"where\": \"n >= 0\", \"set\": {\"n\": \"n + 1\"}}]}}}";
+
+TEST(a_checkpoint_is_full_by_an_operation_of_many_rows_and_not_by_the_next_one)
+{
+    const unsigned rows = 150;
+    struct twice t;
+    twice_make(&t);
+    t.options.partitions = t.options.shards = 1;
+    t.trial.checkpoint_rows = 100;
+    t.trial.checkpoint_age = 3600 * PAWL_SECOND;
+    twice_begin(&t);
+    assert_ok(pawl_schema_apply(t.engine, tally_all, NULL, &t.error));
+    for (unsigned i = 0; i < rows; i++)
+        assert_ok(twice_bill(&t, 0));
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 120 * PAWL_SECOND, &t.error));
+    twice_close(&t);
+    twice_open(&t);
+    while (twice_figures(&t).checkpoints_ready < t.options.shards)
+        twice_pause();
+    assert_int_equal(twice_figures(&t).checkpoint_rows, 0);
+    assert_ok(twice_bill(&t, 0));
+    while (twice_figures(&t).checkpoint_rows <= rows)
+        twice_pause();
+    twice_close(&t);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
 /* --- a generation that is gone --- */
 
 static const char tally_each[] =
@@ -430,6 +465,7 @@ int main(void)
         RUN(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too),
         RUN(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind),
         RUN(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoint_too),
+        RUN(a_checkpoint_is_full_by_an_operation_of_many_rows_and_not_by_the_next_one),
         RUN(a_checkpoint_removes_a_generation_that_is_gone_in_pieces_and_goes_on_with_it_after_a_crash),
     };
     return TEST_MAIN(tests);

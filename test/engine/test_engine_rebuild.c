@@ -443,6 +443,47 @@ TEST(what_is_to_be_done_when_a_projector_fails_changes_with_the_schema)
     bed_end(&bed);
 }
 
+/* The event that fails is new; those before it are held, and so is the generation that is built of them. */
+static int hold_or_fail(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    const struct slow *s = arg;
+    while (event->offset < atomic_load(&s->fail) && !pawl_handler_given_up(ctx))
+        bed_moment();
+    if (atomic_load(&s->fail) == event->offset)
+        return pawl_results_fail(results, false, "not again");
+    pawl_results_upsert(results, "t.Note");
+    return pawl_results_set_int64(results, "event", (int64_t)event->offset);
+}
+
+TEST(what_is_to_be_done_when_a_projector_fails_is_the_same_after_the_next_opening)
+{
+    struct lanes_bed bed = {0};
+    struct slow slow = {0};
+    bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 1"));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", hold_or_fail, &slow, &bed.error));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    uint64_t event = bed_send(&bed, 1, "t.Ask", "ada", 2);
+    bed_wait(&bed, "t.notes");
+    atomic_store(&slow.fail, event + 1);
+    bed_close(&bed);
+
+    bed_open(&bed); /* and nobody works on what is built */
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.notes", &bed.error));
+    bed_apply(&bed, LANES_SCHEMA(", \"max_attempts\": 1, \"on_failure\": \"void\""));
+    bed_close(&bed);
+
+    bed_open(&bed);
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", hold_or_fail, &slow, &bed.error));
+    assert_int_equal(bed_send(&bed, 1, "t.Ask", "ada", 2), event + 1);
+    pawl_lane_status status = {0};
+    while (status.leases.voids + status.leases.stalled == 0) {
+        bed_moment();
+        status = bed_status(&bed, "t.notes", partition, 1);
+    }
+    assert_int_equal(status.leases.voids, 1);
+    bed_end(&bed);
+}
+
 TEST(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for)
 {
     struct lanes_bed bed = {0};
@@ -506,6 +547,7 @@ int main(void)
         RUN(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going),
         RUN(of_a_number_that_is_under_way_in_two_generations_it_is_said_which_is_meant),
         RUN(what_is_to_be_done_when_a_projector_fails_changes_with_the_schema),
+        RUN(what_is_to_be_done_when_a_projector_fails_is_the_same_after_the_next_opening),
         RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),
         RUN(a_handler_is_not_run_for_a_projector_that_says_now_what_it_does),
     };

@@ -14,8 +14,6 @@
  *   W2  The next entry of a stream that is ahead does not lie before its mark.
  *   W3  Of a stream that is passing, nothing between its mark and where the pass is was left out. So an entry
  *       with a later offset than its next shows that one is missing. */
-#include <assert.h>
-
 #include "adapter/journal/cursor.h"
 #include "adapter/journal/impl.h"
 #include "base/alloc.h"
@@ -46,7 +44,7 @@ static int sweeping_init(struct sweeping *s, struct journal *j, pawl_sweep *swee
     map_init(&s->indexes, j->alloc, sizeof(struct stream_key), sizeof(size_t), STREAMS_MAX);
     int status = journal_cursor_init(&s->cursor, j, (pawl_stream){0}, 1);
     if (status != PAWL_OK)
-        return status;
+        return error_set(sweep->error, status, "no memory to sweep");
     s->swept = mem_new(j->alloc, sweep->count, sizeof *s->swept);
     status = s->swept ? PAWL_OK : PAWL_ENOMEM;
     for (size_t i = 0; status == PAWL_OK && i < sweep->count; i++) {
@@ -54,12 +52,12 @@ static int sweeping_init(struct sweeping *s, struct journal *j, pawl_sweep *swee
         void *index;
         bool fresh;
         status = map_put(&s->indexes, stream_key_hash(key), &key, &index, &fresh);
-        if (status != PAWL_OK)
-            break;
-        assert(fresh);
-        *(size_t *)index = i;
+        if (status == PAWL_OK && !fresh)
+            return error_set(sweep->error, PAWL_EINVAL, "a sweep has a stream twice");
+        if (status == PAWL_OK)
+            *(size_t *)index = i;
     }
-    return status;
+    return status == PAWL_OK ? status : error_set(sweep->error, status, "no memory to sweep");
 }
 
 static void sweeping_release(struct sweeping *s)
@@ -231,8 +229,6 @@ int journal_sweep(pawl_log *log, pawl_sweep *sweep)
     if (sweep->count == 0)
         return PAWL_OK;
     int status = sweeping_init(&s, (struct journal *)log, sweep);
-    if (status != PAWL_OK)
-        error_set(sweep->error, status, "no memory to sweep");
     if (status == PAWL_OK)
         status = look(&s);
     if (status == PAWL_OK)

@@ -192,9 +192,13 @@ static void ack(pawl_task *control)
     uv_sem_post(&heap_entry(control, struct uv_shard, control)->env->acks);
 }
 
+/* A shard that is awake comes here before whoever has told it has looked whether to wake it: its handles stay
+ * until that is over. */
 static void stop(pawl_task *control)
 {
-    uv_shard_stop(heap_entry(control, struct uv_shard, control));
+    struct uv_shard *shard = heap_entry(control, struct uv_shard, control);
+    uv_sem_wait(&shard->env->acks);
+    uv_shard_stop(shard);
 }
 
 static void tell_shards(struct uv_env *env, uint32_t count, void (*fn)(pawl_task *control))
@@ -209,6 +213,8 @@ static void tell_shards(struct uv_env *env, uint32_t count, void (*fn)(pawl_task
 static void stop_shards(struct uv_env *env, uint32_t started)
 {
     tell_shards(env, started, stop);
+    for (uint32_t i = 0; i < started; i++)
+        uv_sem_post(&env->acks);
     for (uint32_t i = 0; i < started; i++)
         uv_shard_join(&env->shards[i]);
 }

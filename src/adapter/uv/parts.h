@@ -56,7 +56,7 @@ struct uv_env {
     _Atomic bool closing;
     _Atomic uint64_t visitors; /* threads that are not ours, inside post; see uv_env_close */
     struct uv_pool pool;
-    uv_sem_t acks; /* of control */
+    uv_sem_t acks; /* of control; to a shard that is told to stop, the other way */
     uint32_t shard_count;
     struct uv_shard shards[];
 };
