@@ -256,7 +256,7 @@ TEST(a_record_whose_answer_was_lost_is_unknown_until_a_claim_finds_it)
     assert_ok(append_at(m, 1));
     /* The broker writes it, and answers when nobody waits any more. */
     assert_int_equal(rd_kafka_mock_broker_push_request_error_rtts(m->brokers, 1, PRODUCE, 1,
-                                                                  RD_KAFKA_RESP_ERR_NO_ERROR, TIMEOUT_MS * 2),
+                                                                  RD_KAFKA_RESP_ERR_NO_ERROR, TIMEOUT_MS * 4),
                      0);
     assert_status(append_at(m, 2), PAWL_EUNKNOWN);
     assert_ok(claim_patiently(m));
