@@ -349,6 +349,7 @@ int row_merge(const struct schema_field *fields, size_t count, struct row was, s
                 return PAWL_EINVAL;
             continue;
         }
+        assert(from); /* what the merged row has, one of the two has */
         if (is_text(fields[i].type)) {
             size_t size = get_u32(from + 4);
             put_u32(slot, (uint32_t)(end - tail));
