@@ -476,10 +476,8 @@ TEST(what_is_to_be_done_when_a_projector_fails_is_the_same_after_the_next_openin
     assert_ok(pawl_projector_register(bed.engine, "t.notes", hold_or_fail, &slow, &bed.error));
     assert_int_equal(bed_send(&bed, 1, "t.Ask", "ada", 2), event + 1);
     pawl_lane_status status = {0};
-    while (status.leases.voids + status.leases.stalled == 0) {
-        bed_moment();
-        status = bed_status(&bed, "t.notes", partition, 1);
-    }
+    BED_UNTIL(
+        (status = bed_status(&bed, "t.notes", partition, 1), status.leases.voids + status.leases.stalled > 0));
     assert_int_equal(status.leases.voids, 1);
     bed_end(&bed);
 }
