@@ -169,14 +169,12 @@ void compare_log_ended(struct compare_side *s, uint64_t last)
         s->report->compared++; /* nothing derived yet: nothing can differ */
 }
 
+/* One that is no number is found among the rows. */
 static int read_view_offset(struct compare_side *s)
 {
-    uint8_t key[VIEW_KEY_BYTES];
-    pawl_bytes value;
-    int status =
-        pawl_store_get(s->snapshot, VIEW_SPACE, view_key(s->partition, 0, SEQ_PLOG_OFFSET, key), &value);
-    s->view_offset = status == PAWL_OK && value.size == VIEW_VALUE_BYTES ? get_u64(value.data) : 0;
-    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
+    s->view_offset = 0;
+    int status = view_read_offset(s->snapshot, s->partition, &s->view_offset);
+    return status == PAWL_ECORRUPT ? PAWL_OK : status;
 }
 
 int compare_begin(struct compare_side *s, uint16_t partition, pawl_error *error)

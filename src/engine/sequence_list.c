@@ -109,19 +109,13 @@ static bool take_event(pawl_read *read, const pawl_entry *entry, pawl_place plac
 static int read_view_offset(struct listing *l, uint64_t *ret_offset)
 {
     pawl_store *store = shard_of(l->engine, l->partition)->store;
-    uint8_t key[VIEW_KEY_BYTES];
     pawl_reader *snapshot;
-    pawl_bytes value;
     int status = pawl_store_snapshot(store, &snapshot);
     if (status != PAWL_OK)
         return status;
-    status = pawl_store_get(snapshot, VIEW_SPACE, view_key(l->partition, 0, SEQ_PLOG_OFFSET, key), &value);
-    if (status == PAWL_OK && value.size != VIEW_VALUE_BYTES)
-        status = PAWL_ECORRUPT;
-    if (status == PAWL_OK)
-        *ret_offset = get_u64(value.data);
+    status = view_read_offset(snapshot, l->partition, ret_offset);
     pawl_store_release(store, snapshot);
-    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
+    return status;
 }
 
 static int read_tail(struct listing *l)

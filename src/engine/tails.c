@@ -1,7 +1,6 @@
 #include "engine/tails.h"
 
 #include "base/alloc.h"
-#include "base/bytes.h"
 #include "core/event/envelope.h"
 #include "core/sequence/view.h"
 
@@ -72,21 +71,6 @@ static bool keep(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_
     return r->bytes < BYTES_MAX;
 }
 
-/* What the partition's view has; false: it cannot be told. */
-static bool read_view(pawl_reader *snapshot, uint16_t partition, uint64_t *ret_after)
-{
-    uint8_t key[VIEW_KEY_BYTES];
-    pawl_bytes value;
-    int status = pawl_store_get(snapshot, VIEW_SPACE, view_key(partition, 0, SEQ_PLOG_OFFSET, key), &value);
-    if (status == PAWL_OK && value.size == VIEW_VALUE_BYTES)
-        *ret_after = get_u64(value.data);
-    else if (status == PAWL_ENOTFOUND)
-        *ret_after = 0;
-    else
-        return false;
-    return true;
-}
-
 /* From the last event that each view has, which the log must have too. */
 static bool begin(struct tails *t, pawl_sweep_stream *streams)
 {
@@ -97,7 +81,7 @@ static bool begin(struct tails *t, pawl_sweep_stream *streams)
     for (size_t i = 0; known && i < t->options.count; i++) {
         struct tail *tail = &t->tails[i];
         uint16_t partition = (uint16_t)(t->options.first + i * t->options.step);
-        known = read_view(snapshot, partition, &tail->after);
+        known = view_read_offset(snapshot, partition, &tail->after) == PAWL_OK;
         tail->last = &tail->first;
         streams[i] = (pawl_sweep_stream){.stream = {.kind = PAWL_STREAM_PLOG, .partition = partition},
                                          .from = tail->after ? tail->after : 1};

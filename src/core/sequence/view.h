@@ -8,6 +8,7 @@
 #define CORE_SEQUENCE_VIEW_H
 
 #include "base/bytes.h"
+#include "port/store.h"
 
 #define VIEW_KEY_BYTES   ((size_t)18)
 #define VIEW_VALUE_BYTES ((size_t)8)
@@ -28,6 +29,21 @@ static inline pawl_bytes view_key(uint64_t partition, uint64_t wsid, uint16_t na
     key[16] = (uint8_t)(name >> 8);
     key[17] = (uint8_t)name;
     return (pawl_bytes){key, VIEW_KEY_BYTES};
+}
+
+/* The offset up to which a partition's view is complete; 0: it was never written. PAWL_ECORRUPT; those of the
+ * store. */
+static inline int view_read_offset(pawl_reader *reader, uint16_t partition, uint64_t *ret_offset)
+{
+    uint8_t key[VIEW_KEY_BYTES];
+    pawl_bytes value;
+    int status = pawl_store_get(reader, VIEW_SPACE, view_key(partition, 0, SEQ_PLOG_OFFSET, key), &value);
+    if (status == PAWL_OK && value.size != VIEW_VALUE_BYTES)
+        return PAWL_ECORRUPT;
+    if (status != PAWL_OK && status != PAWL_ENOTFOUND)
+        return status;
+    *ret_offset = status == PAWL_OK ? get_u64(value.data) : 0;
+    return PAWL_OK;
 }
 
 #endif

@@ -45,20 +45,10 @@ static size_t bytes_of_partitions(const struct checkpoint *c)
 
 static int read_view(struct checkpoint *c, struct following *f, pawl_error *error)
 {
-    uint8_t key[VIEW_KEY_BYTES];
-    pawl_bytes value;
-    int status = pawl_store_get(pawl_store_writer(c->options.store), VIEW_SPACE,
-                                view_key(f->position.partition, 0, SEQ_PLOG_OFFSET, key), &value);
-    f->view = 0;
-    if (status == PAWL_ENOTFOUND)
-        return PAWL_OK;
-    if (status == PAWL_OK && value.size != VIEW_VALUE_BYTES)
-        status = PAWL_ECORRUPT;
-    if (status != PAWL_OK)
-        return error_set(error, status, "cannot read the sequences view of partition %u",
-                         f->position.partition);
-    f->view = get_u64(value.data);
-    return PAWL_OK;
+    int status = view_read_offset(pawl_store_writer(c->options.store), f->position.partition, &f->view);
+    return status == PAWL_OK ? status
+                             : error_set(error, status, "cannot read the sequences view of partition %u",
+                                         f->position.partition);
 }
 
 static int read_positions(struct checkpoint *c, pawl_error *error)
