@@ -7,22 +7,21 @@
 
 #include "base/latch.h"
 
-static const char schema[] = "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {\"sequences\": "
-                             "{\"invoice\": {\"first\": 1}}}},"
-                             " \"types\": {\"Invoice\": {\"kind\": \"WDoc\", \"fields\": {\"number\": "
-                             "{\"type\": \"int64\", \"sequence\": "
-                             "\"invoice\"}, \"cents\": {\"type\": \"int64\"}}}},"
-                             " \"commands\": {\"Bill\": {\"records\": [\"Invoice\"]}},"
-                             " \"entities\": {\"Total\": {\"key\": [\"k\"], \"fields\": {\"k\": {\"type\": "
-                             "\"int64\"}, \"n\": {\"type\": "
-                             "\"int64\"}}}},"
-                             " \"projectors\": {\"count\": {\"sync\": true, \"on\": [\"Bill\"], \"do\": "
-                             "[{\"upsert\": \"Total\", \"key\": "
-                             "{\"k\": \"1\"}, \"set\": {\"n\": \"coalesce(n, 0) + 1\"}}]}}}";
+static const char schema[] =
+    "{\"schema\": 1, \"package\": \"t\","
+    " \"workspaces\": {\"tenant\": {\"sequences\": {\"invoice\": {\"first\": 1}}}},"
+    " \"types\": {\"Invoice\": {\"kind\": \"WDoc\", \"fields\":"
+    "   {\"number\": {\"type\": \"int64\", \"sequence\": \"invoice\"}, \"cents\": {\"type\": \"int64\"}}}},"
+    " \"commands\": {\"Bill\": {\"records\": [\"Invoice\"]}},"
+    " \"entities\": {\"Total\": {\"key\": [\"k\"], \"fields\":"
+    "   {\"k\": {\"type\": \"int64\"}, \"n\": {\"type\": \"int64\"}}}},"
+    " \"projectors\": {\"count\": {\"sync\": true, \"on\": [\"Bill\"], \"do\":"
+    "   [{\"upsert\": \"Total\", \"key\": {\"k\": \"%s\"}, \"set\": {\"n\": \"coalesce(n, 0) + 1\"}}]}}}";
 
 void twice_make(struct twice *t)
 {
-    *t = (struct twice){.options = {.partitions = 4, .shards = 2, .checkpoint_lag_max = 10000}};
+    *t = (struct twice){.options = {.partitions = 4, .shards = 2, .checkpoint_lag_max = 10000},
+                        .total_key = "1"};
     t->trial.checkpoint_age = 20 * PAWL_MILLISECOND;
     t->trial.checkpoint_rows = 8; /* so that a commit is several transactions */
     test_dir_make(t->base, sizeof t->base);
@@ -45,8 +44,10 @@ void twice_open(struct twice *t)
 
 void twice_begin(struct twice *t)
 {
+    char text[sizeof schema + 100];
+    snprintf(text, sizeof text, schema, t->total_key);
     twice_open(t);
-    assert_ok(pawl_schema_apply(t->engine, schema, NULL, &t->error));
+    assert_ok(pawl_schema_apply(t->engine, text, NULL, &t->error));
     for (uint64_t i = 0; i < TWICE_WORKSPACES; i++)
         assert_ok(pawl_workspace_create(t->engine, t->request, i + 1, "t.tenant", NULL, &t->error));
 }

@@ -17,6 +17,7 @@ struct twice {
     char dir[300];
     pawl_options options;
     struct engine_trial trial;
+    const char *total_key; /* an expression over the command; "1": one total a workspace */
     pawl_engine *engine;
     pawl_request *request;
     uint64_t billed[TWICE_WORKSPACES]; /* commands that were answered */
