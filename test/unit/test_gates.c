@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include "base/gates.h"
 
@@ -81,6 +82,7 @@ TEST(everyone_gets_its_own_answer_whoever_is_let_through_with_it)
     answer_all(&desk, &seed);
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+    assert_int_equal(desk.gates.waiting, 0);
 }
 
 TEST(who_does_not_sleep_needs_no_gate)
@@ -99,7 +101,43 @@ struct sleeper {
     struct gates *gates;
     struct ticket ticket;
     _Atomic bool through;
+    bool opened; /* whoever answered had to open a gate */
 };
+
+static void *answer_soon(void *arg)
+{
+    struct sleeper *s = arg;
+    while (atomic_load(&s->gates->waiting) == 0)
+        sched_yield();
+    struct timespec began, now;
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    do /* so that one who sleeps at once does by then */
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - began.tv_sec) * 1000000000 + now.tv_nsec - began.tv_nsec < 50000);
+    s->opened = gates_answer(s->gates, &s->ticket);
+    if (s->opened)
+        gates_open(s->gates);
+    return NULL;
+}
+
+/* The answer comes soon, so that of many waits some end before the time to sleep has come, however busy the
+ * machine is. */
+TEST(one_who_waits_alone_is_answered_awake)
+{
+    struct gates gates;
+    unsigned awake = 0;
+    gates_init(&gates);
+    for (unsigned i = 0; i < 10000 && awake < 10; i++) {
+        struct sleeper s = {.gates = &gates};
+        ticket_init(&s.ticket);
+        assert_int_equal(pthread_create(&s.thread, NULL, answer_soon, &s), 0);
+        gates_wait(&gates, &s.ticket);
+        pthread_join(s.thread, NULL);
+        awake += !s.opened;
+    }
+    assert_int_equal(awake, 10);
+    assert_int_equal(gates.waiting, 0);
+}
 
 static void *sleep_until_answered(void *arg)
 {
@@ -160,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(everyone_gets_its_own_answer_whoever_is_let_through_with_it),
         RUN(who_does_not_sleep_needs_no_gate),
+        RUN(one_who_waits_alone_is_answered_awake),
         RUN(those_at_one_gate_go_through_at_once_and_only_those_with_an_answer),
         RUN(a_wrong_guess_of_the_gate_is_opened_too),
     };
