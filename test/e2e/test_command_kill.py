@@ -9,18 +9,23 @@ from shell import customer, main, pawl, shop, start
 ROUNDS = 10
 COMMANDS = 20000  # of a round, more than it gets to
 ANSWERS = 3000    # read before the kill, at most
-AHEAD = 300       # sent again afterwards, of those whose answer was not seen
-BACK = 50         # and of those whose answer was: few, because keys are kept for the last 1,024 events only, and
-                  # hundreds more were done whose answers were still on their way
+AHEAD = 600       # sent before their answers are seen, at most, and sent again afterwards
+BACK = 50         # sent again of those whose answer was seen: few, because keys are kept for the last 1,024 events
 
 
 def line(number):
     return customer(f'customer {number}', idempotency_key=f'key-{number}')
 
 
-def feed(process, first):
+def feed(process, first, ahead, killed):
+    """Commands from this number on, for as long as there is room ahead of what is answered."""
     try:
         for number in range(first, first + COMMANDS):
+            if not ahead.acquire(blocking=False):
+                process.stdin.flush()
+                ahead.acquire()
+            if killed.is_set():
+                break
             process.stdin.write(line(number).encode())
         process.stdin.close()
     except (BrokenPipeError, ValueError):
@@ -30,14 +35,20 @@ def feed(process, first):
 def kill_while_commanding(folder, first, wanted):
     """Feed it commands from this number on, kill it, and return the answers it gave."""
     writer = start('command', '7', '--dir', folder)
-    feeder = threading.Thread(target=feed, args=(writer, first))
+    ahead, killed = threading.Semaphore(AHEAD), threading.Event()
+    feeder = threading.Thread(target=feed, args=(writer, first, ahead, killed), daemon=True)
     feeder.start()
-    said = b''
-    while said.count(b'\n') < wanted:
+    said, lines = b'', 0
+    while lines < wanted:
         more = os.read(writer.stdout.fileno(), 65536)
         assert more, f'it ended by itself: {writer.stderr.read().decode()}'
         said += more
+        if more.count(b'\n'):
+            ahead.release(more.count(b'\n'))
+        lines += more.count(b'\n')
     writer.kill()
+    killed.set()
+    ahead.release()
     said += writer.stdout.read()
     feeder.join()
     writer.stdout.close()
