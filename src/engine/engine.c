@@ -388,9 +388,22 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     return PAWL_OK;
 }
 
+/* Whose follower this thread is visiting: one of the pool's, which the env does not tell from others. */
+static _Thread_local const pawl_engine *visited;
+
+void engine_visiting(const pawl_engine *e)
+{
+    visited = e;
+}
+
+bool engine_is_self(const pawl_engine *e)
+{
+    return visited == e || pawl_env_self(e->env) != PAWL_NO_SHARD;
+}
+
 int engine_enter(const pawl_engine *e, pawl_error *error)
 {
-    if (pawl_env_self(e->env) != PAWL_NO_SHARD)
+    if (engine_is_self(e))
         return error_set(error, PAWL_EMISUSE, "called from inside a callback");
     if (atomic_load(&e->closing))
         return error_set(error, PAWL_ECLOSED, "the engine is being closed");
@@ -408,7 +421,7 @@ int pawl_close(pawl_engine *e)
 {
     if (!e)
         return PAWL_OK;
-    if (pawl_env_self(e->env) != PAWL_NO_SHARD || lanes_is_self(e))
+    if (engine_is_self(e) || lanes_is_self(e))
         return PAWL_EMISUSE;
     atomic_store(&e->closing, true);
     return put_away(e);

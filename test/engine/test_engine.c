@@ -420,6 +420,90 @@ TEST(a_follower_sees_what_was_and_what_comes_in_order)
     end(&b);
 }
 
+struct visited {
+    struct latch latch;
+    struct latch followed; /* events is set */
+    pawl_engine *engine;
+    pawl_events *events;
+    pawl_request *request;
+    int unfollow, close, command, read;
+};
+
+static bool call_from_a_visit(void *arg, const pawl_event *event)
+{
+    struct visited *v = arg;
+    pawl_workspace workspace;
+    latch_wait(&v->followed);
+    v->unfollow = pawl_events_unfollow(v->events, NULL);
+    v->close = pawl_close(v->engine);
+    v->command = pawl_command(v->engine, v->request, NULL, NULL);
+    v->read = pawl_workspace_get(v->engine, event->wsid, NULL, &workspace, NULL);
+    latch_set(&v->latch);
+    return false;
+}
+
+static void check_visit(struct visited *v, uint16_t partition)
+{
+    pawl_error error = {0};
+    latch_init(&v->latch);
+    latch_init(&v->followed);
+    assert_ok(pawl_events_follow(v->engine, partition, 1, call_from_a_visit, v, &v->events, &error));
+    latch_set(&v->followed);
+    latch_wait(&v->latch);
+    assert_status(v->unfollow, PAWL_EMISUSE);
+    assert_status(v->close, PAWL_EMISUSE);
+    assert_status(v->read, PAWL_EMISUSE);
+    assert_ok(pawl_events_unfollow(v->events, &error));
+}
+
+TEST(calls_from_inside_a_visit_of_a_follower_are_misuse)
+{
+    struct bench b;
+    pawl_engine *reader;
+    begin(&b);
+    bill(&b);
+    struct visited v = {.engine = b.engine, .request = b.request};
+    uint16_t partition = pawl_partition_of(b.engine, 7);
+    check_visit(&v, partition);
+    assert_status(v.command, PAWL_EMISUSE);
+    shut(&b);
+    assert_ok(pawl_open(b.data, &(pawl_options){.read_only = true}, &reader, &b.error));
+    v = (struct visited){.engine = reader};
+    check_visit(&v, partition);
+    assert_status(v.command, PAWL_EREADONLY);
+    assert_ok(pawl_close(reader));
+    test_dir_remove(b.dir);
+}
+
+TEST(a_request_that_was_never_begun_is_refused)
+{
+    struct bench b;
+    pawl_request *fresh;
+    begin(&b);
+    assert_ok(pawl_request_new(b.engine, &fresh));
+    assert_status(pawl_request_argument(fresh, 1, &b.error), PAWL_EINVAL);
+    assert_status(pawl_request_child(fresh, 1, "lines", 2, &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_request_record(fresh, 1, "t.None", &b.error), PAWL_ENOTFOUND);
+    assert_ok(pawl_request_record(fresh, 1, "t.Customer", &b.error));
+    assert_ok(pawl_request_set_string(fresh, "name", "Ada", &b.error));
+    assert_status(pawl_request_set_name(fresh, "name", "t.None", &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_command(b.engine, fresh, NULL, &b.error), PAWL_ENOTFOUND);
+    pawl_request_free(fresh);
+    end(&b);
+}
+
+TEST(an_asynchronous_command_without_anybody_to_tell_is_refused)
+{
+    struct bench b;
+    pawl_answer answer;
+    begin(&b);
+    bill(&b);
+    assert_status(pawl_command_async(b.engine, b.request, NULL, NULL), PAWL_EINVAL);
+    assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
+    assert_int_equal(answer.workspace_offset, 2);
+    end(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +518,9 @@ int main(void)
         RUN(options_and_directories_that_make_no_sense_are_refused),
         RUN(blocking_calls_from_inside_a_callback_are_misuse),
         RUN(a_follower_sees_what_was_and_what_comes_in_order),
+        RUN(calls_from_inside_a_visit_of_a_follower_are_misuse),
+        RUN(a_request_that_was_never_begun_is_refused),
+        RUN(an_asynchronous_command_without_anybody_to_tell_is_refused),
     };
     return TEST_MAIN(tests);
 }
