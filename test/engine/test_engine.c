@@ -1,9 +1,11 @@
 /* test_engine.c: the engine as its users have it: what it promises, and how it refuses. */
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <pawl/engine.h>
 
 #include "base/latch.h"
+#include "engine/node_file.h"
 #include "engine/replay.h"
 #include "test/lib/dir.h"
 
@@ -310,6 +312,28 @@ TEST(a_second_writer_is_refused_and_a_reader_is_not)
     end(&b);
 }
 
+TEST(a_directory_that_another_process_is_making_is_left_to_it)
+{
+    char dir[256], data[300], file[320];
+    pawl_engine *engine;
+    struct node_file made;
+    pawl_error error = {0};
+    int lock;
+    test_dir_make(dir, sizeof dir);
+    snprintf(data, sizeof data, "%s/data", dir);
+    snprintf(file, sizeof file, "%s/node", data);
+    assert_ok(node_directory_make(data, &error));
+    assert_ok(node_lock(data, &lock, &error));
+    assert_status(pawl_open(data, &(pawl_options){.partitions = 64}, &engine, &error), PAWL_ELOCKED);
+    assert_int_not_equal(access(file, F_OK), 0);
+    close(lock); /* it was killed, and has left what it had */
+    assert_ok(pawl_open(data, &(pawl_options){.partitions = 4}, &engine, &error));
+    assert_ok(node_file_read(data, &made, &error));
+    assert_int_equal(made.partitions, 4);
+    assert_ok(pawl_close(engine));
+    test_dir_remove(dir);
+}
+
 TEST(options_and_directories_that_make_no_sense_are_refused)
 {
     pawl_engine *engine;
@@ -515,6 +539,7 @@ int main(void)
         RUN(a_state_that_is_gone_is_derived_again),
         RUN(a_state_ahead_of_the_log_is_refused),
         RUN(a_second_writer_is_refused_and_a_reader_is_not),
+        RUN(a_directory_that_another_process_is_making_is_left_to_it),
         RUN(options_and_directories_that_make_no_sense_are_refused),
         RUN(blocking_calls_from_inside_a_callback_are_misuse),
         RUN(a_follower_sees_what_was_and_what_comes_in_order),
