@@ -266,8 +266,13 @@ static int apply(pawl_engine *e, pawl_bytes json, struct arena *arena, uint64_t 
     pawl_bytes command;
     const struct schema *before, *after = NULL;
     int status = schema_read(json, arena, &definition, error);
-    if (status == PAWL_OK)
-        status = group0_schema_encode(&definition, arena, &command);
+    if (status == PAWL_OK) /* or a list that is too long to be encoded would be told without its path */
+        status = definition_check(&definition, arena, error);
+    if (status != PAWL_OK)
+        return status;
+    status = group0_schema_encode(&definition, arena, &command);
+    if (status == PAWL_ETOOBIG)
+        return error_set(error, status, "the package would take more than %zu bytes", DEFINITION_BYTES_MAX);
     if (status == PAWL_OK)
         status = propose(e, command, &before, &after, error);
     if (status == PAWL_OK && ret_position)

@@ -499,6 +499,47 @@ TEST(calls_from_inside_a_visit_of_a_follower_are_misuse)
     test_dir_remove(b.dir);
 }
 
+/* A package whose one type, or each of 4,096, has so many fields. */
+static char *wide_package(size_t types, size_t fields)
+{
+    size_t room = 100 + types * (50 + fields * 30), size = 0;
+    char *text = malloc(room);
+    assert_non_null(text);
+    size += (size_t)snprintf(text, room, "{\"schema\":1,\"package\":\"w\",\"types\":{");
+    for (size_t t = 0; t < types; t++) {
+        size += (size_t)snprintf(text + size, room - size, "%s\"T%zu\":{\"kind\":\"WDoc\",\"fields\":{",
+                                 t ? "," : "", t);
+        for (size_t f = 0; f < fields; f++)
+            size +=
+                (size_t)snprintf(text + size, room - size, "%s\"f%zu\":{\"type\":\"int64\"}", f ? "," : "", f);
+        size += (size_t)snprintf(text + size, room - size, "}}");
+    }
+    snprintf(text + size, room - size, "}}");
+    return text;
+}
+
+TEST(a_package_that_is_too_big_is_refused_in_words)
+{
+    static const struct {
+        size_t types, fields;
+        int status;
+        const char *words;
+    } cases[] = {{1, 1001, PAWL_EINVAL, "$.types.T0.fields: 1001 of them; 1000 are the most"},
+                 {1, 70000, PAWL_EINVAL, "$.types.T0.fields: 70000 of them; 1000 are the most"},
+                 {4097, 0, PAWL_EINVAL, "$.types: 4097 of them; 4096 are the most"},
+                 {170, 1000, PAWL_ETOOBIG, "the package would take more than 4194304 bytes"},
+                 {300, 1000, PAWL_ETOOBIG, "the text has "}};
+    struct bench b;
+    begin(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *package = wide_package(cases[i].types, cases[i].fields);
+        assert_status(pawl_schema_apply(b.engine, package, NULL, &b.error), cases[i].status);
+        assert_contains(b.error.text, cases[i].words);
+        free(package);
+    }
+    end(&b);
+}
+
 TEST(a_request_that_was_never_begun_is_refused)
 {
     struct bench b;
@@ -544,6 +585,7 @@ int main(void)
         RUN(blocking_calls_from_inside_a_callback_are_misuse),
         RUN(a_follower_sees_what_was_and_what_comes_in_order),
         RUN(calls_from_inside_a_visit_of_a_follower_are_misuse),
+        RUN(a_package_that_is_too_big_is_refused_in_words),
         RUN(a_request_that_was_never_begun_is_refused),
         RUN(an_asynchronous_command_without_anybody_to_tell_is_refused),
     };
