@@ -53,7 +53,7 @@ typedef struct pawl_options {
     uint32_t pool_threads; /* 2 */
     uint32_t mailbox;      /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
-    pawl_duration wait;     /* 10 s: how long a command waits for a partition that is recovering */
+    pawl_duration wait; /* 10 s: how long a command waits for a partition that is recovering, or has no room */
     uint64_t
         checkpoint_lag_max; /* 1,000,000 events of a shard that the loss of power may cost a replay of. Where
                                the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
@@ -177,7 +177,8 @@ PAWL_API void pawl_request_ack(pawl_request *request, pawl_ack ack);
  * Errors: PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_EEXISTS, PAWL_ETOOBIG (the request does not make sense; error names
  * the path), PAWL_ECONFLICT (an expectation, or a key), PAWL_EEXHAUSTED (a sequence has ended), PAWL_EBUSY (too
  * much is waiting, or the partition is recovering: try again), PAWL_EFULL (no space left), PAWL_EIO (it was not
- * written), PAWL_EUNKNOWN (the engine was closed before it was known; ask again with the same key). */
+ * written), PAWL_EUNKNOWN (the engine was closed before it was known, or the event is in the log and the state
+ * has had no room for it so long; ask again with the same key). */
 PAWL_API int pawl_command(pawl_engine *engine, pawl_request *request, pawl_answer *ret_answer,
                           pawl_error *error);
 

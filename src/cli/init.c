@@ -1,8 +1,6 @@
 /* cli/init.c: make a directory. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/open.h"
@@ -11,20 +9,14 @@
 /* PAWL_EEXISTS if anything is there; an empty directory, such as a volume that was just mounted, is not. */
 static int must_be_new(const char *dir, pawl_error *error)
 {
-    DIR *entries = opendir(dir);
-    const struct dirent *entry;
-    if (!entries && errno == ENOENT)
+    bool new;
+    int failed = node_is_new(dir, &new);
+    if (failed == ENOENT || (failed == 0 && new))
         return PAWL_OK;
-    if (!entries && errno == ENOTDIR)
+    if (failed == ENOTDIR)
         return error_set(error, PAWL_EEXISTS, "%s is there already, and is not a directory", dir);
-    if (!entries)
-        return error_errno(error, errno, "cannot look into %s", dir);
-    int status = PAWL_OK;
-    while (status == PAWL_OK && (entry = readdir(entries)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            status = error_set(error, PAWL_EEXISTS, "%s is there already, and is not empty", dir);
-    closedir(entries);
-    return status;
+    return failed ? error_errno(error, failed, "cannot look into %s", dir)
+                  : error_set(error, PAWL_EEXISTS, "%s is there already, and is not empty", dir);
 }
 
 static int make(const char *dir, const pawl_options *how, struct node_file *ret_file, pawl_error *error)
@@ -38,7 +30,12 @@ static int make(const char *dir, const pawl_options *how, struct node_file *ret_
     status = pawl_close(engine);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot close %s", dir);
-    return node_file_read(dir, ret_file, error);
+    status = node_file_read(dir, ret_file, error);
+    bool other =
+        status == PAWL_OK
+        && ((how->partitions && ret_file->partitions != how->partitions)
+            || (how->shards && ret_file->shards != how->shards && ret_file->shards < ret_file->partitions));
+    return other ? error_set(error, PAWL_EEXISTS, "%s was made by another process meanwhile", dir) : status;
 }
 
 static int run(const struct options *options)

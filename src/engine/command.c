@@ -30,6 +30,8 @@ int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, 
         return error_set(&r->error, PAWL_ECLOSED, "the engine is being closed");
     if (e->options.read_only)
         return error_set(&r->error, PAWL_EREADONLY, "the engine was opened read-only");
+    if (!done)
+        return error_set(&r->error, PAWL_EINVAL, "there is nobody to be told");
     r->done = done;
     r->arg = arg;
     return send(e, r);

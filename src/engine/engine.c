@@ -43,6 +43,24 @@ static int check_options(pawl_options *o, pawl_error *error)
     return PAWL_OK;
 }
 
+/* Whoever has the lock makes it: what others would have it made with must not get in between. */
+static int make(pawl_engine *e, pawl_error *error)
+{
+    const pawl_options *o = &e->options;
+    int status = node_directory_make(e->dir, error);
+    if (status == PAWL_OK)
+        status = node_lock(e->dir, &e->lock_fd, error);
+    if (status == PAWL_OK)
+        status = node_file_read(e->dir, &e->file, error);
+    if (status != PAWL_ENOTFOUND)
+        return status;
+    e->file = (struct node_file){.partitions = o->partitions ? o->partitions : PARTITIONS_DEFAULT,
+                                 .shards = o->shards ? o->shards : SHARDS_DEFAULT};
+    if (e->file.shards > e->file.partitions)
+        e->file.shards = e->file.partitions;
+    return node_file_make(e->dir, &e->file, error);
+}
+
 static int find_or_make(pawl_engine *e, pawl_error *error)
 {
     const pawl_options *o = &e->options;
@@ -50,13 +68,7 @@ static int find_or_make(pawl_engine *e, pawl_error *error)
     if (status == PAWL_OK && e->file.log[0] && !o->read_only)
         return error_set(error, PAWL_EREADONLY, "it holds only state, of the log in %s: open it read-only",
                          e->file.log);
-    if (status != PAWL_ENOTFOUND || o->must_exist || o->read_only)
-        return status;
-    e->file = (struct node_file){.partitions = o->partitions ? o->partitions : PARTITIONS_DEFAULT,
-                                 .shards = o->shards ? o->shards : SHARDS_DEFAULT};
-    if (e->file.shards > e->file.partitions)
-        e->file.shards = e->file.partitions;
-    return node_file_make(e->dir, &e->file, error);
+    return status != PAWL_ENOTFOUND || o->must_exist || o->read_only ? status : make(e, error);
 }
 
 struct storing {
@@ -323,7 +335,7 @@ static int open_all(pawl_engine *e, pawl_error *error)
     int status = find_or_make(e, error);
     if (status != PAWL_OK)
         return status;
-    if (!e->options.read_only)
+    if (!e->options.read_only && e->lock_fd < 0)
         status = node_lock(e->dir, &e->lock_fd, error);
     if (status != PAWL_OK)
         return status;
@@ -388,9 +400,22 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     return PAWL_OK;
 }
 
+/* Whose follower this thread is visiting: one of the pool's, which the env does not tell from others. */
+static _Thread_local const pawl_engine *visited;
+
+void engine_visiting(const pawl_engine *e)
+{
+    visited = e;
+}
+
+bool engine_is_self(const pawl_engine *e)
+{
+    return visited == e || pawl_env_self(e->env) != PAWL_NO_SHARD;
+}
+
 int engine_enter(const pawl_engine *e, pawl_error *error)
 {
-    if (pawl_env_self(e->env) != PAWL_NO_SHARD)
+    if (engine_is_self(e))
         return error_set(error, PAWL_EMISUSE, "called from inside a callback");
     if (atomic_load(&e->closing))
         return error_set(error, PAWL_ECLOSED, "the engine is being closed");
@@ -408,7 +433,7 @@ int pawl_close(pawl_engine *e)
 {
     if (!e)
         return PAWL_OK;
-    if (pawl_env_self(e->env) != PAWL_NO_SHARD || lanes_is_self(e))
+    if (engine_is_self(e) || lanes_is_self(e))
         return PAWL_EMISUSE;
     atomic_store(&e->closing, true);
     return put_away(e);

@@ -239,15 +239,21 @@ struct pawl_events {
 static bool show_follow(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
 {
     pawl_events *events = follow->arg;
-    return show(&events->showing, entry);
+    engine_visiting(events->showing.engine);
+    bool more = show(&events->showing, entry);
+    engine_visiting(NULL);
+    return more;
 }
 
 static void follow_ended(pawl_follow *follow)
 {
     pawl_events *events = follow->arg;
     struct showing *s = &events->showing;
-    if (s->status != PAWL_OK || (follow->status != PAWL_OK && follow->status != PAWL_ECLOSED))
+    if (s->status != PAWL_OK || (follow->status != PAWL_OK && follow->status != PAWL_ECLOSED)) {
+        engine_visiting(s->engine);
         (void)s->visit(s->arg, NULL);
+        engine_visiting(NULL);
+    }
     latch_set(&events->ended);
 }
 
@@ -309,7 +315,7 @@ int pawl_events_follow(pawl_engine *e, uint16_t partition, uint64_t from, pawl_e
 int pawl_events_unfollow(pawl_events *events, pawl_error *error)
 {
     pawl_engine *e = events->showing.engine;
-    if (pawl_env_self(e->env) != PAWL_NO_SHARD)
+    if (engine_is_self(e))
         return error_set(error, PAWL_EMISUSE, "called from inside a callback");
     (void)ask(events, pawl_log_unfollow); /* refused if it has ended by itself: then the latch is set */
     latch_wait(&events->ended);

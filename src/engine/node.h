@@ -178,6 +178,11 @@ int engine_group0_propose(pawl_engine *engine, pawl_bytes command, enum group0_o
 /* The same, of whoever has schema_lock. */
 int engine_group0_propose_held(pawl_engine *engine, pawl_bytes command, pawl_error *error);
 
+/* Whether this is a thread of the engine's, inside a callback of a shard or of a follower; and that a follower
+ * is visited on this one from now on, or, with NULL, no longer. */
+bool engine_is_self(const pawl_engine *engine);
+void engine_visiting(const pawl_engine *engine);
+
 /* Any of the engine's calls, from a thread that may make it. */
 int engine_enter(const pawl_engine *engine, pawl_error *error);
 int engine_enter_writing(const pawl_engine *engine, pawl_error *error);

@@ -1,5 +1,6 @@
 #include "engine/node_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -106,7 +107,7 @@ int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *erro
     return PAWL_OK;
 }
 
-static int make_directory(const char *path, pawl_error *error)
+int node_directory_make(const char *path, pawl_error *error)
 {
     if (mkdir(path, 0777) == 0 || errno == EEXIST)
         return PAWL_OK;
@@ -135,20 +136,30 @@ static int write_text(const char *path, const char *text, pawl_error *error)
     return failed ? error_errno(error, failed, "cannot write %s", path) : PAWL_OK;
 }
 
+/* The directory's own entry in the one above, if that can be opened. */
+static int sync_above(const char *dir, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
+    int status = node_path(dir, path, error, "..");
+    if (status == PAWL_OK && access(path, R_OK) == 0)
+        status = sync_directory(path, error);
+    return status;
+}
+
 int node_file_make(const char *dir, const struct node_file *file, pawl_error *error)
 {
     char path[NODE_PATH_MAX], temporary[NODE_PATH_MAX], text[TEXT_MAX];
     snprintf(text, sizeof text, "pawl 1\npartitions %u\nshards %u\n%s%s%s", file->partitions, file->shards,
              file->log[0] ? "log " : "", file->log, file->log[0] ? "\n" : "");
-    int status = make_directory(dir, error);
+    int status = node_directory_make(dir, error);
     if (status == PAWL_OK)
         status = node_path(dir, path, error, "state");
     if (status == PAWL_OK)
-        status = make_directory(path, error);
+        status = node_directory_make(path, error);
     if (status == PAWL_OK)
         status = node_path(dir, path, error, "log");
     if (status == PAWL_OK)
-        status = make_directory(path, error);
+        status = node_directory_make(path, error);
     if (status == PAWL_OK)
         status = node_path(dir, temporary, error, FILE_NAME ".new");
     if (status == PAWL_OK)
@@ -157,7 +168,41 @@ int node_file_make(const char *dir, const struct node_file *file, pawl_error *er
         status = write_text(temporary, text, error);
     if (status == PAWL_OK && rename(temporary, path))
         status = error_errno(error, errno, "cannot make %s", path);
-    return status == PAWL_OK ? sync_directory(dir, error) : status;
+    if (status == PAWL_OK)
+        status = sync_directory(dir, error);
+    return status == PAWL_OK ? sync_above(dir, error) : status;
+}
+
+/* Nothing but . and .., and what is_left allows. */
+static int holds_only(const char *dir, bool (*is_left)(const char *dir, const char *name), bool *ret_only)
+{
+    DIR *entries = opendir(dir);
+    const struct dirent *entry;
+    if (!entries)
+        return errno;
+    *ret_only = true;
+    while (*ret_only && (entry = readdir(entries)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            *ret_only = is_left && is_left(dir, entry->d_name);
+    closedir(entries);
+    return 0;
+}
+
+/* What is there before FILE_NAME is: the lock, the draft of that file, and places with nothing in them. */
+static bool is_left(const char *dir, const char *name)
+{
+    char path[NODE_PATH_MAX];
+    bool empty;
+    if (strcmp(name, "lock") == 0 || strcmp(name, FILE_NAME ".new") == 0)
+        return true;
+    if (strcmp(name, "state") != 0 && strcmp(name, "log") != 0)
+        return false;
+    return node_path(dir, path, NULL, "%s", name) == PAWL_OK && holds_only(path, NULL, &empty) == 0 && empty;
+}
+
+int node_is_new(const char *dir, bool *ret_new)
+{
+    return holds_only(dir, is_left, ret_new);
 }
 
 static int lock_refused(int fd, pawl_error *error)

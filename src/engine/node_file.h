@@ -21,11 +21,19 @@ struct node_file {
 /* PAWL_ENOTFOUND: there is none. PAWL_EFORMAT, PAWL_EVERSION, and those of reading it. */
 int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *error);
 
-/* Make the directory with its parts, and then the file, synced: whoever finds the file finds the rest. */
+/* Make the directory, if it is not there. */
+int node_directory_make(const char *dir, pawl_error *error);
+
+/* Make the directory with its parts, and then the file, synced: whoever finds the file finds the rest. One
+ * process at a time: whoever makes a directory to write in it has its lock. */
 int node_file_make(const char *dir, const struct node_file *file, pawl_error *error);
 
 /* Be the one that writes, until the file is closed, whoever closes it. PAWL_ELOCKED: another is, and named. */
 int node_lock(const char *dir, int *ret_fd, pawl_error *error);
+
+/* Whether the directory holds nothing, but for what a process that was killed while it made one has left there,
+ * and making it again takes over. errno if it cannot be looked into. */
+int node_is_new(const char *dir, bool *ret_new);
 
 /* "DIR/log", "DIR/state/3". PAWL_ETOOBIG. */
 int node_path(const char *dir, char *ret_path, pawl_error *error, const char *format, ...)

@@ -24,6 +24,7 @@ int pawl_request_new(pawl_engine *engine, pawl_request **ret_request)
     if (!r)
         return PAWL_ENOMEM;
     r->engine = engine;
+    r->schema = engine_schema(engine); /* for whoever forgets to begin */
     arena_init(&r->memory, engine->options.allocator, ARENA_CHUNK);
     arena_init(&r->answered, engine->options.allocator, ARENA_CHUNK);
     request_init(&r->request, &r->memory);

@@ -187,6 +187,9 @@ static int write_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
     }
     status = group0_apply(e->group0, e->group0_next, command, &outcome, error);
     e->group0_next++;
+    if (status != PAWL_OK)
+        e->group0_epoch =
+            0; /* it is in the stream, and is taken in from there before anything else is written */
     return status;
 }
 
@@ -263,8 +266,13 @@ static int apply(pawl_engine *e, pawl_bytes json, struct arena *arena, uint64_t 
     pawl_bytes command;
     const struct schema *before, *after = NULL;
     int status = schema_read(json, arena, &definition, error);
-    if (status == PAWL_OK)
-        status = group0_schema_encode(&definition, arena, &command);
+    if (status == PAWL_OK) /* or a list that is too long to be encoded would be told without its path */
+        status = definition_check(&definition, arena, error);
+    if (status != PAWL_OK)
+        return status;
+    status = group0_schema_encode(&definition, arena, &command);
+    if (status == PAWL_ETOOBIG)
+        return error_set(error, status, "the package would take more than %zu bytes", DEFINITION_BYTES_MAX);
     if (status == PAWL_OK)
         status = propose(e, command, &before, &after, error);
     if (status == PAWL_OK && ret_position)

@@ -27,6 +27,21 @@ def a_directory_is_made_once(folder):
     assert not os.path.exists(folder + '/never')
 
 
+def a_directory_that_was_never_finished_is_made_after_all(folder):
+    new = folder + '/new'
+    for part in ('state', 'log'):
+        os.makedirs(f'{new}/{part}')
+    for part in ('lock', 'node.new'):
+        with open(f'{new}/{part}', 'w', encoding='utf-8') as file:
+            file.write('pawl')
+    pawl('ws', 'list', '--dir', new).expect(1, f"'pawl init --dir {new}' makes one")
+    os.mkdir(new + '/log/x')
+    pawl('init', '--dir', new).expect(1, 'not empty')
+    os.rmdir(new + '/log/x')
+    assert pawl('init', '--dir', new, '--partitions', '4', JSON).expect(0).json()['partitions'] == 4
+    pawl('ws', 'list', '--dir', new).expect(0)
+
+
 def other_verbs_make_no_directory(folder):
     where = folder + '/none'
     for words in (['schema', 'apply', SHOP], ['schema', 'show'], ['ws', 'list'], ['ws', 'create', '1', 'shop.tenant'],
@@ -301,7 +316,8 @@ def a_state_that_cannot_be_used_is_derived_again_by_a_writer(folder):
 
 
 if __name__ == '__main__':
-    main([a_directory_is_made_once, other_verbs_make_no_directory, wrong_use_is_told,
+    main([a_directory_is_made_once, a_directory_that_was_never_finished_is_made_after_all,
+          other_verbs_make_no_directory, wrong_use_is_told,
           a_schema_is_applied_shown_and_applied_again, workspaces_are_created_listed_and_shown,
           a_list_of_workspaces_has_pages, a_refused_line_does_not_stop_the_others,
           a_key_and_an_expected_offset_are_of_one_command, events_are_read_by_workspace_and_by_partition,

@@ -1,9 +1,11 @@
 /* test_engine.c: the engine as its users have it: what it promises, and how it refuses. */
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <pawl/engine.h>
 
 #include "base/latch.h"
+#include "engine/node_file.h"
 #include "engine/replay.h"
 #include "test/lib/dir.h"
 
@@ -310,6 +312,28 @@ TEST(a_second_writer_is_refused_and_a_reader_is_not)
     end(&b);
 }
 
+TEST(a_directory_that_another_process_is_making_is_left_to_it)
+{
+    char dir[256], data[300], file[320];
+    pawl_engine *engine;
+    struct node_file made;
+    pawl_error error = {0};
+    int lock;
+    test_dir_make(dir, sizeof dir);
+    snprintf(data, sizeof data, "%s/data", dir);
+    snprintf(file, sizeof file, "%s/node", data);
+    assert_ok(node_directory_make(data, &error));
+    assert_ok(node_lock(data, &lock, &error));
+    assert_status(pawl_open(data, &(pawl_options){.partitions = 64}, &engine, &error), PAWL_ELOCKED);
+    assert_int_not_equal(access(file, F_OK), 0);
+    close(lock); /* it was killed, and has left what it had */
+    assert_ok(pawl_open(data, &(pawl_options){.partitions = 4}, &engine, &error));
+    assert_ok(node_file_read(data, &made, &error));
+    assert_int_equal(made.partitions, 4);
+    assert_ok(pawl_close(engine));
+    test_dir_remove(dir);
+}
+
 TEST(options_and_directories_that_make_no_sense_are_refused)
 {
     pawl_engine *engine;
@@ -420,6 +444,131 @@ TEST(a_follower_sees_what_was_and_what_comes_in_order)
     end(&b);
 }
 
+struct visited {
+    struct latch latch;
+    struct latch followed; /* events is set */
+    pawl_engine *engine;
+    pawl_events *events;
+    pawl_request *request;
+    int unfollow, close, command, read;
+};
+
+static bool call_from_a_visit(void *arg, const pawl_event *event)
+{
+    struct visited *v = arg;
+    pawl_workspace workspace;
+    latch_wait(&v->followed);
+    v->unfollow = pawl_events_unfollow(v->events, NULL);
+    v->close = pawl_close(v->engine);
+    v->command = pawl_command(v->engine, v->request, NULL, NULL);
+    v->read = pawl_workspace_get(v->engine, event->wsid, NULL, &workspace, NULL);
+    latch_set(&v->latch);
+    return false;
+}
+
+static void check_visit(struct visited *v, uint16_t partition)
+{
+    pawl_error error = {0};
+    latch_init(&v->latch);
+    latch_init(&v->followed);
+    assert_ok(pawl_events_follow(v->engine, partition, 1, call_from_a_visit, v, &v->events, &error));
+    latch_set(&v->followed);
+    latch_wait(&v->latch);
+    assert_status(v->unfollow, PAWL_EMISUSE);
+    assert_status(v->close, PAWL_EMISUSE);
+    assert_status(v->read, PAWL_EMISUSE);
+    assert_ok(pawl_events_unfollow(v->events, &error));
+}
+
+TEST(calls_from_inside_a_visit_of_a_follower_are_misuse)
+{
+    struct bench b;
+    pawl_engine *reader;
+    begin(&b);
+    bill(&b);
+    struct visited v = {.engine = b.engine, .request = b.request};
+    uint16_t partition = pawl_partition_of(b.engine, 7);
+    check_visit(&v, partition);
+    assert_status(v.command, PAWL_EMISUSE);
+    shut(&b);
+    assert_ok(pawl_open(b.data, &(pawl_options){.read_only = true}, &reader, &b.error));
+    v = (struct visited){.engine = reader};
+    check_visit(&v, partition);
+    assert_status(v.command, PAWL_EREADONLY);
+    assert_ok(pawl_close(reader));
+    test_dir_remove(b.dir);
+}
+
+/* A package whose one type, or each of 4,096, has so many fields. */
+static char *wide_package(size_t types, size_t fields)
+{
+    size_t room = 100 + types * (50 + fields * 30), size = 0;
+    char *text = malloc(room);
+    assert_non_null(text);
+    size += (size_t)snprintf(text, room, "{\"schema\":1,\"package\":\"w\",\"types\":{");
+    for (size_t t = 0; t < types; t++) {
+        size += (size_t)snprintf(text + size, room - size, "%s\"T%zu\":{\"kind\":\"WDoc\",\"fields\":{",
+                                 t ? "," : "", t);
+        for (size_t f = 0; f < fields; f++)
+            size +=
+                (size_t)snprintf(text + size, room - size, "%s\"f%zu\":{\"type\":\"int64\"}", f ? "," : "", f);
+        size += (size_t)snprintf(text + size, room - size, "}}");
+    }
+    snprintf(text + size, room - size, "}}");
+    return text;
+}
+
+TEST(a_package_that_is_too_big_is_refused_in_words)
+{
+    static const struct {
+        size_t types, fields;
+        int status;
+        const char *words;
+    } cases[] = {{1, 1001, PAWL_EINVAL, "$.types.T0.fields: 1001 of them; 1000 are the most"},
+                 {1, 70000, PAWL_EINVAL, "$.types.T0.fields: 70000 of them; 1000 are the most"},
+                 {4097, 0, PAWL_EINVAL, "$.types: 4097 of them; 4096 are the most"},
+                 {170, 1000, PAWL_ETOOBIG, "the package would take more than 4194304 bytes"},
+                 {300, 1000, PAWL_ETOOBIG, "the text has "}};
+    struct bench b;
+    begin(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *package = wide_package(cases[i].types, cases[i].fields);
+        assert_status(pawl_schema_apply(b.engine, package, NULL, &b.error), cases[i].status);
+        assert_contains(b.error.text, cases[i].words);
+        free(package);
+    }
+    end(&b);
+}
+
+TEST(a_request_that_was_never_begun_is_refused)
+{
+    struct bench b;
+    pawl_request *fresh;
+    begin(&b);
+    assert_ok(pawl_request_new(b.engine, &fresh));
+    assert_status(pawl_request_argument(fresh, 1, &b.error), PAWL_EINVAL);
+    assert_status(pawl_request_child(fresh, 1, "lines", 2, &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_request_record(fresh, 1, "t.None", &b.error), PAWL_ENOTFOUND);
+    assert_ok(pawl_request_record(fresh, 1, "t.Customer", &b.error));
+    assert_ok(pawl_request_set_string(fresh, "name", "Ada", &b.error));
+    assert_status(pawl_request_set_name(fresh, "name", "t.None", &b.error), PAWL_ENOTFOUND);
+    assert_status(pawl_command(b.engine, fresh, NULL, &b.error), PAWL_ENOTFOUND);
+    pawl_request_free(fresh);
+    end(&b);
+}
+
+TEST(an_asynchronous_command_without_anybody_to_tell_is_refused)
+{
+    struct bench b;
+    pawl_answer answer;
+    begin(&b);
+    bill(&b);
+    assert_status(pawl_command_async(b.engine, b.request, NULL, NULL), PAWL_EINVAL);
+    assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
+    assert_int_equal(answer.workspace_offset, 2);
+    end(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,9 +580,14 @@ int main(void)
         RUN(a_state_that_is_gone_is_derived_again),
         RUN(a_state_ahead_of_the_log_is_refused),
         RUN(a_second_writer_is_refused_and_a_reader_is_not),
+        RUN(a_directory_that_another_process_is_making_is_left_to_it),
         RUN(options_and_directories_that_make_no_sense_are_refused),
         RUN(blocking_calls_from_inside_a_callback_are_misuse),
         RUN(a_follower_sees_what_was_and_what_comes_in_order),
+        RUN(calls_from_inside_a_visit_of_a_follower_are_misuse),
+        RUN(a_package_that_is_too_big_is_refused_in_words),
+        RUN(a_request_that_was_never_begun_is_refused),
+        RUN(an_asynchronous_command_without_anybody_to_tell_is_refused),
     };
     return TEST_MAIN(tests);
 }

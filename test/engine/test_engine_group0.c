@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "engine/node.h"
+#include "test/lib/alloc.h"
 #include "test/lib/dir.h"
 
 #define PACKAGE(set)                                                                                           \
@@ -98,8 +99,49 @@ TEST(a_lane_is_rebuilt_and_switched_and_stays_so)
     end(&b);
 }
 
+static int apply_package(struct bench *b, const char *letter, unsigned number)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"schema\": 1, \"package\": \"%s%u\", \"types\": {\"T\": {\"kind\": \"CDoc\", \"fields\": "
+             "{\"name\": {\"type\": \"string\"}}}}, \"commands\": {\"Do\": {\"records\": [\"T\"]}}}",
+             letter, number);
+    return pawl_schema_apply(b->engine, text, NULL, &b->error);
+}
+
+/* What is written and cannot be taken in for want of memory is taken in before the next one is written. */
+TEST(the_schema_is_that_of_the_log_after_any_allocation_has_failed)
+{
+    struct bench b = {0};
+    struct test_alloc memory;
+    bool failed = true;
+    test_alloc_init(&memory);
+    arena_init(&b.arena, NULL, 4096);
+    test_dir_make(b.dir, sizeof b.dir);
+    snprintf(b.data, sizeof b.data, "%s/data", b.dir);
+    pawl_options options = {.partitions = 1, .shards = 1, .allocator = &memory.allocator};
+    assert_ok(pawl_open(b.data, &options, &b.engine, &b.error));
+    for (unsigned k = 1; failed; k++) {
+        test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
+        (void)apply_package(&b, "a", k); /* other threads may be the ones that get none */
+        failed = test_alloc_failed(&memory);
+        test_alloc_fail(&memory, 0, TEST_ALLOC_ONCE);
+        assert_ok(apply_package(&b, "b", k));
+    }
+    struct hash128 before = group0_digest(b.engine->group0);
+    uint64_t position = group0_position(b.engine->group0);
+    assert_ok(pawl_close(b.engine));
+    assert_ok(pawl_open(b.data, &options, &b.engine, &b.error));
+    struct hash128 after = group0_digest(b.engine->group0);
+    assert_int_equal(group0_position(b.engine->group0), position);
+    assert_true(before.low == after.low && before.high == after.high);
+    end(&b);
+    test_alloc_release(&memory);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {RUN(a_lane_is_rebuilt_and_switched_and_stays_so)};
+    const struct CMUnitTest tests[] = {RUN(a_lane_is_rebuilt_and_switched_and_stays_so),
+                                       RUN(the_schema_is_that_of_the_log_after_any_allocation_has_failed)};
     return TEST_MAIN(tests);
 }

@@ -8,14 +8,15 @@
 /* Beside the shop: children that are records, a singleton, what a workspace of another kind has no sequence
  * for. */
 static const char more[] =
-    "{'schema': 1, 'package': 'm', 'workspaces': {'bare': {}},"
+    "{'schema': 1, 'package': 'm', 'workspaces': {'bare': {'sequences': {'few': {'first': 5, 'end': 6}}}},"
     "'types': {'Doc': {'kind': 'CDoc', 'fields': {'a': {'type': 'string', 'required': true},"
     "                  'n': {'type': 'int64'}, 'real': {'type': 'float64'}, 'to': {'type': 'ref', 'to': 'Doc'},"
     "                  'any': {'type': 'ref'}, 'name': {'type': 'qname'}}, 'children': {'parts': 'Part'}},"
     "          'Part': {'kind': 'CRecord', 'fields': {'b': {'type': 'bool'}}, 'children': {'bits': 'Bit'}},"
     "          'Bit': {'kind': 'CRecord'},"
+    "          'Ticket': {'kind': 'WDoc', 'fields': {'no': {'type': 'int64', 'sequence': 'few'}}},"
     "          'Only': {'kind': 'CDoc', 'singleton': true, 'fields': {'x': {'type': 'int64'}}}},"
-    "'commands': {'Do': {'records': ['Doc', 'Only', 'shop.Invoice']}, 'Set': {'argument': 'Only'}},"
+    "'commands': {'Do': {'records': ['Doc', 'Only', 'Ticket', 'shop.Invoice']}, 'Set': {'argument': 'Only'}},"
     "'entities': {'Sum': {'key': ['k'], 'fields': {'k': {'type': 'int64'}}}}}";
 
 static void open_shop(struct partition *p)
@@ -370,6 +371,28 @@ TEST(a_wrong_request_is_refused_naming_the_path_and_takes_no_number)
     close_shop(&p);
 }
 
+TEST(a_sequence_that_has_ended_is_named_and_nothing_is_taken)
+{
+    struct partition p;
+    struct ask ask;
+    open_shop(&p);
+    for (uint64_t i = 0; i < 3; i++) {
+        bool too_many = i == 1; /* the first of two would have got a number */
+        ask_init(&ask, &p, 8, "m.Do");
+        ask_record(&ask, 1, "m.Ticket");
+        if (too_many)
+            ask_record(&ask, 2, "m.Ticket");
+        assert_status(ask_and_wait(&ask), too_many ? PAWL_EEXHAUSTED : PAWL_OK);
+        if (too_many)
+            assert_string_equal(ask.error.text,
+                                "$.records[1].fields.no: the sequence m.few has given its last number");
+        else
+            assert_int_equal(ask_object(&ask, 0).id, RECORD_FIRST + i / 2);
+        ask_release(&ask);
+    }
+    close_shop(&p);
+}
+
 TEST(a_singleton_exists_once_however_it_is_asked_for)
 {
     struct partition p;
@@ -405,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(records_are_numbered_before_the_argument_and_its_children),
         RUN(a_wrong_request_is_refused_naming_the_path_and_takes_no_number),
+        RUN(a_sequence_that_has_ended_is_named_and_nothing_is_taken),
         RUN(a_singleton_exists_once_however_it_is_asked_for),
     };
     return TEST_MAIN(tests);

@@ -158,6 +158,40 @@ TEST(durable_is_answered_before_applied)
     finish(&p);
 }
 
+TEST(nobody_waits_for_ever_for_a_state_that_cannot_be_written)
+{
+    struct partition p;
+    struct ask first, again;
+    open_partition(&p);
+    p.options.wait = 2 * PAWL_SECOND;
+    boot(&p);
+    ask_customer(&first, &p, 7);
+    ask_customer(&again, &p, 7);
+    first.request.key = again.request.key = text_bytes("k");
+    mem_store_disk_fail(p.store_disk, (struct mem_store_fault){MEM_STORE_COMMIT, 1, 1000, PAWL_EFULL});
+    ask_send(&first);
+    mem_world_advance(p.world, 2 * PAWL_SECOND - PAWL_MILLISECOND);
+    assert_int_equal(first.answers, 0);
+    mem_world_advance(p.world, 2 * PAWL_SECOND);
+    assert_int_equal(first.answers, 1);
+    assert_status(first.call.status, PAWL_EUNKNOWN);
+    assert_contains(first.error.text, "the event is in the log");
+
+    assert_status(ask_and_wait(&again), PAWL_EFULL);
+    mem_store_disk_fail(p.store_disk, (struct mem_store_fault){0});
+    mem_world_advance(p.world, 2 * PAWL_SECOND);
+    assert_int_equal(first.answers, 1);
+    assert_int_equal(processor_figures(p.processor)->offset, 2);
+    again.answers = 0;
+    assert_ok(ask_and_wait(&again));
+    assert_true(again.call.repeated);
+    assert_int_equal(again.call.offset, 2);
+    partition_check_digests(&p);
+    ask_release(&first);
+    ask_release(&again);
+    finish(&p);
+}
+
 TEST(a_full_log_refuses_and_resumes)
 {
     struct partition p;
@@ -676,6 +710,7 @@ int main(void)
         RUN(a_refusal_that_rested_on_a_lost_event_was_none),
         RUN(an_unknown_outcome_becomes_the_true_one),
         RUN(durable_is_answered_before_applied),
+        RUN(nobody_waits_for_ever_for_a_state_that_cannot_be_written),
         RUN(a_full_log_refuses_and_resumes),
         RUN(an_append_that_fails_on_the_spot_is_like_any_other),
         RUN(no_more_batches_are_under_way_than_allowed),

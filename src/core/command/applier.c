@@ -87,6 +87,18 @@ static void tell_done(struct applier *applier)
     applier->telling = false;
 }
 
+/* They stay: who waits for them may have waited enough. */
+static void tell_late(struct applier *applier)
+{
+    applier->telling = true;
+    for (struct apply_item *item = applier->first, *next; item; item = next) {
+        next = item->next;
+        if (item->late)
+            item->late(item);
+    }
+    applier->telling = false;
+}
+
 void applier_run(struct applier *applier)
 {
     if (!applier->first || applier->closed)
@@ -102,6 +114,7 @@ void applier_run(struct applier *applier)
         applier->delay = applier->delay == 0 ? DELAY_MIN : applier->delay * 2;
         applier->delay = applier->delay > DELAY_MAX ? DELAY_MAX : applier->delay;
         pawl_env_after(applier->env, &applier->timer, applier->delay);
+        tell_late(applier);
         return;
     }
     applier->commits++;

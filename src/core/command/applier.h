@@ -26,6 +26,7 @@ struct apply_item {
     int (*write)(struct apply_item *item, pawl_store *store); /* into the open transaction */
     void (*undo)(struct apply_item *item); /* the transaction is gone; only if write returned PAWL_OK */
     void (*done)(struct apply_item *item); /* committed; may add, and run, but not free the applier */
+    void (*late)(struct apply_item *item); /* another attempt has failed; may do what done may; or NULL */
 };
 
 struct applier {
@@ -38,7 +39,7 @@ struct applier {
     pawl_timer timer;
     pawl_duration delay; /* before the next attempt; 0: the last one worked */
     int stuck;           /* what the last attempt ended with; PAWL_OK */
-    bool telling;        /* inside a done */
+    bool telling;        /* inside a done, or a late */
     bool closed;
     uint64_t commits;
     uint64_t retries;

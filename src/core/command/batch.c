@@ -1,5 +1,6 @@
 /* core/command/batch.c: what becomes of a batch once it was sent: durable, applied and answered; or lost. */
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -145,13 +146,29 @@ static void item_done(struct apply_item *item)
         recover_step(p);
 }
 
+/* The event is truth, and is applied whenever that can be: but nobody waits for it for ever. */
+static void item_late(struct apply_item *item)
+{
+    struct batch *batch = heap_entry(item, struct batch, item);
+    const struct processor *p = batch->processor;
+    if (pawl_env_now(p->options.env).ns - batch->durable.ns < p->options.wait)
+        return;
+    char words[128];
+    snprintf(words, sizeof words, "the event is in the log, and the state cannot be written now (%s)",
+             pawl_status_name(p->options.applier->stuck));
+    for (size_t i = 0; i < batch->count; i++)
+        calls_refuse(&batch->events[i].calls, PAWL_EUNKNOWN, words);
+}
+
 static void batch_durable(struct batch *batch)
 {
     struct processor *p = batch->processor;
     batch->state = BATCH_DURABLE;
     int status = pawl_sequencer_flush(p->sequencer, batch->events[batch->count - 1].offset);
     assert(status == PAWL_OK);
-    batch->item = (struct apply_item){.write = item_write, .undo = item_undo, .done = item_done};
+    batch->durable = pawl_env_now(p->options.env);
+    batch->item =
+        (struct apply_item){.write = item_write, .undo = item_undo, .done = item_done, .late = item_late};
     applier_add(p->options.applier, &batch->item);
     for (size_t i = 0; i < batch->count; i++)
         answer_durable(&batch->events[i]);

@@ -56,6 +56,21 @@ static int take(struct plan *plan, uint16_t seq, uint64_t *ret_number)
     return PAWL_OK;
 }
 
+/* A number for a field, which asks for it by name. */
+static int take_for_field(struct plan *plan, size_t i, size_t field, uint64_t *ret_number)
+{
+    const struct build *b = plan->build;
+    uint16_t sequence = plan->objects[i].type->fields[field].sequence;
+    int status = take(plan, sequence, ret_number);
+    if (status != PAWL_EEXHAUSTED)
+        return status;
+    char path[REQUEST_PATH_MAX];
+    pawl_bytes name = schema_name_text(b->schema, sequence);
+    return error_set(plan->error, status, "%s: the sequence %.*s has given its last number",
+                     request_path(b->request, b->schema, i, (int)field, path), (int)name.size,
+                     (const char *)name.data);
+}
+
 static int number_object(struct plan *plan, size_t i, size_t *number)
 {
     struct plan_object *object = &plan->objects[i];
@@ -77,7 +92,7 @@ static int number_object(struct plan *plan, size_t i, size_t *number)
     }
     for (size_t k = 0; k < type->field_count; k++)
         if (type->fields[k].sequence != 0) {
-            int status = take(plan, type->fields[k].sequence, &plan->numbers[*number]);
+            int status = take_for_field(plan, i, k, &plan->numbers[*number]);
             if (status != PAWL_OK)
                 return status;
             (*number)++;

@@ -111,7 +111,8 @@ struct processor_options {
     size_t event_bytes_max;    /* 1 MiB */
     uint32_t workspaces_max;   /* 4096 cached */
     uint32_t windows_max;      /* 256 cached, 4 KiB each */
-    pawl_duration wait;        /* 10 s: how long a command waits for a processor that is not running */
+    pawl_duration wait; /* 10 s: how long a command waits for a processor that is not running, and, once it
+                           is durable, for a store that cannot be written: then PAWL_EUNKNOWN */
     const pawl_allocator *allocator;
 };
 

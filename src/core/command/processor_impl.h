@@ -35,6 +35,7 @@ struct batch {
     size_t count;
     size_t bytes;
     struct calls waiting; /* answers that are true once this is durable (P2) */
+    pawl_instant durable; /* since when it is */
     pawl_error error;
 };
 
