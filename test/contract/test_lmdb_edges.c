@@ -296,6 +296,48 @@ TEST(a_released_snapshot_holds_no_pages_and_the_next_sees_the_last_commit)
     assert_ok(pawl_store_close(store));
 }
 
+/* As one that is killed: it has a snapshot, and releases nothing. */
+static int reader_that_dies(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    pawl_store *store;
+    pawl_reader *snapshot;
+    options.read_only = true;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(pawl_store_snapshot(store, &snapshot) == PAWL_OK);
+    return 0;
+}
+
+/* Four times the map's size goes through it. */
+TEST(a_reader_that_died_holds_no_pages)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    options.map_bytes = 8 << 20;
+    pawl_store *store = open_ok(options, NULL);
+    for (uint32_t i = 0; i < 512; i++) {
+        put_large(store, i);
+        assert_ok(pawl_store_commit(store));
+        if (i % 128 == 5)
+            assert_int_equal(in_child(reader_that_dies), 0);
+    }
+    assert_int_equal(get_large(store), 511);
+    assert_ok(pawl_store_close(store));
+}
+
+/* More of them than LMDB's table has places for, while nothing is written. */
+TEST(readers_that_died_leave_their_places_to_others)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    options.max_snapshots = 4;
+    pawl_store *store = open_ok(options, NULL);
+    put_large(store, 1);
+    assert_ok(pawl_store_commit(store));
+    for (unsigned i = 0; i < 80; i++)
+        assert_int_equal(in_child(reader_that_dies), 0);
+    assert_int_equal(get_large(store), 1);
+    assert_ok(pawl_store_close(store));
+}
+
 TEST(as_many_snapshots_as_there_are_may_be_held_whoever_released_them)
 {
     struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
@@ -329,6 +371,8 @@ int main(void)
         EDGE(on_a_full_disk_writes_are_refused_and_resume),
         EDGE(a_full_map_refuses_writes_and_takes_them_again_after_a_removal),
         EDGE(a_released_snapshot_holds_no_pages_and_the_next_sees_the_last_commit),
+        EDGE(a_reader_that_died_holds_no_pages),
+        EDGE(readers_that_died_leave_their_places_to_others),
         EDGE(as_many_snapshots_as_there_are_may_be_held_whoever_released_them),
     };
     return TEST_MAIN(tests);

@@ -157,6 +157,9 @@ static int try_env(struct lmdb_store *s, uint64_t map_bytes)
         rc = mdb_env_set_maxdbs(env, PAWL_STORE_SPACES);
     if (rc == MDB_SUCCESS)
         rc = mdb_env_open(env, s->dir, flags, 0600);
+    int dead;
+    if (rc == MDB_SUCCESS)
+        (void)mdb_reader_check(env, &dead); /* S5, and their places are needed */
     if (rc == MDB_SUCCESS)
         rc = reserve_start(&s->reserve, env);
     if (rc == MDB_SUCCESS)
