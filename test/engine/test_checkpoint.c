@@ -38,6 +38,21 @@ TEST(a_checkpoint_follows_writes_a_row_once_a_commit_and_goes_on_where_it_was)
     twice_remove(&t);
 }
 
+TEST(a_lag_without_a_bound_holds_nothing_back)
+{
+    struct twice t;
+    twice_make(&t);
+    t.options.checkpoint_lag_max = UINT64_MAX;
+    twice_begin(&t);
+    for (unsigned i = 0; i < 3; i++) {
+        twice_bill_many(&t, 60);
+        assert_int_equal(twice_wait(&t, 0).held, 0);
+    }
+    twice_close(&t);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
 /* Each command counts a total up: three rows, of which one is the same as the last time. */
 TEST(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_again)
 {
@@ -316,6 +331,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_checkpoint_follows_writes_a_row_once_a_commit_and_goes_on_where_it_was),
+        RUN(a_lag_without_a_bound_holds_nothing_back),
         RUN(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_again),
         RUN(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replayed),
         RUN(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_than_the_lag),
