@@ -324,7 +324,7 @@ static int open_all(pawl_engine *e, pawl_error *error)
     if (status != PAWL_OK)
         return status;
     if (!e->options.read_only)
-        status = node_lock(e->dir, &e->lock_fd, error);
+        status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
     if (status != PAWL_OK)
         return status;
     e->shards = mem_new(alloc, e->file.shards, sizeof e->shards[0]);

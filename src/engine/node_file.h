@@ -11,6 +11,7 @@
 #include <pawl/types.h>
 
 #define NODE_PATH_MAX 4096
+#define NODE_LOCK     "lock"
 
 struct node_file {
     uint32_t partitions;
@@ -24,8 +25,9 @@ int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *erro
 /* Make the directory with its parts, and then the file, synced: whoever finds the file finds the rest. */
 int node_file_make(const char *dir, const struct node_file *file, pawl_error *error);
 
-/* Be the one that writes, until the file is closed, whoever closes it. PAWL_ELOCKED: another is, and named. */
-int node_lock(const char *dir, int *ret_fd, pawl_error *error);
+/* Be the one that writes, which a lock on a file of this name says until it is closed, whoever closes it.
+ * PAWL_ELOCKED: another is, and named. */
+int node_lock(const char *dir, const char *name, int *ret_fd, pawl_error *error);
 
 /* "DIR/log", "DIR/state/3". PAWL_ETOOBIG. */
 int node_path(const char *dir, char *ret_path, pawl_error *error, const char *format, ...)
