@@ -1,6 +1,7 @@
 /* What only the LMDB store meets: locks, foreign processes, limits of the map, of files and of the disk. */
 #include "test/contract/lmdb_site.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -198,12 +199,19 @@ static int grow_disk(void)
 }
 
 /* In a mount namespace of its own, as root, or as the root of a user namespace. */
-static int disk_full(enum pawl_store_mode mode)
+static int small_disk(void)
 {
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
         return SKIPPED;
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
-        || mount("tmpfs", base, "tmpfs", 0, "size=8m") != 0)
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
+                   && mount("tmpfs", base, "tmpfs", 0, "size=8m") == 0
+               ? 0
+               : SKIPPED;
+}
+
+static int disk_full(enum pawl_store_mode mode)
+{
+    if (small_disk() == SKIPPED)
         return SKIPPED;
     struct lmdb_options options = options_for("s", mode);
     pawl_store *store;
@@ -230,6 +238,43 @@ TEST(on_a_full_disk_writes_are_refused_and_resume)
     }
     assert_int_equal(fast, 0);
     assert_int_equal(durable, 0);
+}
+
+/* A store as a backup has it: without LMDB's table of readers, which is made by whoever opens it first. */
+static int open_where_nothing_fits(void)
+{
+    static const uint8_t zeros[4096];
+    struct lmdb_options options = options_for("s", PAWL_STORE_DURABLE);
+    char readers[400], filler[400];
+    pawl_store *store;
+    pawl_error error = {0};
+    if (small_disk() == SKIPPED)
+        return SKIPPED;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    put_one(store);
+    CHECK(pawl_store_close(store) == PAWL_OK);
+    snprintf(readers, sizeof readers, "%s/lock.mdb", options.dir);
+    CHECK(unlink(readers) == 0);
+    snprintf(filler, sizeof filler, "%s/filler", base);
+    int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (write(fd, zeros, sizeof zeros) > 0)
+        ;
+    close(fd);
+    options.read_only = true;
+    CHECK(lmdb_store_open(&options, NULL, &store, &error) == PAWL_EFULL);
+    CHECK(strstr(error.text, options.dir));
+    CHECK(unlink(filler) == 0);
+    CHECK(lmdb_store_open(&options, NULL, &store, &error) == PAWL_OK);
+    CHECK(has_one(store));
+    return pawl_store_close(store);
+}
+
+TEST(on_a_full_disk_a_store_that_cannot_be_opened_says_so)
+{
+    int result = in_child(open_where_nothing_fits);
+    if (result == SKIPPED)
+        skip();
+    assert_int_equal(result, 0);
 }
 
 TEST(a_full_map_refuses_writes_and_takes_them_again_after_a_removal)
@@ -369,6 +414,7 @@ int main(void)
 #endif
         EDGE(where_no_file_may_grow_writes_are_refused_and_resume),
         EDGE(on_a_full_disk_writes_are_refused_and_resume),
+        EDGE(on_a_full_disk_a_store_that_cannot_be_opened_says_so),
         EDGE(a_full_map_refuses_writes_and_takes_them_again_after_a_removal),
         EDGE(a_released_snapshot_holds_no_pages_and_the_next_sees_the_last_commit),
         EDGE(a_reader_that_died_holds_no_pages),
