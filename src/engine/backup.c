@@ -24,8 +24,12 @@ struct backing {
     struct node_file file;
     const char *place;         /* of the stores: a backup's are checkpoints, restored ones are live */
     char fresh[NODE_PATH_MAX]; /* TO.new */
+    int unfinished;            /* the lock in it; -1: it is not ours */
     pawl_error *error;
 };
+
+/* In TO.new, until it has its name: what is there without it was left by somebody else. */
+#define UNFINISHED "unfinished"
 
 static int check_absent(const char *path, pawl_error *error)
 {
@@ -45,7 +49,39 @@ static int suffixed(const char *path, const char *suffix, char *ret_path, pawl_e
                                             : error_set(error, PAWL_ETOOBIG, "%s: the path is too long", path);
 }
 
-/* TO.new, empty but for what says what it is. What a backup that was interrupted left there is removed. */
+/* What an interrupted one left there goes; anything else that is there is somebody's. */
+static int remove_unfinished(struct backing *b)
+{
+    char path[NODE_PATH_MAX];
+    int lock, status = node_path(b->fresh, path, b->error, UNFINISHED);
+    if (status != PAWL_OK || rmdir(b->fresh) == 0 || errno == ENOENT)
+        return status;
+    if (access(path, F_OK))
+        return error_set(b->error, PAWL_EEXISTS,
+                         "%s exists already, and was not left by a backup or restore that was interrupted",
+                         b->fresh);
+    status = node_lock(b->fresh, UNFINISHED, &lock, b->error);
+    if (status != PAWL_OK)
+        return error_wrap(b->error, status, "cannot remove %s", b->fresh);
+    tree_remove(b->fresh);
+    close(lock);
+    return PAWL_OK;
+}
+
+static int make_unfinished(struct backing *b)
+{
+    int status = remove_unfinished(b);
+    if (status == PAWL_OK && mkdir(b->fresh, 0777))
+        return error_errno(b->error, errno, "cannot make %s", b->fresh);
+    if (status != PAWL_OK)
+        return status;
+    status = node_lock(b->fresh, UNFINISHED, &b->unfinished, b->error);
+    if (status != PAWL_OK)
+        (void)rmdir(b->fresh);
+    return status;
+}
+
+/* TO.new, empty but for what says what it is. */
 static int begin(struct backing *b)
 {
     char path[NODE_PATH_MAX];
@@ -55,10 +91,10 @@ static int begin(struct backing *b)
                            b->file.log);
     if (status == PAWL_OK)
         status = suffixed(b->options->to, ".new", b->fresh, b->error);
-    if (status != PAWL_OK)
-        return status;
-    tree_remove(b->fresh);
-    status = node_file_make(b->fresh, &b->file, b->error);
+    if (status == PAWL_OK)
+        status = make_unfinished(b);
+    if (status == PAWL_OK)
+        status = node_file_make(b->fresh, &b->file, b->error);
     if (status == PAWL_OK)
         status = node_path(b->fresh, path, b->error, "%s", b->place);
     if (status == PAWL_OK && mkdir(path, 0777) && errno != EEXIST)
@@ -182,26 +218,48 @@ static int copy_until(struct backing *b)
     return status;
 }
 
-/* Into place, and the directory around it synced. */
+/* Into place, with the names in it and around it synced. */
 static int end(struct backing *b, bool replace)
 {
-    char before[NODE_PATH_MAX], around[NODE_PATH_MAX];
+    char before[NODE_PATH_MAX], around[NODE_PATH_MAX], path[NODE_PATH_MAX];
     const char *to = b->options->to;
     int status = suffixed(to, ".before", before, b->error);
     if (status == PAWL_OK)
         status = suffixed(to, "/..", around, b->error);
+    if (status == PAWL_OK)
+        status = node_path(b->fresh, path, b->error, "log");
+    if (status == PAWL_OK)
+        status = tree_sync(path, b->error);
+    if (status == PAWL_OK)
+        status = tree_sync(b->fresh, b->error);
+    if (status == PAWL_OK)
+        status = node_path(to, path, b->error, UNFINISHED);
     if (status == PAWL_OK && replace)
         status = check_absent(before, b->error);
     if (status == PAWL_OK && replace && rename(to, before))
         status = error_errno(b->error, errno, "cannot rename %s to %s", to, before);
     if (status == PAWL_OK && rename(b->fresh, to))
         status = error_errno(b->error, errno, "cannot rename %s to %s", b->fresh, to);
+    if (status == PAWL_OK)
+        (void)unlink(path); /* if it stays, it says nothing: the name does */
     return status == PAWL_OK ? tree_sync(around, b->error) : status;
+}
+
+/* Whole, or not at all. */
+static int put_away(struct backing *b, int status, struct backup_report *ret_report)
+{
+    if (status == PAWL_OK)
+        *ret_report = b->report;
+    else if (b->unfinished >= 0)
+        tree_remove(b->fresh);
+    if (b->unfinished >= 0)
+        close(b->unfinished);
+    return status;
 }
 
 int engine_backup(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)
 {
-    struct backing b = {.options = options, .place = "checkpoint", .error = error};
+    struct backing b = {.options = options, .place = "checkpoint", .unfinished = -1, .error = error};
     int status = check_absent(options->to, error);
     if (status == PAWL_OK)
         status = begin(&b);
@@ -209,11 +267,7 @@ int engine_backup(const struct backup_options *options, struct backup_report *re
         status = copy_directory(&b);
     if (status == PAWL_OK)
         status = end(&b, false);
-    if (status == PAWL_OK)
-        *ret_report = b.report;
-    else if (b.fresh[0])
-        tree_remove(b.fresh);
-    return status;
+    return put_away(&b, status, ret_report);
 }
 
 static int compare_stores(struct backing *b)
@@ -242,19 +296,25 @@ static int reserve(const struct backup_options *o, bool *ret_there, int *ret_loc
 {
     struct node_file file;
     pawl_error none;
+    char before[NODE_PATH_MAX];
     int status = check_absent(o->to, error);
     *ret_there = status == PAWL_EEXISTS;
     if (status != PAWL_EEXISTS || !o->replace)
         return status;
+    status = suffixed(o->to, ".before", before, error);
+    if (status == PAWL_OK)
+        status = check_absent(before, error); /* and not only at the end, after all has been read */
+    if (status != PAWL_OK)
+        return status;
     if (node_file_read(o->to, &file, &none) != PAWL_OK)
         return PAWL_OK; /* whatever it was, it is kept */
-    status = node_lock(o->to, ret_lock, error);
+    status = node_lock(o->to, NODE_LOCK, ret_lock, error);
     return status == PAWL_OK ? status : error_wrap(error, status, "cannot replace %s", o->to);
 }
 
 int engine_restore(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)
 {
-    struct backing b = {.options = options, .place = "state", .error = error};
+    struct backing b = {.options = options, .place = "state", .unfinished = -1, .error = error};
     bool there;
     int lock = -1;
     int status = reserve(options, &there, &lock, error);
@@ -266,10 +326,7 @@ int engine_restore(const struct backup_options *options, struct backup_report *r
         status = options->until ? copy_until(&b) : copy_directory(&b);
     if (status == PAWL_OK)
         status = end(&b, there);
-    if (status == PAWL_OK)
-        *ret_report = b.report;
-    else if (b.fresh[0])
-        tree_remove(b.fresh);
+    status = put_away(&b, status, ret_report);
     if (lock >= 0)
         close(lock);
     return status;

@@ -29,7 +29,8 @@ struct backup_report {
     uint64_t log_bytes; /* of the copied segments; 0 if the log was written anew */
 };
 
-/* Errors: PAWL_EEXISTS (NEW is there), PAWL_ENOTFOUND, PAWL_EREADONLY (DIR has no log of its own), those of
+/* Errors: PAWL_EEXISTS (NEW is there, or a NEW.new that is somebody's), PAWL_ELOCKED (another one makes it),
+ * PAWL_ENOTFOUND, PAWL_EREADONLY (DIR has no log of its own), those of
  * reading and writing. NEW is there whole, or not at all. */
 int engine_backup(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error);
 

@@ -81,9 +81,17 @@ void checkpointer_seen(struct checkpointer *c, uint64_t events)
         wake(c);
 }
 
+/* How far so many events are ahead of what is committed, which may itself be ahead. The bound may be any
+ * number, so nothing is added to it. */
+static uint64_t lag_of(const struct checkpointer *c, uint64_t events)
+{
+    uint64_t committed = atomic_load(&c->committed);
+    return events > committed ? events - committed : 0;
+}
+
 bool checkpointer_has_room(const struct checkpointer *c, uint64_t events, uint64_t under_way)
 {
-    return !atomic_load(&c->guards) || events + under_way < atomic_load(&c->committed) + c->stores.lag_max;
+    return !atomic_load(&c->guards) || lag_of(c, events + under_way) < c->stores.lag_max;
 }
 
 void checkpointer_hurry(struct checkpointer *c, bool hurry)
@@ -325,7 +333,7 @@ static void begin_to_guard(void *arg)
 {
     struct checkpointer *c = arg;
     uint64_t ahead = atomic_load(&c->shard->seen) + c->shard->outstanding;
-    if (ahead <= atomic_load(&c->committed) + c->stores.lag_max && lmdb_store_relax(c->shard->store) == PAWL_OK)
+    if (lag_of(c, ahead) <= c->stores.lag_max && lmdb_store_relax(c->shard->store) == PAWL_OK)
         atomic_store(&c->guards, true);
 }
 

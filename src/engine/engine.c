@@ -49,7 +49,7 @@ static int make(pawl_engine *e, pawl_error *error)
     const pawl_options *o = &e->options;
     int status = node_directory_make(e->dir, error);
     if (status == PAWL_OK)
-        status = node_lock(e->dir, &e->lock_fd, error);
+        status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
     if (status == PAWL_OK)
         status = node_file_read(e->dir, &e->file, error);
     if (status != PAWL_ENOTFOUND)
@@ -187,7 +187,8 @@ static int close_stores(pawl_engine *e)
     return status;
 }
 
-/* The places that the states have come to were durable: a log without them has lost something. */
+/* The places that the states have come to were durable: a log without them has lost something. A position that
+ * is none bears witness to nothing: whoever only reads is not here to judge it. */
 static int gather_witnesses(pawl_engine *e, pawl_place *witnesses, size_t *ret_count, pawl_error *error)
 {
     size_t count = 0;
@@ -203,6 +204,8 @@ static int gather_witnesses(pawl_engine *e, pawl_place *witnesses, size_t *ret_c
         status = position_read(&position, snapshot, error);
         if (status == PAWL_OK && position.offset > 0)
             witnesses[count++] = position.place;
+        if (status == PAWL_ECORRUPT && e->options.read_only)
+            status = PAWL_OK;
         position_release(&position);
         pawl_store_release(store, snapshot);
     }
@@ -336,7 +339,7 @@ static int open_all(pawl_engine *e, pawl_error *error)
     if (status != PAWL_OK)
         return status;
     if (!e->options.read_only && e->lock_fd < 0)
-        status = node_lock(e->dir, &e->lock_fd, error);
+        status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
     if (status != PAWL_OK)
         return status;
     e->shards = mem_new(alloc, e->file.shards, sizeof e->shards[0]);

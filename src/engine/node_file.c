@@ -193,7 +193,7 @@ static bool is_left(const char *dir, const char *name)
 {
     char path[NODE_PATH_MAX];
     bool empty;
-    if (strcmp(name, "lock") == 0 || strcmp(name, FILE_NAME ".new") == 0)
+    if (strcmp(name, NODE_LOCK) == 0 || strcmp(name, FILE_NAME ".new") == 0)
         return true;
     if (strcmp(name, "state") != 0 && strcmp(name, "log") != 0)
         return false;
@@ -214,11 +214,11 @@ static int lock_refused(int fd, pawl_error *error)
                      text[0] ? " (process " : "", text, text[0] ? ")" : "");
 }
 
-int node_lock(const char *dir, int *ret_fd, pawl_error *error)
+int node_lock(const char *dir, const char *name, int *ret_fd, pawl_error *error)
 {
     char path[NODE_PATH_MAX], text[16];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    int status = node_path(dir, path, error, "lock");
+    int status = node_path(dir, path, error, "%s", name);
     if (status != PAWL_OK)
         return status;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);

@@ -11,6 +11,7 @@
 #include <pawl/types.h>
 
 #define NODE_PATH_MAX 4096
+#define NODE_LOCK     "lock"
 
 struct node_file {
     uint32_t partitions;
@@ -28,8 +29,9 @@ int node_directory_make(const char *dir, pawl_error *error);
  * process at a time: whoever makes a directory to write in it has its lock. */
 int node_file_make(const char *dir, const struct node_file *file, pawl_error *error);
 
-/* Be the one that writes, until the file is closed, whoever closes it. PAWL_ELOCKED: another is, and named. */
-int node_lock(const char *dir, int *ret_fd, pawl_error *error);
+/* Be the one that writes, which a lock on a file of this name says until it is closed, whoever closes it.
+ * PAWL_ELOCKED: another is, and named. */
+int node_lock(const char *dir, const char *name, int *ret_fd, pawl_error *error);
 
 /* Whether the directory holds nothing, but for what a process that was killed while it made one has left there,
  * and making it again takes over. errno if it cannot be looked into. */

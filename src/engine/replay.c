@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter/journal/journal.h"
 #include "adapter/lmdb/store.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -142,8 +143,11 @@ static int compare_partition(struct replaying *r, uint32_t shard)
     r->sides[1].store = source->taken_over ? source->store : checkpoint;
     for (; begun < SIDES && status == PAWL_OK; begun++) {
         r->sides[begun].view_offset = 0;
-        if (r->sides[begun].store)
-            status = compare_begin(&r->sides[begun], r->partition, r->error);
+        if (!r->sides[begun].store)
+            continue;
+        status = compare_begin(&r->sides[begun], r->partition, r->error);
+        if (status == PAWL_OK) /* beside a writer the log may not yet show what a state has come to meanwhile */
+            journal_witness(r->source->log, r->sides[begun].stored.place);
     }
     if (status == PAWL_OK) {
         status = derive_partition(r);

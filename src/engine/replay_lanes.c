@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "adapter/journal/journal.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/log_entries.h"
@@ -241,6 +242,8 @@ static int read_cursors(struct replaying *r, pawl_error *error)
         cursor_init(&r->stored[i], r->lanes->alloc, r->lanes->partition, r->lane->id, r->generation);
         if (side->store && status == PAWL_OK)
             status = compare_read_cursor(side, &r->stored[i], &r->known[i], error);
+        if (r->known[i])
+            journal_witness(r->lanes->source->log, r->stored[i].place); /* as of events: engine/replay.c */
     }
     return status;
 }

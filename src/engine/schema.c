@@ -187,9 +187,8 @@ static int write_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
     }
     status = group0_apply(e->group0, e->group0_next, command, &outcome, error);
     e->group0_next++;
-    if (status != PAWL_OK)
-        e->group0_epoch =
-            0; /* it is in the stream, and is taken in from there before anything else is written */
+    if (status != PAWL_OK) /* it is in the stream, and is taken in from there before anything else is written */
+        e->group0_epoch = 0;
     return status;
 }
 

@@ -171,6 +171,30 @@ static int make_directory(const struct stores_options *o, pawl_error *error)
     return errno == EEXIST ? PAWL_OK : error_errno(error, errno, "cannot make %s", path);
 }
 
+static int open_counted(const struct stores_options *o, const char *path, struct stores_opened *opened,
+                        pawl_error *error)
+{
+    int status = open_store(o, path, PAWL_STORE_FAST, &opened->live, error);
+    if (status != PAWL_OK)
+        return status;
+    status = sum_offsets(o, opened->live, &opened->live_offsets, error);
+    if (status != PAWL_OK)
+        (void)pawl_store_close(opened->live);
+    return status;
+}
+
+/* One that is not LMDB's any more, or has a position that is none, is worth as little as one that lost power.
+ */
+static int open_live(const struct stores_options *o, const char *path, struct stores_opened *opened,
+                     pawl_error *error)
+{
+    int status = open_counted(o, path, opened, error);
+    if (status != PAWL_ECORRUPT && status != PAWL_EFORMAT)
+        return status;
+    status = remove_store(path, error);
+    return status == PAWL_OK ? open_counted(o, path, opened, error) : status;
+}
+
 int stores_open(const struct stores_options *o, struct stores_opened *ret_opened, pawl_error *error)
 {
     struct stores_opened opened = {0};
@@ -180,12 +204,11 @@ int stores_open(const struct stores_options *o, struct stores_opened *ret_opened
     if (status == PAWL_OK && !o->trial->no_checkpoint)
         status = make_directory(o, error);
     if (status == PAWL_OK)
-        status = open_store(o, path, PAWL_STORE_FAST, &opened.live, error);
+        status = open_live(o, path, &opened, error);
     if (status != PAWL_OK)
         return status;
     trial_step(o->trial, "the live store is open");
-    status = sum_offsets(o, opened.live, &opened.live_offsets, error);
-    if (status == PAWL_OK && !o->trial->no_checkpoint)
+    if (!o->trial->no_checkpoint)
         status = look_at_checkpoint(o, &there, &opened.checkpoint_offsets, error);
     bool log = true;
     if (status == PAWL_OK && !there && opened.live_offsets == 0)

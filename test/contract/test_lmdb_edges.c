@@ -1,6 +1,7 @@
 /* What only the LMDB store meets: locks, foreign processes, limits of the map, of files and of the disk. */
 #include "test/contract/lmdb_site.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -198,12 +199,19 @@ static int grow_disk(void)
 }
 
 /* In a mount namespace of its own, as root, or as the root of a user namespace. */
-static int disk_full(enum pawl_store_mode mode)
+static int small_disk(void)
 {
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
         return SKIPPED;
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
-        || mount("tmpfs", base, "tmpfs", 0, "size=8m") != 0)
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
+                   && mount("tmpfs", base, "tmpfs", 0, "size=8m") == 0
+               ? 0
+               : SKIPPED;
+}
+
+static int disk_full(enum pawl_store_mode mode)
+{
+    if (small_disk() == SKIPPED)
         return SKIPPED;
     struct lmdb_options options = options_for("s", mode);
     pawl_store *store;
@@ -230,6 +238,43 @@ TEST(on_a_full_disk_writes_are_refused_and_resume)
     }
     assert_int_equal(fast, 0);
     assert_int_equal(durable, 0);
+}
+
+/* A store as a backup has it: without LMDB's table of readers, which is made by whoever opens it first. */
+static int open_where_nothing_fits(void)
+{
+    static const uint8_t zeros[4096];
+    struct lmdb_options options = options_for("s", PAWL_STORE_DURABLE);
+    char readers[400], filler[400];
+    pawl_store *store;
+    pawl_error error = {0};
+    if (small_disk() == SKIPPED)
+        return SKIPPED;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    put_one(store);
+    CHECK(pawl_store_close(store) == PAWL_OK);
+    snprintf(readers, sizeof readers, "%s/lock.mdb", options.dir);
+    CHECK(unlink(readers) == 0);
+    snprintf(filler, sizeof filler, "%s/filler", base);
+    int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (write(fd, zeros, sizeof zeros) > 0)
+        ;
+    close(fd);
+    options.read_only = true;
+    CHECK(lmdb_store_open(&options, NULL, &store, &error) == PAWL_EFULL);
+    CHECK(strstr(error.text, options.dir));
+    CHECK(unlink(filler) == 0);
+    CHECK(lmdb_store_open(&options, NULL, &store, &error) == PAWL_OK);
+    CHECK(has_one(store));
+    return pawl_store_close(store);
+}
+
+TEST(on_a_full_disk_a_store_that_cannot_be_opened_says_so)
+{
+    int result = in_child(open_where_nothing_fits);
+    if (result == SKIPPED)
+        skip();
+    assert_int_equal(result, 0);
 }
 
 TEST(a_full_map_refuses_writes_and_takes_them_again_after_a_removal)
@@ -296,6 +341,48 @@ TEST(a_released_snapshot_holds_no_pages_and_the_next_sees_the_last_commit)
     assert_ok(pawl_store_close(store));
 }
 
+/* As one that is killed: it has a snapshot, and releases nothing. */
+static int reader_that_dies(void)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    pawl_store *store;
+    pawl_reader *snapshot;
+    options.read_only = true;
+    CHECK(lmdb_store_open(&options, NULL, &store, NULL) == PAWL_OK);
+    CHECK(pawl_store_snapshot(store, &snapshot) == PAWL_OK);
+    return 0;
+}
+
+/* Four times the map's size goes through it. */
+TEST(a_reader_that_died_holds_no_pages)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    options.map_bytes = 8 << 20;
+    pawl_store *store = open_ok(options, NULL);
+    for (uint32_t i = 0; i < 512; i++) {
+        put_large(store, i);
+        assert_ok(pawl_store_commit(store));
+        if (i % 128 == 5)
+            assert_int_equal(in_child(reader_that_dies), 0);
+    }
+    assert_int_equal(get_large(store), 511);
+    assert_ok(pawl_store_close(store));
+}
+
+/* More of them than LMDB's table has places for, while nothing is written. */
+TEST(readers_that_died_leave_their_places_to_others)
+{
+    struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
+    options.max_snapshots = 4;
+    pawl_store *store = open_ok(options, NULL);
+    put_large(store, 1);
+    assert_ok(pawl_store_commit(store));
+    for (unsigned i = 0; i < 80; i++)
+        assert_int_equal(in_child(reader_that_dies), 0);
+    assert_int_equal(get_large(store), 1);
+    assert_ok(pawl_store_close(store));
+}
+
 TEST(as_many_snapshots_as_there_are_may_be_held_whoever_released_them)
 {
     struct lmdb_options options = options_for("s", PAWL_STORE_FAST);
@@ -327,8 +414,11 @@ int main(void)
 #endif
         EDGE(where_no_file_may_grow_writes_are_refused_and_resume),
         EDGE(on_a_full_disk_writes_are_refused_and_resume),
+        EDGE(on_a_full_disk_a_store_that_cannot_be_opened_says_so),
         EDGE(a_full_map_refuses_writes_and_takes_them_again_after_a_removal),
         EDGE(a_released_snapshot_holds_no_pages_and_the_next_sees_the_last_commit),
+        EDGE(a_reader_that_died_holds_no_pages),
+        EDGE(readers_that_died_leave_their_places_to_others),
         EDGE(as_many_snapshots_as_there_are_may_be_held_whoever_released_them),
     };
     return TEST_MAIN(tests);

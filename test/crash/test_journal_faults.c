@@ -229,6 +229,67 @@ TEST(a_lost_tail_that_another_knows_durable_is_corruption)
     bed_release(&bed);
 }
 
+static bool count_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    ++*(uint64_t *)read->arg;
+    return true;
+}
+
+static void never(pawl_read *read)
+{
+    fail();
+}
+
+static uint64_t entries_shown(struct bed *bed, pawl_log *log)
+{
+    uint64_t count = 0;
+    pawl_read read = {.stream = bed->model.streams[0].id,
+                      .from = 1,
+                      .limit = UINT64_MAX,
+                      .alone = true,
+                      .visit = count_entry,
+                      .done = never,
+                      .arg = &count};
+    assert_int_equal(pawl_log_read(log, &read), PAWL_READ_DONE);
+    assert_ok(read.status);
+    return count;
+}
+
+/* The last entry was synced, and what would say so was not. */
+TEST(who_only_reads_is_shown_what_another_knows_durable)
+{
+    struct bed bed;
+    struct record r;
+    size_t at;
+    three_entries(&bed);
+    ramdisk_crash(bed.disk, keep_nothing, NULL, false);
+    entry_bytes(&bed, 3, &at, &r);
+    pawl_place last = {.position = r.lsn}, beyond = {.position = r.lsn + 1000};
+    struct journal_options options = {.dir = "/ram",
+                                      .env = mem_env_port(bed.env),
+                                      .disk = ramdisk_disk(bed.disk),
+                                      .read_only = true,
+                                      .no_threads = true};
+    pawl_log *log;
+    uint64_t sum = ramdisk_sum(bed.disk);
+    assert_ok(journal_open(&options, &log, &bed.error));
+    assert_int_equal(entries_shown(&bed, log), 2);
+    journal_witness(log, last);
+    assert_int_equal(entries_shown(&bed, log), 3);
+    journal_witness(log, beyond);
+    assert_int_equal(entries_shown(&bed, log), 3);
+    assert_ok(pawl_log_close(log));
+
+    options.witnesses = &last;
+    options.witness_count = 1;
+    assert_ok(journal_open(&options, &log, &bed.error));
+    assert_int_equal(entries_shown(&bed, log), 3);
+    assert_ok(pawl_log_close(log));
+    assert_int_equal(ramdisk_sum(bed.disk), sum);
+    bed_recover(&bed);
+    bed_release(&bed);
+}
+
 /* Two pasts of one journal: an entry that was never acknowledged and was lost in a crash, and the one that took
  * its LSN afterwards. */
 TEST(a_record_of_another_past_does_not_continue_this_one)
@@ -482,6 +543,7 @@ int main(void)
         RUN(a_failed_journal_writes_nothing_until_it_is_claimed_again),
         RUN(a_flipped_bit_in_the_last_acknowledged_entry_is_corruption_and_not_a_torn_tail),
         RUN(a_lost_tail_that_another_knows_durable_is_corruption),
+        RUN(who_only_reads_is_shown_what_another_knows_durable),
         RUN(a_record_of_another_past_does_not_continue_this_one),
         RUN(a_body_that_looks_like_a_record_is_only_a_body),
         RUN(every_allocation_may_fail_once),

@@ -74,7 +74,10 @@ def a_backup_beside_a_writer_has_what_was_answered_before(folder):
     try:
         writer.wait(100)
         before = writer.answered
-        os.makedirs(backup + '.new/log')  # one that was interrupted
+        os.makedirs(backup + '.new/log')
+        verb('backup', '--to', backup).expect(1, backup + '.new exists already')  # somebody's
+        with open(backup + '.new/unfinished', 'wb'):
+            pass  # one that was interrupted
         said = verb('backup', '--to', backup + '/', JSON).expect(0).json()
         assert said['to'] == backup + '/' and said['events'] > 0 and said['log_bytes'] > 0, said
         writer.wait(1)

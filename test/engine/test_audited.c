@@ -1,5 +1,7 @@
 /* test_audited.c: a state that is derived twice finds out, while it runs, that the two differ; and the audit
  * says which of them is right. */
+#include <fcntl.h>
+
 #include "adapter/lmdb/store.h"
 #include "core/schema/schema.h"
 #include "core/state/key.h"
@@ -117,6 +119,83 @@ TEST(a_row_that_changed_by_itself_is_named_and_the_side_that_is_right)
     }
 }
 
+/* A bit falls over in the position of the first partition that has one. */
+static void flip_position(struct twice *t, const char *what, size_t at)
+{
+    uint8_t key[KEY_TOKEN], value[4096];
+    for (uint32_t i = 0; i < t->options.partitions; i++) {
+        char path[400];
+        pawl_store *store;
+        pawl_bytes row;
+        snprintf(path, sizeof path, "%s/%s/%u", t->dir, what, i % t->options.shards);
+        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->trial.boot_id};
+        assert_ok(lmdb_store_open(&options, NULL, &store, &t->error));
+        put_u32_sorted(key, TABLE_PARTITION);
+        put_u64_sorted(key + 4, i);
+        pawl_bytes of_partition = {key, sizeof key};
+        bool there = pawl_store_get(pawl_store_writer(store), STATE_SPACE, of_partition, &row) == PAWL_OK;
+        if (there) {
+            memcpy(value, row.data, row.size);
+            value[at] ^= 4;
+            assert_ok(pawl_store_put(store, STATE_SPACE, of_partition, (pawl_bytes){value, row.size}));
+            assert_ok(pawl_store_commit(store));
+        }
+        assert_ok(pawl_store_close(store));
+        if (there)
+            return;
+    }
+    fail();
+}
+
+TEST(a_position_that_changed_by_itself_is_named_and_the_side_that_is_right)
+{
+    static const char *const sides[] = {"state", "checkpoint"};
+    static const struct {
+        size_t at;
+        const char *words;
+    } cases[] = {{1, "is not one"}, {16, "elsewhere in the log"}, {32, "from another event"}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        struct twice t;
+        struct replay_report report;
+        size_t wrong = i % 2;
+        begin(&t);
+        twice_close(&t);
+        flip_position(&t, sides[wrong], cases[i / 2].at);
+        audit(&t, &report);
+        const struct replay_side *bad = wrong ? &report.checkpoint : &report.live;
+        const struct replay_side *good = wrong ? &report.live : &report.checkpoint;
+        assert_int_equal(good->differences, 0);
+        assert_int_equal(bad->differences, 1);
+        assert_contains(bad->first.text, cases[i / 2].words);
+        assert_contains(bad->first.text, wrong ? "the checkpoint store" : "the live store");
+        twice_remove(&t);
+    }
+}
+
+TEST(a_live_store_that_cannot_be_one_is_thrown_away_and_the_checkpoint_takes_over)
+{
+    for (int meta = 0; meta < 2; meta++) {
+        struct twice t;
+        begin(&t);
+        twice_close(&t);
+        if (meta) {
+            char path[400];
+            snprintf(path, sizeof path, "%s/state/0/data.mdb", t.dir);
+            int fd = open(path, O_WRONLY | O_CLOEXEC);
+            assert_int_equal(pwrite(fd, "rotten", 6, 16), 6); /* where LMDB looks for its magic number */
+            close(fd);
+        } else
+            flip_position(&t, "state", 1);
+        twice_open(&t);
+        assert_int_equal(twice_figures(&t).taken_over, 1);
+        twice_bill_many(&t, 60);
+        (void)twice_wait(&t, 0);
+        twice_close(&t);
+        twice_check(&t);
+        twice_remove(&t);
+    }
+}
+
 /* The totals are counted up by each command: who starts from a wrong one is wrong from then on. */
 TEST(a_difference_that_spreads_raises_an_alert_while_commands_go_on)
 {
@@ -200,6 +279,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(two_states_that_agree_are_compared_and_nothing_is_said),
         RUN(a_row_that_changed_by_itself_is_named_and_the_side_that_is_right),
+        RUN(a_position_that_changed_by_itself_is_named_and_the_side_that_is_right),
+        RUN(a_live_store_that_cannot_be_one_is_thrown_away_and_the_checkpoint_takes_over),
         RUN(a_difference_that_spreads_raises_an_alert_while_commands_go_on),
         RUN(a_row_that_changed_by_itself_and_is_never_touched_again_is_found_by_reading),
         RUN(all_tables_of_both_states_are_read_while_commands_go_on_and_those_that_are_too_large_are_counted),

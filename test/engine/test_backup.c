@@ -16,6 +16,8 @@ static int write_for_ever(int tell)
     for (uint64_t answers = 0;;) {
         for (unsigned i = 0; i < 100; i++)
             CHECK(twice_bill(&t, i % TWICE_WORKSPACES) == PAWL_OK);
+        if (answers == 0)
+            (void)twice_wait(&t, 0); /* before that a checkpoint may not have been written to */
         answers += 100;
         CHECK(write(tell, &answers, sizeof answers) == sizeof answers);
     }
@@ -165,6 +167,44 @@ TEST(a_restore_checks_keeps_what_was_there_and_ends_where_it_is_told)
     twice_remove(&t);
 }
 
+/* NEW.new and DIR.new are where it is made: only what an interrupted one has left is removed. */
+TEST(what_somebody_else_has_beside_it_is_left_alone)
+{
+    char backup[300], beside[500], path[400];
+    struct backup_report report;
+    pawl_error error;
+    struct twice other;
+    begin();
+    make_backup(backup, sizeof backup);
+    other = t;
+    snprintf(other.dir, sizeof other.dir, "%s/back.new", t.base);
+    memset(other.billed, 0, sizeof other.billed);
+    twice_begin(&other);
+    twice_bill_many(&other, 12);
+    twice_close(&other);
+
+    snprintf(path, sizeof path, "%s/back", t.base);
+    struct backup_options options = {.dir = backup, .to = path};
+    assert_status(engine_restore(&options, &report, &error), PAWL_EEXISTS);
+    assert_contains(error.text, "back.new");
+    options.dir = t.dir;
+    assert_status(engine_backup(&options, &report, &error), PAWL_EEXISTS);
+    twice_check(&other);
+
+    snprintf(beside, sizeof beside, "%s/unfinished", other.dir);
+    int fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    assert_status(engine_backup(&options, &report, &error), PAWL_ELOCKED); /* another is making it */
+    close(fd);
+    assert_ok(engine_backup(&options, &report, &error));
+    assert_int_not_equal(access(other.dir, F_OK), 0);
+    snprintf(beside, sizeof beside, "%s/unfinished", path);
+    assert_int_not_equal(access(beside, F_OK), 0);
+    assert_int_equal(check(path, true), 120);
+    twice_remove(&t);
+}
+
 static void flip_byte(const char *path, off_t at)
 {
     uint8_t byte;
@@ -199,6 +239,7 @@ int main(void)
         RUN(a_backup_of_a_directory_in_use_has_what_was_answered_before_it_began),
         RUN(a_directory_that_was_copied_while_in_use_is_derived_anew_or_refused),
         RUN(a_restore_checks_keeps_what_was_there_and_ends_where_it_is_told),
+        RUN(what_somebody_else_has_beside_it_is_left_alone),
         RUN(a_backup_whose_log_is_damaged_is_not_restored),
     };
     return TEST_MAIN(tests);

@@ -1,8 +1,11 @@
 /* test_checkpoint.c: the checkpoint stores of a running engine: how far they are behind, what that bounds, and
  * how they take the place of a live store that a loss of power has made worthless. */
 #include <fcntl.h>
+#include <glob.h>
 #include <stdatomic.h>
 
+#include "adapter/journal/record.h"
+#include "adapter/journal/segment.h"
 #include "adapter/lmdb/store.h"
 #include "core/state/position.h"
 #include "test/engine/twice.h"
@@ -33,6 +36,21 @@ TEST(a_checkpoint_follows_writes_a_row_once_a_commit_and_goes_on_where_it_was)
     assert_int_equal(figures.checkpoint_events, 60);
     assert_int_equal(figures.replayed, 0);
     assert_int_equal(figures.taken_over, 0);
+    twice_close(&t);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
+TEST(a_lag_without_a_bound_holds_nothing_back)
+{
+    struct twice t;
+    twice_make(&t);
+    t.options.checkpoint_lag_max = UINT64_MAX;
+    twice_begin(&t);
+    for (unsigned i = 0; i < 3; i++) {
+        twice_bill_many(&t, 60);
+        assert_int_equal(twice_wait(&t, 0).held, 0);
+    }
     twice_close(&t);
     twice_check(&t);
     twice_remove(&t);
@@ -231,6 +249,61 @@ TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_th
     assert_true(steps > 12);
 }
 
+/* --- a state that is ahead of what the log's files say is durable --- */
+
+/* Watermarks at the end of the newest segment that has records go: as if the process had died before. */
+static void forget_watermarks(const struct twice *t)
+{
+    static uint8_t bytes[2 << 20], zeros[RECORD_HEADER];
+    char path[400];
+    glob_t found;
+    bool done = false;
+    snprintf(path, sizeof path, "%s/log/journal/*.seg", t->dir);
+    assert_int_equal(glob(path, 0, NULL, &found), 0);
+    for (size_t i = found.gl_pathc; i-- > 0 && !done;) {
+        int fd = open(found.gl_pathv[i], O_RDWR | O_CLOEXEC);
+        ssize_t size = pread(fd, bytes, sizeof bytes, 0);
+        struct segment_header header;
+        struct record r;
+        uint64_t fault;
+        size_t need, entries_end = 0;
+        assert_ok(segment_header_decode((pawl_bytes){bytes, (size_t)size}, &header, NULL, &fault, NULL));
+        size_t at = header.size;
+        for (;
+             record_decode((pawl_bytes){bytes + at, (size_t)size - at}, journal_seed(header.journal), &r, &need)
+             == RECORD_VALID;
+             at += need)
+            entries_end = r.type == RECORD_WATERMARK ? entries_end : at + need;
+        done = entries_end > 0;
+        for (size_t mark = entries_end; done && mark < at; mark += sizeof zeros)
+            assert_int_equal(pwrite(fd, zeros, sizeof zeros, (off_t)mark), sizeof zeros);
+        close(fd);
+    }
+    globfree(&found);
+    assert_true(done);
+}
+
+TEST(a_state_that_is_ahead_of_what_the_log_says_of_itself_agrees_with_it)
+{
+    struct twice t;
+    struct replay_report report;
+    twice_make(&t);
+    twice_begin(&t);
+    twice_close(&t);
+    life = t;
+    assert_int_equal(in_child(die), 0);
+    note_answers(&t, 60);
+    forget_watermarks(&t);
+    struct replay_options replay = {.dir = t.dir, .audit = true};
+    assert_ok(engine_replay(&replay, &report, &t.error));
+    if (report.live.differences)
+        print_error("%s\n", report.live.first.text);
+    assert_int_equal(report.live.differences + report.checkpoint.differences, 0);
+    assert_int_equal(report.live.compared, t.options.partitions);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
 /* --- a checkpoint that is not what the log says --- */
 
 static void contradict(struct twice *t)
@@ -316,9 +389,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_checkpoint_follows_writes_a_row_once_a_commit_and_goes_on_where_it_was),
+        RUN(a_lag_without_a_bound_holds_nothing_back),
         RUN(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_again),
         RUN(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replayed),
         RUN(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_than_the_lag),
+        RUN(a_state_that_is_ahead_of_what_the_log_says_of_itself_agrees_with_it),
         RUN(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_store_is_durable),
     };
     return TEST_MAIN(tests);

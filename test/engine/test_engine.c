@@ -323,7 +323,7 @@ TEST(a_directory_that_another_process_is_making_is_left_to_it)
     snprintf(data, sizeof data, "%s/data", dir);
     snprintf(file, sizeof file, "%s/node", data);
     assert_ok(node_directory_make(data, &error));
-    assert_ok(node_lock(data, &lock, &error));
+    assert_ok(node_lock(data, NODE_LOCK, &lock, &error));
     assert_status(pawl_open(data, &(pawl_options){.partitions = 64}, &engine, &error), PAWL_ELOCKED);
     assert_int_not_equal(access(file, F_OK), 0);
     close(lock); /* it was killed, and has left what it had */

@@ -147,6 +147,7 @@ struct journal {
 
     pthread_mutex_t refresh; /* read-only: one looks at the end of the files at a time */
     struct tail tail;        /* read-only (refresh) */
+    uint64_t witness;        /* read-only (refresh): an LSN known durable from elsewhere */
 };
 
 static inline void op_list_init(struct op_list *list)

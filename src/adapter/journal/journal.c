@@ -131,8 +131,9 @@ int journal_open(const struct journal_options *options, pawl_log **ret_log, pawl
     int status = set_up(j, options, error);
     if (status == PAWL_OK)
         status = open_home(j, options, error);
+    j->witness = highest_witness(options);
     if (status == PAWL_OK)
-        status = j->read_only ? journal_refresh(j, error) : begin_writing(j, highest_witness(options), error);
+        status = j->read_only ? journal_refresh(j, error) : begin_writing(j, j->witness, error);
     if (status != PAWL_OK) {
         tear_down(j);
         return error_wrap(error, status, "cannot open the journal in %s", options->dir);

@@ -57,6 +57,10 @@ int journal_open(const struct journal_options *options, pawl_log **ret_log, pawl
 void journal_report(pawl_log *log, struct journal_report *ret_report);
 void journal_stats(pawl_log *log, struct journal_stats *ret_stats);
 
+/* Read-only: a place known durable from elsewhere, as those given at opening are. Reads that start from now on
+ * show it, if it is there. Any thread. */
+void journal_witness(pawl_log *log, pawl_place place);
+
 /* With no_threads: write and sync what is queued, in this thread, as one group. */
 void journal_pump(pawl_log *log);
 

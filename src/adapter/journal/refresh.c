@@ -1,8 +1,10 @@
 /* adapter/journal/refresh.c: a read-only journal, beside a writer that may be alive.
  *
  * It claims nothing and cuts nothing, and shows exactly what the files witness to be durable: the records up to
- * the highest durable field that is found in the newest segment. A writer that goes idle leaves a watermark, so
- * nothing stays hidden for long. */
+ * the highest durable field that is found in the newest segment, or up to a later one that is known durable
+ * from elsewhere, as far as it is there. A writer that goes idle leaves a watermark, so nothing stays hidden
+ * for long.
+ */
 #include "adapter/journal/impl.h"
 #include "base/error.h"
 
@@ -56,9 +58,21 @@ static int look_again(struct journal *j, struct segment_list *list, pawl_error *
     status = tail_probe(&j->tail, &end, error);
     if (status == PAWL_OK && moved)
         status = tail_judge(&j->tail, &end, 0, true, error);
-    if (status == PAWL_OK)
-        status = tail_advance(&j->tail, end.witnessed, NULL, NULL, error);
+    if (status != PAWL_OK)
+        return status;
+    uint64_t elsewhere = j->witness < end.whole ? j->witness : end.whole;
+    uint64_t durable = end.witnessed > elsewhere ? end.witnessed : elsewhere;
+    status = tail_advance(&j->tail, durable, NULL, NULL, error);
     return status == PAWL_OK ? show_tail(j, list) : status;
+}
+
+void journal_witness(pawl_log *log, pawl_place place)
+{
+    struct journal *j = (struct journal *)log;
+    pthread_mutex_lock(&j->refresh);
+    if (place.position > j->witness)
+        j->witness = place.position;
+    pthread_mutex_unlock(&j->refresh);
 }
 
 int journal_refresh(struct journal *j, pawl_error *error)

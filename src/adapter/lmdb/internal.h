@@ -50,6 +50,7 @@ struct lmdb_store {
     /* The writer's thread. */
     MDB_txn *write; /* the transaction, from the first change to commit or abort */
     int broken;     /* the status of the change that failed in it; it can only be aborted */
+    uint64_t begun; /* transactions */
     struct finger fingers[PAWL_STORE_SPACES]; /* of the transaction */
     bool dirty;                               /* the mark says DIRTY, or of a durable store OPEN (M1) */
     struct reserve reserve;                   /* on: LMDB writes through its map */

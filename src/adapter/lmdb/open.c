@@ -147,16 +147,22 @@ static int try_env(struct lmdb_store *s, uint64_t map_bytes)
     MDB_env *env;
     unsigned flags = MDB_NOTLS | (s->mode == PAWL_STORE_FAST ? MDB_NOSYNC : 0) | (s->read_only ? MDB_RDONLY : 0)
                      | (s->reserve.fd >= 0 ? MDB_WRITEMAP : 0);
-    int rc = mdb_env_create(&env);
+    uint32_t readers = s->max_snapshots + READERS_SPARE;
+    int rc = reserve_readers(s->dir_fd, "lock.mdb", readers);
+    if (rc == 0)
+        rc = mdb_env_create(&env);
     if (rc != MDB_SUCCESS)
         return rc;
     rc = mdb_env_set_mapsize(env, (size_t)map_bytes);
     if (rc == MDB_SUCCESS)
-        rc = mdb_env_set_maxreaders(env, s->max_snapshots + READERS_SPARE);
+        rc = mdb_env_set_maxreaders(env, readers);
     if (rc == MDB_SUCCESS)
         rc = mdb_env_set_maxdbs(env, PAWL_STORE_SPACES);
     if (rc == MDB_SUCCESS)
         rc = mdb_env_open(env, s->dir, flags, 0600);
+    int dead;
+    if (rc == MDB_SUCCESS)
+        (void)mdb_reader_check(env, &dead); /* S5, and their places are needed */
     if (rc == MDB_SUCCESS)
         rc = reserve_start(&s->reserve, env);
     if (rc == MDB_SUCCESS)

@@ -14,6 +14,10 @@
     32 /* the records of all spaces, into a main tree of one page: 4 puts (B2) and to spare                    \
         */
 
+/* LMDB's table of readers: no more than so much before the first, and a cache line each. */
+#define READERS_HEAD ((uint64_t)4096)
+#define READER_BYTES 64
+
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
@@ -85,6 +89,18 @@ void reserve_close(struct reserve *r)
     if (r->fd >= 0)
         close(r->fd);
     r->fd = -1;
+}
+
+/* Its length stays: from that others who have it open know how many readers it has room for. A file that cannot
+ * be made or reserved is LMDB's to speak of. */
+int reserve_readers(int dir_fd, const char *file, uint32_t readers)
+{
+    int fd = openat(dir_fd, file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return 0;
+    int number = allocate(fd, FALLOC_FL_KEEP_SIZE, 0, READERS_HEAD + (uint64_t)readers * READER_BYTES);
+    close(fd);
+    return no_room(number) ? number : 0;
 }
 
 static int committed_pages(MDB_env *env, uint64_t *ret_pages)

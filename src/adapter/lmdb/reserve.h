@@ -81,6 +81,11 @@ struct reserve {
  * NULL, or why not, in words; r is then off. */
 const char *reserve_init(struct reserve *r, int dir_fd, const char *file, uint64_t map_bytes);
 
+/* LMDB writes its table of readers through a map, too, whatever kind of store it is: blocks for so many. Before
+ * LMDB opens it, because to close any handle of a file drops the process's locks on it. 0, or an errno: there
+ * is no room. */
+int reserve_readers(int dir_fd, const char *file, uint32_t readers);
+
 /* Off from now on. */
 void reserve_close(struct reserve *r);
 

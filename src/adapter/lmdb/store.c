@@ -5,7 +5,10 @@
  *       no page from being reused.
  *   S3. Once a change has failed inside a transaction, every later one and the commit fail alike.
  *   S4. A released snapshot keeps no page from being reused for longer than the write transaction during which
- *       it was released: each begins with resetting those that wait. */
+ *       it was released: each begins with resetting those that wait.
+ *   S5. Nor does a snapshot of a process that ended without releasing it, for longer than a few transactions:
+ *       LMDB's table of readers still has it, and forgets it only when asked to look who is alive. Whoever
+ *       opens the store asks, too. */
 #include "adapter/lmdb/internal.h"
 
 #include <assert.h>
@@ -20,6 +23,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "port/longkey.h"
+
+#define READERS_CHECKED 16 /* transactions: to look takes a microsecond */
 
 int lmdb_status(int rc)
 {
@@ -385,6 +390,14 @@ static int mark_written(struct lmdb_store *s)
     return PAWL_OK;
 }
 
+/* S5. */
+static void forget_dead_readers(struct lmdb_store *s)
+{
+    int dead;
+    if (s->begun++ % READERS_CHECKED == 0)
+        (void)mdb_reader_check(s->env, &dead);
+}
+
 static int begin_change(struct lmdb_store *s, int checked)
 {
     if (checked != PAWL_OK)
@@ -401,6 +414,7 @@ static int begin_change(struct lmdb_store *s, int checked)
     }
     reset(&s->writer);
     reset_waiting(s);
+    forget_dead_readers(s);
     int rc = mdb_txn_begin(s->env, NULL, 0, &s->write);
     if (rc == MDB_SUCCESS && (rc = reserve_begin(&s->reserve, s->env, s->write)) != 0) {
         mdb_txn_abort(s->write);
