@@ -357,6 +357,35 @@ TEST(a_division_by_zero_is_for_the_policy_at_once_and_counts_only_at_its_turn)
 
 /* --- an operator --- */
 
+TEST(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once)
+{
+    struct lane_bed b;
+    struct attempt first, second;
+    open_lanes(&b);
+    lane_bed_event(&b, "Slow", WS, 1, 0);
+    lane_bed_event(&b, "Slow", WS, 2, 0);
+    acquire(&first, &b, SLOW);
+    acquire(&second, &b, SLOW);
+    attempt_put(&first, 1, 10);
+    attempt_explode(&first);
+    attempt_put(&second, 2, 20);
+    attempt_explode(&second);
+    assert_ok(attempt_hand_in(&second));
+    mem_store_disk_fail(
+        b.store_disk,
+        (struct mem_store_fault){.op = MEM_STORE_GET, .countdown = 1, .times = 1, .status = PAWL_ECORRUPT});
+    assert_ok(attempt_hand_in(&first));
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_int_equal(lane_bed_figures(&b, MAIN).state, LANE_REFUSED);
+    assert_status(first.told, PAWL_ECONFLICT);
+    lane_bed_begin_halt(&b); /* an attempt that is told again fails */
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_status(second.told, PAWL_ECLOSED);
+    attempt_release(&first);
+    attempt_release(&second);
+    close_lanes(&b);
+}
+
 TEST(a_paused_lane_gives_out_nothing_and_takes_what_was_given_out)
 {
     struct lane_bed b;
@@ -397,6 +426,7 @@ int main(void)
         RUN(a_stalled_number_holds_up_its_own_lane_and_nothing_else),
         RUN(a_void_says_why_by_policy_by_permanent_failure_and_by_an_operator),
         RUN(a_division_by_zero_is_for_the_policy_at_once_and_counts_only_at_its_turn),
+        RUN(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once),
         RUN(a_paused_lane_gives_out_nothing_and_takes_what_was_given_out),
     };
     return TEST_MAIN(tests);

@@ -49,14 +49,13 @@ static void stage(struct lane *lane, struct lane_batch *batch, const struct oper
 /* Nobody's fault, and perhaps over in a while; or the end of this lane. */
 static bool stumble(struct lane *lane, const pawl_turn *turn, struct run *run, int status)
 {
+    (void)pawl_leases_repeat(lane->leases, turn->number); /* the run is no longer its result */
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
         error_wrap(&lane->error, status, "partition %u, operation %" PRIu64, lane->options.partition,
                    turn->number);
         lane_refuse(lane, status);
-    } else {
-        (void)pawl_leases_repeat(lane->leases, turn->number);
+    } else
         lane_pump_later(lane, RETRY);
-    }
     tell(run, PAWL_ECONFLICT);
     return false;
 }
