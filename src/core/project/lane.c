@@ -295,6 +295,8 @@ int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct
     pawl_lease lease = {0};
     if (lane->state != LANE_RUNNING)
         return PAWL_EBUSY;
+    if (number == 0) /* which would be listed from the first on */
+        return PAWL_EFENCED;
     pawl_leases_list(lane->leases, number, look_at_one, &lease);
     bool known = lease.number == number;
     bool again = known ? lease.state >= PAWL_LEASE_READY : number <= lane->cursor.applied;
