@@ -234,7 +234,10 @@ static void take_in(struct lane_part *part, struct job *job)
         if (lane_hand_in(part->lane, run) == PAWL_OK)
             return;
         break;
-    case JOB_FAILED: (void)lane_fail(part->lane, run->number, run->id, job->permanent, job->words); break;
+    case JOB_FAILED:
+        if (lane_fail_run(part->lane, run, job->permanent, job->words))
+            return;
+        break;
     case JOB_GIVEN_BACK: (void)lane_release(part->lane, run->number, run->id, job->words); break;
     }
     put_spare(part, job);

@@ -471,6 +471,64 @@ TEST(two_engines_in_one_process_know_nothing_of_each_other)
         bed_end(&beds[i]);
 }
 
+/* --- failing too early --- */
+
+struct follower {
+    _Atomic uint64_t first; /* the event that the other one follows */
+    _Atomic bool looked;
+    bool permanent;
+};
+
+/* The first event makes a row, when the second has looked for it; the second cannot be without it. */
+static int follow(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    struct follower *f = arg;
+    uint64_t first = 0;
+    if (atomic_compare_exchange_strong(&f->first, &first, event->offset) || first == event->offset) {
+        while (!atomic_load(&f->looked))
+            bed_moment();
+    } else {
+        char key[32];
+        pawl_text text;
+        pawl_error error;
+        int size = snprintf(key, sizeof key, "[%" PRIu64 "]", first);
+        int status = pawl_handler_get(ctx, "t.Note", (pawl_bytes){key, (size_t)size}, &text, &error);
+        atomic_store(&f->looked, true);
+        if (status != PAWL_OK)
+            return pawl_results_fail(results, f->permanent, "nobody goes before it");
+        pawl_text_free(&text);
+    }
+    pawl_results_upsert(results, "t.Note");
+    return pawl_results_set_int64(results, "event", (int64_t)event->offset);
+}
+
+TEST(a_failure_that_rests_on_what_was_read_too_early_decides_nothing)
+{
+    static const struct {
+        const char *notes;
+        bool permanent;
+    } cases[] = {
+        {NOTES, true},
+        {NOTES ", \"max_attempts\": 1", false},
+        {NOTES ", \"max_attempts\": 1, \"on_failure\": \"void\"", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lanes_bed bed = {0};
+        struct follower follower = {.permanent = cases[i].permanent};
+        char schema[4096];
+        snprintf(schema, sizeof schema, LANES_SCHEMA("%s"), cases[i].notes);
+        bed_begin(&bed, schema);
+        assert_ok(pawl_projector_register(bed.engine, "t.notes", follow, &follower, &bed.error));
+        bed_send(&bed, 1, "t.Ask", "ada", 1);
+        BED_UNTIL(atomic_load(&follower.first) != 0);
+        bed_send(&bed, 1, "t.Ask", "ada", 2);
+        bed_wait(&bed, "t.notes");
+        assert_int_equal(bed_count(&bed, 1, "t.Note"), 2);
+        assert_int_equal(bed_status(&bed, "t.notes", pawl_partition_of(bed.engine, 1), 0).leases.voids, 0);
+        bed_end(&bed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +545,7 @@ int main(void)
         RUN(a_handler_that_hangs_in_one_partition_leaves_the_others_running),
         RUN(closing_from_inside_a_handler_is_refused),
         RUN(two_engines_in_one_process_know_nothing_of_each_other),
+        RUN(a_failure_that_rests_on_what_was_read_too_early_decides_nothing),
     };
     return TEST_MAIN(tests);
 }

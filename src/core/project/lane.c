@@ -396,6 +396,19 @@ int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool per
     return after(lane, status == PAWL_ENOTFOUND ? PAWL_EFENCED : status);
 }
 
+bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const char *words)
+{
+    bool decides = permanent || run->attempt >= lane->attempts_max[run->projection];
+    if (!decides || run->at_turn || reads_is_blind(&run->seen)) {
+        (void)lane_fail(lane, run->number, run->id, permanent, words);
+        return false;
+    }
+    run->failed = true;
+    run->permanent = permanent;
+    error_set(&run->error, PAWL_EINVAL, "%s", words);
+    return lane_hand_in(lane, run) == PAWL_OK;
+}
+
 int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words)
 {
     int status = pawl_leases_release(lane->leases, number, id, words);
