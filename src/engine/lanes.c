@@ -131,9 +131,9 @@ static void tick(pawl_timer *timer)
     pawl_env_after(e->env, &part->timer, tick_after(part));
 }
 
-void part_give_up(struct lane_part *part, uint64_t number)
+void jobs_give_up(struct job *out, uint64_t number)
 {
-    for (struct job *job = part->out; job; job = job->next)
+    for (struct job *job = out; job; job = job->next)
         if (job->run.number == number)
             atomic_store(&job->given_up, true);
 }

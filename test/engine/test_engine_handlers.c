@@ -207,6 +207,50 @@ TEST(a_lease_that_is_taken_back_goes_to_another)
     bed_end(&bed);
 }
 
+struct successor {
+    bool fails; /* the first attempt; else it is there until somebody has decided */
+    _Atomic bool begun, decided, succeeded, given_up;
+};
+
+static int succeed(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    struct successor *s = arg;
+    bool first = pawl_handler_attempt(ctx) == 1;
+    atomic_store(&s->begun, true);
+    if (first && s->fails)
+        return pawl_results_fail(results, false, "it rains");
+    while (!atomic_load(&s->decided))
+        bed_moment();
+    if (!first) {
+        atomic_store(&s->given_up, pawl_handler_given_up(ctx));
+        atomic_store(&s->succeeded, true);
+    }
+    pawl_results_upsert(results, "t.Note");
+    return pawl_results_set_int64(results, "event", (int64_t)event->offset);
+}
+
+TEST(whoever_gets_a_number_by_a_decision_is_waited_for)
+{
+    for (int fails = 0; fails < 2; fails++) {
+        struct lanes_bed bed = {0};
+        struct successor s = {.fails = fails};
+        bed_begin(&bed, LANES_SCHEMA(NOTES ", \"max_attempts\": 1"));
+        assert_ok(pawl_projector_register(bed.engine, "t.notes", succeed, &s, &bed.error));
+        uint16_t partition = pawl_partition_of(bed.engine, 1);
+        bed_send(&bed, 1, "t.Ask", "ada", 1);
+        BED_UNTIL(fails ? bed_status(&bed, "t.notes", partition, 0).leases.stalled == 1
+                        : atomic_load(&s.begun));
+        assert_ok(fails ? pawl_lease_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error)
+                        : pawl_lease_reclaim(bed.engine, partition, "t.notes", 0, 1, &bed.error));
+        atomic_store(&s.decided, true);
+        BED_UNTIL(atomic_load(&s.succeeded));
+        assert_false(atomic_load(&s.given_up));
+        bed_wait(&bed, "t.notes");
+        assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
+        bed_end(&bed);
+    }
+}
+
 /* --- nonsense --- */
 
 struct nonsense {
@@ -539,6 +583,7 @@ int main(void)
         RUN(a_stalled_number_waits_for_an_operator),
         RUN(a_handler_that_hangs_past_its_lease_is_fenced),
         RUN(a_lease_that_is_taken_back_goes_to_another),
+        RUN(whoever_gets_a_number_by_a_decision_is_waited_for),
         RUN(nonsense_of_a_handler_is_its_failure_and_nobody_elses),
         RUN(what_a_handler_reads_is_what_a_serial_run_would_have_read),
         RUN(a_lane_that_hangs_holds_up_neither_another_nor_commands),
