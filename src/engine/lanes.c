@@ -361,6 +361,7 @@ void part_open(struct lane_part *part)
                                    .lease_first = o->lease_first,
                                    .lease_min = o->lease_min,
                                    .backoff_min = o->backoff_min,
+                                   .thresholds = o->alerts,
                                    .allocator = o->allocator};
     part->task.fn = take_returned;
     part->timer.fn = tick;

@@ -251,6 +251,23 @@ TEST(whoever_gets_a_number_by_a_decision_is_waited_for)
     }
 }
 
+TEST(what_is_alarming_is_for_the_options_to_say)
+{
+    for (int asked = 0; asked < 2; asked++) {
+        struct lanes_bed bed = {.options = {.alerts = {.active = (uint64_t)asked}}};
+        struct notes notes = {.hold = true};
+        bed_begin(&bed, LANES_SCHEMA(NOTES));
+        assert_ok(pawl_projector_register(bed.engine, "t.notes", note, &notes, &bed.error));
+        for (int i = 0; i < 3; i++)
+            bed_send(&bed, 1, "t.Ask", "ada", i);
+        BED_UNTIL(atomic_load(&notes.held) == 3);
+        assert_int_equal(bed_status(&bed, "t.notes", pawl_partition_of(bed.engine, 1), 0).leases.alerts,
+                         asked ? PAWL_ALERT_ACTIVE : 0);
+        atomic_store(&notes.hold, false);
+        bed_end(&bed);
+    }
+}
+
 /* --- nonsense --- */
 
 struct nonsense {
@@ -584,6 +601,7 @@ int main(void)
         RUN(a_handler_that_hangs_past_its_lease_is_fenced),
         RUN(a_lease_that_is_taken_back_goes_to_another),
         RUN(whoever_gets_a_number_by_a_decision_is_waited_for),
+        RUN(what_is_alarming_is_for_the_options_to_say),
         RUN(nonsense_of_a_handler_is_its_failure_and_nobody_elses),
         RUN(what_a_handler_reads_is_what_a_serial_run_would_have_read),
         RUN(a_lane_that_hangs_holds_up_neither_another_nor_commands),
