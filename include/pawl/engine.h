@@ -35,6 +35,7 @@
 #ifndef PAWL_ENGINE_H
 #define PAWL_ENGINE_H
 
+#include <pawl/lease.h>
 #include <pawl/types.h>
 
 #ifdef __cplusplus
@@ -60,9 +61,10 @@ typedef struct pawl_options {
 
     /* Of lanes: pawl/project.h. */
     pawl_duration max_run;     /* 10 minutes: after that a handler's lease is no longer extended */
-    pawl_duration lease_first; /* 30 s: before it is known how long the work takes */
-    pawl_duration lease_min;   /* 1 s */
+    pawl_duration lease_first; /* 30 s: before it is known how long the work takes; at most 10 minutes */
+    pawl_duration lease_min;   /* 1 s; the same */
     pawl_duration backoff_min; /* 100 ms after the first failure, then twice that, up to a minute */
+    pawl_lease_thresholds alerts;
     const pawl_allocator *allocator;
 } pawl_options;
 

@@ -55,8 +55,9 @@ PAWL_API int pawl_results_set_expr(pawl_results *results, const char *field, con
  * becomes, or {"expr": "…"}. docs/API.md. Errors: PAWL_EINVAL, PAWL_ETOOBIG, with the path; PAWL_ENOMEM. */
 PAWL_API int pawl_results_json(pawl_results *results, const char *json, size_t size, pawl_error *error);
 
-/* Why the handler fails; permanent: no other attempt would do better, so the operation becomes a void. Return
- * the status of this, which is PAWL_EINVAL, from the handler. */
+/* Why the handler fails; permanent: no other attempt would do better, so the operation becomes a void, unless
+ * what the handler read turns out to have been too early. Return the status of this, which is PAWL_EINVAL, from
+ * the handler. */
 PAWL_API int pawl_results_fail(pawl_results *results, bool permanent, const char *words);
 
 /* --- handlers --- */

@@ -23,6 +23,8 @@
 #define MAILBOX_MAX        ((uint32_t)1 << 20)
 #define POOL_DEFAULT       2
 #define LAG_DEFAULT        UINT64_C(1000000)
+#define LEASE_MAX          (600 * PAWL_SECOND)
+#define BACKOFF_MAX        (60 * PAWL_SECOND)
 
 static int check_options(pawl_options *o, pawl_error *error)
 {
@@ -40,6 +42,10 @@ static int check_options(pawl_options *o, pawl_error *error)
     if (o->event_bytes_max > PAWL_ENTRY_BYTES_MAX)
         return error_set(error, PAWL_EINVAL, "events of %zu bytes; at most %zu", o->event_bytes_max,
                          PAWL_ENTRY_BYTES_MAX);
+    if (o->lease_first > LEASE_MAX || o->lease_min > LEASE_MAX)
+        return error_set(error, PAWL_EINVAL, "leases of more than ten minutes");
+    if (o->backoff_min > BACKOFF_MAX)
+        return error_set(error, PAWL_EINVAL, "more than a minute between attempts");
     return PAWL_OK;
 }
 

@@ -38,9 +38,10 @@ static void look_here(void *arg)
 static void decide_here(void *arg)
 {
     struct deciding *d = arg;
+    struct job *out = d->part->out; /* whoever gets the number by this comes in front of them */
     d->status = d->part->lane && !d->part->closing ? d->decide(d, d->part->lane) : PAWL_ENOTFOUND;
     if (d->status == PAWL_OK)
-        part_give_up(d->part, d->number);
+        jobs_give_up(out, d->number);
 }
 
 /* Which of the lane's generations has the number under way. */

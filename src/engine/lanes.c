@@ -131,9 +131,9 @@ static void tick(pawl_timer *timer)
     pawl_env_after(e->env, &part->timer, tick_after(part));
 }
 
-void part_give_up(struct lane_part *part, uint64_t number)
+void jobs_give_up(struct job *out, uint64_t number)
 {
-    for (struct job *job = part->out; job; job = job->next)
+    for (struct job *job = out; job; job = job->next)
         if (job->run.number == number)
             atomic_store(&job->given_up, true);
 }
@@ -234,7 +234,10 @@ static void take_in(struct lane_part *part, struct job *job)
         if (lane_hand_in(part->lane, run) == PAWL_OK)
             return;
         break;
-    case JOB_FAILED: (void)lane_fail(part->lane, run->number, run->id, job->permanent, job->words); break;
+    case JOB_FAILED:
+        if (lane_fail_run(part->lane, run, job->permanent, job->words))
+            return;
+        break;
     case JOB_GIVEN_BACK: (void)lane_release(part->lane, run->number, run->id, job->words); break;
     }
     put_spare(part, job);
@@ -358,6 +361,7 @@ void part_open(struct lane_part *part)
                                    .lease_first = o->lease_first,
                                    .lease_min = o->lease_min,
                                    .backoff_min = o->backoff_min,
+                                   .thresholds = o->alerts,
                                    .allocator = o->allocator};
     part->task.fn = take_returned;
     part->timer.fn = tick;

@@ -202,8 +202,8 @@ void part_fill(struct lane_part *part);
 void part_return(struct job *job);
 void part_ask(struct lane_part *part);
 
-/* Somebody took this number's lease back. */
-void part_give_up(struct lane_part *part, uint64_t number);
+/* Somebody took this number's lease back, which one of these jobs, or of those behind it in the list, had. */
+void jobs_give_up(struct job *out, uint64_t number);
 
 /* A job for a run of somebody else's; and its end. On any thread. NULL: no memory. */
 struct job *job_new(struct lane_part *part);

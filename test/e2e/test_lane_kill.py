@@ -12,6 +12,7 @@ from shell import SHOP as SCHEMA, main, pawl
 PROGRAM = os.environ['SHOP']
 FEW = ['--tenants', '8']
 KILLS = 5
+STOPS_MAX = 10
 STOPPED = 2.0  # seconds of real time, past a lease and all its extensions: no condition tells that they are over
 
 
@@ -68,20 +69,33 @@ def killed_while_it_projects_it_comes_out_as_the_events_say(folder):
     print('# ' + finish(folder + '/data').replace('\n', '\n# '))
 
 
-def stopped_past_every_lease_it_comes_out_as_the_events_say(folder):
-    process = load(folder + '/data', '--slow', '200', '--lease', '200')
-    applied = wait_for_statements(process, 100)
+def stop_and_go_on(folder, applied):
+    """Stop it past every lease; how many statements were applied then, and how many leases expired."""
+    process = load(folder, '--slow', '200', '--lease', '200')
+    applied = wait_for_statements(process, applied + 100)
     process.send_signal(signal.SIGSTOP)
     time.sleep(STOPPED)
     process.send_signal(signal.SIGCONT)
-    wait_for_statements(process, applied + 100)
+    applied = wait_for_statements(process, applied + 100)
     process.send_signal(signal.SIGTERM)
     said = process.communicate(timeout=300)[0]
     assert process.returncode == 0, said
     line = next(line for line in said.splitlines() if 'shop.statements' in line and 'committed' in line)
     committed, expired, fenced, _ = (int(part.split()[0]) for part in line.split(None, 1)[1].split(', '))
-    assert committed > 0 and expired > 0, line
+    assert committed > 0, line
     print(f'# {expired} leases expired, {fenced} late results were refused')
+    return applied, expired
+
+
+def stopped_past_every_lease_it_comes_out_as_the_events_say(folder):
+    """Whether leases expire or are extended first when it goes on is left to the order of its timers: so, until some
+    have expired."""
+    applied = expired = 0
+    for _ in range(STOPS_MAX):
+        applied, expired = stop_and_go_on(folder + '/data', applied)
+        if expired > 0:
+            break
+    assert expired > 0
     finish(folder + '/data')
 
 

@@ -344,6 +344,9 @@ TEST(options_and_directories_that_make_no_sense_are_refused)
                                 {.partitions = 1 << 17},
                                 {.shards = 65},
                                 {.mailbox = 3},
+                                {.lease_first = 601 * PAWL_SECOND},
+                                {.lease_min = 601 * PAWL_SECOND},
+                                {.backoff_min = 61 * PAWL_SECOND},
                                 {.event_bytes_max = SIZE_MAX}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_status(pawl_open(dir, &bad[i], &engine, &error), PAWL_EINVAL);

@@ -207,6 +207,67 @@ TEST(a_lease_that_is_taken_back_goes_to_another)
     bed_end(&bed);
 }
 
+struct successor {
+    bool fails; /* the first attempt; else it is there until somebody has decided */
+    _Atomic bool begun, decided, succeeded, given_up;
+};
+
+static int succeed(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    struct successor *s = arg;
+    bool first = pawl_handler_attempt(ctx) == 1;
+    atomic_store(&s->begun, true);
+    if (first && s->fails)
+        return pawl_results_fail(results, false, "it rains");
+    while (!atomic_load(&s->decided))
+        bed_moment();
+    if (!first) {
+        atomic_store(&s->given_up, pawl_handler_given_up(ctx));
+        atomic_store(&s->succeeded, true);
+    }
+    pawl_results_upsert(results, "t.Note");
+    return pawl_results_set_int64(results, "event", (int64_t)event->offset);
+}
+
+TEST(whoever_gets_a_number_by_a_decision_is_waited_for)
+{
+    for (int fails = 0; fails < 2; fails++) {
+        struct lanes_bed bed = {0};
+        struct successor s = {.fails = fails};
+        bed_begin(&bed, LANES_SCHEMA(NOTES ", \"max_attempts\": 1"));
+        assert_ok(pawl_projector_register(bed.engine, "t.notes", succeed, &s, &bed.error));
+        uint16_t partition = pawl_partition_of(bed.engine, 1);
+        bed_send(&bed, 1, "t.Ask", "ada", 1);
+        BED_UNTIL(fails ? bed_status(&bed, "t.notes", partition, 0).leases.stalled == 1
+                        : atomic_load(&s.begun));
+        assert_ok(fails ? pawl_lease_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error)
+                        : pawl_lease_reclaim(bed.engine, partition, "t.notes", 0, 1, &bed.error));
+        atomic_store(&s.decided, true);
+        BED_UNTIL(atomic_load(&s.succeeded));
+        assert_false(atomic_load(&s.given_up));
+        bed_wait(&bed, "t.notes");
+        assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
+        bed_end(&bed);
+    }
+}
+
+TEST(what_is_alarming_is_for_the_options_to_say)
+{
+    for (int asked = 0; asked < 2; asked++) {
+        struct lanes_bed bed = {.options = {.alerts = {.active = (uint64_t)asked}}};
+        struct notes notes = {.hold = true};
+        bed_begin(&bed, LANES_SCHEMA(NOTES));
+        assert_ok(pawl_projector_register(bed.engine, "t.notes", note, &notes, &bed.error));
+        for (int i = 0; i < 3; i++)
+            bed_send(&bed, 1, "t.Ask", "ada", i);
+        BED_UNTIL(atomic_load(&notes.held) == 3);
+        assert_int_equal(bed_status(&bed, "t.notes", pawl_partition_of(bed.engine, 1), 0).leases.alerts,
+                         asked ? PAWL_ALERT_ACTIVE : 0);
+        atomic_store(&notes.hold, false);
+        bed_end(&bed);
+    }
+}
+
 /* --- nonsense --- */
 
 struct nonsense {
@@ -456,6 +517,7 @@ TEST(two_engines_in_one_process_know_nothing_of_each_other)
     static struct lanes_bed beds[2];
     struct notes notes[2] = {{0}, {0}};
     for (int i = 0; i < 2; i++) {
+        beds[i].options.lease_min = BED_PATIENCE; /* or a busy machine lets one be called again */
         bed_begin(&beds[i], LANES_SCHEMA(NOTES));
         assert_ok(pawl_projector_register(beds[i].engine, "t.notes", note, &notes[i], &beds[i].error));
     }
@@ -471,6 +533,64 @@ TEST(two_engines_in_one_process_know_nothing_of_each_other)
         bed_end(&beds[i]);
 }
 
+/* --- failing too early --- */
+
+struct follower {
+    _Atomic uint64_t first; /* the event that the other one follows */
+    _Atomic bool looked;
+    bool permanent;
+};
+
+/* The first event makes a row, when the second has looked for it; the second cannot be without it. */
+static int follow(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    struct follower *f = arg;
+    uint64_t first = 0;
+    if (atomic_compare_exchange_strong(&f->first, &first, event->offset) || first == event->offset) {
+        while (!atomic_load(&f->looked))
+            bed_moment();
+    } else {
+        char key[32];
+        pawl_text text;
+        pawl_error error;
+        int size = snprintf(key, sizeof key, "[%" PRIu64 "]", first);
+        int status = pawl_handler_get(ctx, "t.Note", (pawl_bytes){key, (size_t)size}, &text, &error);
+        atomic_store(&f->looked, true);
+        if (status != PAWL_OK)
+            return pawl_results_fail(results, f->permanent, "nobody goes before it");
+        pawl_text_free(&text);
+    }
+    pawl_results_upsert(results, "t.Note");
+    return pawl_results_set_int64(results, "event", (int64_t)event->offset);
+}
+
+TEST(a_failure_that_rests_on_what_was_read_too_early_decides_nothing)
+{
+    static const struct {
+        const char *notes;
+        bool permanent;
+    } cases[] = {
+        {NOTES, true},
+        {NOTES ", \"max_attempts\": 1", false},
+        {NOTES ", \"max_attempts\": 1, \"on_failure\": \"void\"", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lanes_bed bed = {0};
+        struct follower follower = {.permanent = cases[i].permanent};
+        char schema[4096];
+        snprintf(schema, sizeof schema, LANES_SCHEMA("%s"), cases[i].notes);
+        bed_begin(&bed, schema);
+        assert_ok(pawl_projector_register(bed.engine, "t.notes", follow, &follower, &bed.error));
+        bed_send(&bed, 1, "t.Ask", "ada", 1);
+        BED_UNTIL(atomic_load(&follower.first) != 0);
+        bed_send(&bed, 1, "t.Ask", "ada", 2);
+        bed_wait(&bed, "t.notes");
+        assert_int_equal(bed_count(&bed, 1, "t.Note"), 2);
+        assert_int_equal(bed_status(&bed, "t.notes", pawl_partition_of(bed.engine, 1), 0).leases.voids, 0);
+        bed_end(&bed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,12 +601,15 @@ int main(void)
         RUN(a_stalled_number_waits_for_an_operator),
         RUN(a_handler_that_hangs_past_its_lease_is_fenced),
         RUN(a_lease_that_is_taken_back_goes_to_another),
+        RUN(whoever_gets_a_number_by_a_decision_is_waited_for),
+        RUN(what_is_alarming_is_for_the_options_to_say),
         RUN(nonsense_of_a_handler_is_its_failure_and_nobody_elses),
         RUN(what_a_handler_reads_is_what_a_serial_run_would_have_read),
         RUN(a_lane_that_hangs_holds_up_neither_another_nor_commands),
         RUN(a_handler_that_hangs_in_one_partition_leaves_the_others_running),
         RUN(closing_from_inside_a_handler_is_refused),
         RUN(two_engines_in_one_process_know_nothing_of_each_other),
+        RUN(a_failure_that_rests_on_what_was_read_too_early_decides_nothing),
     };
     return TEST_MAIN(tests);
 }

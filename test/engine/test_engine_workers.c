@@ -166,6 +166,38 @@ TEST(nonsense_leaves_the_lease_with_its_worker)
     bed_end(&bed);
 }
 
+/* What a worker could make up, having been given nothing: also the ID that a number has before its first lease.
+ */
+TEST(whoever_was_given_nothing_is_refused)
+{
+    static const uint64_t numbers[] = {0, 1, 2, UINT64_MAX};
+    static const pawl_operation_id ids[] = {{0, 0}, {1, 2}};
+    static const char json[] = "{\"writes\": []}";
+    struct lanes_bed bed = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    for (int is_bound = 0; is_bound < 2; is_bound++) {
+        if (is_bound)
+            bed_send(&bed, 1, "t.Ask", "ada", 1);
+        BED_UNTIL(bed_status(&bed, "t.notes", partition, 0).leases.bound == (uint64_t)is_bound
+                  && bed_status(&bed, "t.notes", partition, 0).state == PAWL_LANE_RUNNING);
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            for (size_t k = 0; k < sizeof ids / sizeof *ids; k++) {
+                pawl_engine *e = bed.engine;
+                assert_status(pawl_worker_commit(e, partition, "t.notes", numbers[i], ids[k], json,
+                                                 strlen(json), SECOND, &bed.error),
+                              PAWL_EFENCED);
+                assert_status(
+                    pawl_worker_extend(e, partition, "t.notes", numbers[i], ids[k], SECOND, &bed.error),
+                    PAWL_EFENCED);
+                assert_status(pawl_worker_release(e, partition, "t.notes", numbers[i], ids[k], true, true, "",
+                                                  &bed.error),
+                              PAWL_EFENCED);
+            }
+    }
+    bed_end(&bed);
+}
+
 TEST(what_is_given_back_or_fails_comes_again)
 {
     struct lanes_bed bed = {.options = {.backoff_min = PAWL_MILLISECOND}};
@@ -249,9 +281,10 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
+/* Leases are long: a worker that the machine forgets for a second has not lost its number. */
 TEST(many_workers_share_the_work_of_all_partitions)
 {
-    struct lanes_bed bed = {0};
+    struct lanes_bed bed = {.options = {.lease_first = BED_PATIENCE, .lease_min = BED_PATIENCE}};
     static struct worker workers[WORKERS];
     _Atomic unsigned left = EVENTS;
     size_t rows = 0;
@@ -284,6 +317,7 @@ int main(void)
         RUN(a_worker_that_is_late_is_fenced_once_another_has_begun),
         RUN(a_commit_waits_for_those_before_it),
         RUN(nonsense_leaves_the_lease_with_its_worker),
+        RUN(whoever_was_given_nothing_is_refused),
         RUN(what_is_given_back_or_fails_comes_again),
         RUN(closing_ends_the_wait_for_something_to_lease),
         RUN(many_workers_share_the_work_of_all_partitions),

@@ -82,6 +82,7 @@ void attempt_put_many(struct attempt *attempt, int64_t first, size_t count, int6
 void attempt_explode(struct attempt *attempt);
 int attempt_hand_in(struct attempt *attempt);
 int attempt_fail(struct attempt *attempt, bool permanent, const char *words);
+bool attempt_fail_run(struct attempt *attempt, bool permanent, const char *words); /* true: it is kept */
 
 /* Acquire, put x, explode and hand in, and wait until it is applied. */
 void lane_bed_work(struct lane_bed *bed, size_t lane, uint32_t projection, int64_t k, int64_t x);

@@ -172,6 +172,19 @@ int attempt_fail(struct attempt *a, bool permanent, const char *words)
     return q.status;
 }
 
+static void fail_run(void *arg)
+{
+    struct acting_on *q = arg;
+    q->flag = lane_fail_run(q->lane, q->run, q->flag, q->words);
+}
+
+bool attempt_fail_run(struct attempt *a, bool permanent, const char *words)
+{
+    struct acting_on q = {.lane = a->lane, .run = &a->run, .flag = permanent, .words = words};
+    lane_bed_call(a->bed, fail_run, &q);
+    return q.flag;
+}
+
 void lane_bed_work(struct lane_bed *b, size_t lane, uint32_t projection, int64_t k, int64_t x)
 {
     struct attempt a;

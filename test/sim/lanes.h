@@ -37,6 +37,8 @@ enum {
 
 struct sim;
 
+#define READ_REASON "for what it read"
+
 /* What a handler does with what it reads. */
 enum handler_kind {
     HANDLER_ROW,    /* a row decides which row is written, and what into it */
@@ -114,6 +116,7 @@ struct job {
     struct run run;
     struct handling handling;
     unsigned steps_left;
+    bool fails;
     bool exploded;
     bool handed_in;
 };
@@ -222,6 +225,7 @@ const struct schema_projector *sim_lender(const struct schema *schema, unsigned 
 unsigned handler_steps(const struct sim_projector *projector);
 int handler_read(struct handling *h, const struct schema *schema, const struct state *state,
                  struct reads *reads, struct arena *memory);
+bool handler_fails(const struct handling *h); /* for good, because of what it read */
 void handler_intents(const struct handling *h, const struct schema *schema, struct arena *memory,
                      const struct intent **ret_intents, size_t *ret_count);
 

@@ -61,6 +61,7 @@ struct serial {
     struct operation_maker writes;
     struct changes changes;
     uint8_t *scratch;
+    bool fails; /* its handler */
     int status;
 };
 
@@ -91,6 +92,9 @@ static void serial_run(struct site *site, const struct schema *schema, const str
     if (h.projector->handler) {
         for (unsigned i = handler_steps(h.projector); i > 0; i--)
             assert_ok(handler_read(&h, schema, &state, NULL, &r->memory));
+        r->fails = handler_fails(&h);
+        if (r->fails)
+            return;
         handler_intents(&h, schema, &r->memory, &intents, &count);
     } else
         assert_ok(intents_of(p, &r->memory, &intents, &count));
@@ -140,6 +144,18 @@ static void complain(const struct site *site, const struct operation *op, const 
                 site->feed->plog.partition, site->lane_number, op->number, op->event, op->attempt, words);
 }
 
+/* A handler that failed because of what it read had read what a serial run reads. */
+static void check_failure(struct site *site, const struct schema *schema, const struct schema_projector *p,
+                          const struct operation *op)
+{
+    struct serial serial;
+    serial_run(site, schema, p, &serial);
+    if (!serial.fails)
+        complain(site, op, "in a serial run its handler does not fail");
+    assert_true(serial.fails);
+    serial_release(&serial);
+}
+
 /* An operation of the log is the next match, and writes what the serial run writes. */
 static bool compare_operation(void *arg, const pawl_entry *entry, pawl_place place)
 {
@@ -163,9 +179,10 @@ static bool compare_operation(void *arg, const pawl_entry *entry, pawl_place pla
         pawl_bytes writes;
         uint32_t count;
         serial_run(site, schema, p, &serial);
-        if (serial.status != PAWL_OK)
+        if (serial.status != PAWL_OK || serial.fails)
             complain(site, &op, "in a serial run it fails");
         assert_ok(serial.status);
+        assert_false(serial.fails);
         assert_ok(operation_maker_writes(&serial.writes, &writes, &count));
         if (op.count != count || !bytes_equal(op.writes, writes))
             complain(site, &op, "a serial run would have written something else");
@@ -174,6 +191,8 @@ static bool compare_operation(void *arg, const pawl_entry *entry, pawl_place pla
         serial_release(&serial);
     } else {
         assert_true(op.reason.size > 0 || site->sim->faults); /* without memory there are no words */
+        if (bytes_equal(op.reason, text_bytes(READ_REASON)))
+            check_failure(site, schema, p, &op);
         m->voids++;
     }
     m->operations++;

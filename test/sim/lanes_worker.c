@@ -351,6 +351,9 @@ static int look(struct sim *s, struct job *j)
     run_look_away(&s->room);
     if (status != PAWL_OK || --j->steps_left > 0)
         return status;
+    j->fails = handler_fails(&j->handling);
+    if (j->fails)
+        return PAWL_OK;
     s->memory.fails_in = 0;
     handler_intents(&j->handling, j->run.schema, &j->run.memory, &j->run.intents, &j->run.intent_count);
     s->memory.fails_in = fails;
@@ -366,6 +369,15 @@ static void hand_in(struct worker *w)
     bool taken = job_hand_in(w->job);
     if (taken && s->trouble && below(s, s->trouble) == 0 && !site->closing)
         workers_visit(s, site, number, id); /* it did not hear the answer */
+    rest(w);
+}
+
+static void fail_for_good(struct worker *w)
+{
+    struct job *j = w->job;
+    j->handed_in = true;
+    if (!lane_fail_run(j->site->lane, &j->run, true, READ_REASON))
+        job_end(j);
     rest(w);
 }
 
@@ -391,7 +403,10 @@ static void work_on(pawl_timer *timer)
         return;
     if (j->steps_left > 0)
         status = look(s, j);
-    else if (!j->exploded) {
+    else if (j->fails) {
+        fail_for_good(w);
+        return;
+    } else if (!j->exploded) {
         pawl_error error = {0};
         status = run_explode(&j->run, s->store, &s->room, &error);
         j->exploded = status == PAWL_OK;

@@ -311,6 +311,65 @@ TEST(a_void_says_why_by_policy_by_permanent_failure_and_by_an_operator)
     close_lanes(&b);
 }
 
+/* What a handler that fails has read is changed in front of it, or is not. */
+TEST(a_failure_after_a_read_counts_at_its_turn_if_the_read_stands)
+{
+    static const struct {
+        uint32_t projection;
+        const char *command;
+        bool permanent, changed;
+        uint64_t voids, stalled;
+    } cases[] = {
+        {SLOW, "Slow", true, false, 1, 0}, {SLOW, "Slow", true, true, 0, 0}, {SLOW, "Slow", false, false, 0, 1},
+        {SLOW, "Slow", false, true, 0, 0}, {TRY, "Try", false, false, 1, 0}, {TRY, "Try", false, true, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lane_bed b;
+        struct attempt first, second;
+        char reason[OPERATION_REASON + 1];
+        struct operation op;
+        open_lanes(&b);
+        lane_bed_event(&b, "Slow", WS, 1, 0);
+        lane_bed_event(&b, cases[i].command, WS, 2, 0);
+        acquire(&first, &b, SLOW);
+        acquire(&second, &b, cases[i].projection);
+        if (!cases[i].permanent) { /* the first of two attempts decides nothing, whatever it read */
+            assert_int_equal(attempt_read(&second, 1), -1);
+            assert_false(attempt_fail_run(&second, false, "too early"));
+            attempt_release(&second);
+            lane_bed_pass(&b, PAWL_SECOND);
+            acquire(&second, &b, cases[i].projection);
+        }
+        assert_int_equal(attempt_read(&second, 1), -1);
+        assert_true(attempt_fail_run(&second, cases[i].permanent, "too early"));
+        lane_bed_pass(&b, PAWL_SECOND);
+        assert_false(second.is_told);
+        attempt_put(&first, cases[i].changed ? 1 : 9, 10);
+        attempt_explode(&first);
+        assert_ok(attempt_hand_in(&first));
+        lane_bed_pass(&b, PAWL_SECOND);
+        assert_status(second.told, cases[i].changed ? PAWL_ECONFLICT : PAWL_EINVAL);
+        struct lane_figures figures = lane_bed_figures(&b, MAIN);
+        assert_int_equal(figures.leases.voids, cases[i].voids);
+        assert_int_equal(figures.leases.stalled, cases[i].stalled);
+        if (cases[i].voids) {
+            assert_int_equal(lane_bed_operation(&b, MAIN, 2, &op, reason), OPERATION_VOID);
+            assert_string_equal(reason, "too early");
+        }
+        attempt_release(&first);
+        attempt_release(&second);
+        if (cases[i].changed) { /* now it is its turn, and what it says counts at once */
+            acquire(&second, &b, cases[i].projection);
+            assert_int_equal(attempt_read(&second, 1), 10);
+            assert_false(attempt_fail_run(&second, true, "again"));
+            lane_bed_pass(&b, PAWL_SECOND);
+            assert_int_equal(lane_bed_operation(&b, MAIN, 2, &op, reason), OPERATION_VOID);
+            attempt_release(&second);
+        }
+        close_lanes(&b);
+    }
+}
+
 TEST(a_division_by_zero_is_for_the_policy_at_once_and_counts_only_at_its_turn)
 {
     struct lane_bed b;
@@ -357,6 +416,35 @@ TEST(a_division_by_zero_is_for_the_policy_at_once_and_counts_only_at_its_turn)
 
 /* --- an operator --- */
 
+TEST(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once)
+{
+    struct lane_bed b;
+    struct attempt first, second;
+    open_lanes(&b);
+    lane_bed_event(&b, "Slow", WS, 1, 0);
+    lane_bed_event(&b, "Slow", WS, 2, 0);
+    acquire(&first, &b, SLOW);
+    acquire(&second, &b, SLOW);
+    attempt_put(&first, 1, 10);
+    attempt_explode(&first);
+    attempt_put(&second, 2, 20);
+    attempt_explode(&second);
+    assert_ok(attempt_hand_in(&second));
+    mem_store_disk_fail(
+        b.store_disk,
+        (struct mem_store_fault){.op = MEM_STORE_GET, .countdown = 1, .times = 1, .status = PAWL_ECORRUPT});
+    assert_ok(attempt_hand_in(&first));
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_int_equal(lane_bed_figures(&b, MAIN).state, LANE_REFUSED);
+    assert_status(first.told, PAWL_ECONFLICT);
+    lane_bed_begin_halt(&b); /* an attempt that is told again fails */
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_status(second.told, PAWL_ECLOSED);
+    attempt_release(&first);
+    attempt_release(&second);
+    close_lanes(&b);
+}
+
 TEST(a_paused_lane_gives_out_nothing_and_takes_what_was_given_out)
 {
     struct lane_bed b;
@@ -396,7 +484,9 @@ int main(void)
         RUN(a_thousand_leases_that_expire_at_once_are_given_out_again_without_a_herd),
         RUN(a_stalled_number_holds_up_its_own_lane_and_nothing_else),
         RUN(a_void_says_why_by_policy_by_permanent_failure_and_by_an_operator),
+        RUN(a_failure_after_a_read_counts_at_its_turn_if_the_read_stands),
         RUN(a_division_by_zero_is_for_the_policy_at_once_and_counts_only_at_its_turn),
+        RUN(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once),
         RUN(a_paused_lane_gives_out_nothing_and_takes_what_was_given_out),
     };
     return TEST_MAIN(tests);

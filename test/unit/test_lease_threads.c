@@ -113,7 +113,10 @@ TEST(workers_that_share_a_lock_leave_in_order)
 {
     struct shop shop = {.lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[WORKERS];
-    pawl_leases_options options = {.untimed = true, .window = 1 << 15};
+    pawl_leases_options options = {.untimed = true,
+                                   .window = 1 << 15,
+                                   .duration_first = 600 * PAWL_SECOND, /* nobody is to be fenced for being */
+                                   .duration_min = 600 * PAWL_SECOND};  /* forgotten by a busy machine */
     uint64_t *results = calloc(COUNT, sizeof *results);
     assert_non_null(results);
     assert_ok(pawl_env_open(NULL, &options.env, NULL));

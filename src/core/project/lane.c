@@ -295,6 +295,8 @@ int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct
     pawl_lease lease = {0};
     if (lane->state != LANE_RUNNING)
         return PAWL_EBUSY;
+    if (number == 0) /* which would be listed from the first on */
+        return PAWL_EFENCED;
     pawl_leases_list(lane->leases, number, look_at_one, &lease);
     bool known = lease.number == number;
     bool again = known ? lease.state >= PAWL_LEASE_READY : number <= lane->cursor.applied;
@@ -392,6 +394,19 @@ int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool per
 {
     int status = pawl_leases_fail(lane->leases, number, id, permanent, words);
     return after(lane, status == PAWL_ENOTFOUND ? PAWL_EFENCED : status);
+}
+
+bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const char *words)
+{
+    bool decides = permanent || run->attempt >= lane->attempts_max[run->projection];
+    if (!decides || run->at_turn || reads_is_blind(&run->seen)) {
+        (void)lane_fail(lane, run->number, run->id, permanent, words);
+        return false;
+    }
+    run->failed = true;
+    run->permanent = permanent;
+    error_set(&run->error, PAWL_EINVAL, "%s", words);
+    return lane_hand_in(lane, run) == PAWL_OK;
 }
 
 int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words)

@@ -5,6 +5,7 @@
  *     a run that stands               as it was made
  *     its rows do not stand           exploded again: here, or elsewhere if it looked at many rows
  *     what its handler read does not  worked on again, from the beginning
+ *     its handler failed              that stands too: now it counts
  *     it cannot be done               the policy decides, with the reason */
 #include <inttypes.h>
 #include <string.h>
@@ -49,14 +50,13 @@ static void stage(struct lane *lane, struct lane_batch *batch, const struct oper
 /* Nobody's fault, and perhaps over in a while; or the end of this lane. */
 static bool stumble(struct lane *lane, const pawl_turn *turn, struct run *run, int status)
 {
+    (void)pawl_leases_repeat(lane->leases, turn->number); /* the run is no longer its result */
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
         error_wrap(&lane->error, status, "partition %u, operation %" PRIu64, lane->options.partition,
                    turn->number);
         lane_refuse(lane, status);
-    } else {
-        (void)pawl_leases_repeat(lane->leases, turn->number);
+    } else
         lane_pump_later(lane, RETRY);
-    }
     tell(run, PAWL_ECONFLICT);
     return false;
 }
@@ -67,6 +67,16 @@ static bool refuse(struct lane *lane, const pawl_turn *turn, struct run *run, in
     (void)pawl_leases_refuse(lane->leases, turn->number, words);
     lane_work(lane, turn->number)->at_turn = false;
     tell(run, status);
+    return true;
+}
+
+/* Its handler failed, and would fail again: all that it read stands. */
+static bool fail(struct lane *lane, const pawl_turn *turn, struct run *run)
+{
+    (void)pawl_leases_refuse(lane->leases, turn->number, run->error.text);
+    if (run->permanent)
+        (void)pawl_leases_void(lane->leases, turn->number, run->error.text); /* if the policy did not */
+    tell(run, PAWL_EINVAL);
     return true;
 }
 
@@ -189,6 +199,8 @@ bool lane_stage(struct lane *lane, struct lane_batch *batch, const pawl_turn *tu
     }
     if (!run->at_turn && !recent_stands(lane->recent, &run->seen))
         return repeat(lane, turn, run);
+    if (run->failed)
+        return fail(lane, turn, run);
     if (run->status == PAWL_OK && (run->at_turn || recent_stands(lane->recent, &run->used)))
         return stage_made(lane, batch, turn, run);
     if (run->at_turn)

@@ -54,6 +54,12 @@ int reads_add_rows(struct reads *reads, uint32_t table, uint64_t wsid, const str
                    size_t field_count);
 int reads_add_range(struct reads *reads, uint32_t table, uint64_t wsid);
 
+/* Nothing was looked at. */
+static inline bool reads_is_blind(const struct reads *reads)
+{
+    return !reads->all && reads->row_count == 0 && reads->rows_count == 0;
+}
+
 struct recent;
 
 /* capacity: a power of two, how many touched rows, and fields of workspaces, it remembers. All its memory is

@@ -162,8 +162,7 @@ static bool rows_stand(const struct recent *r, const struct read_rows *rows, uin
 
 bool recent_stands(const struct recent *r, const struct reads *reads)
 {
-    bool blind = !reads->all && reads->row_count == 0 && reads->rows_count == 0;
-    if (blind || reads->at >= r->wrote)
+    if (reads_is_blind(reads) || reads->at >= r->wrote)
         return true;
     if (reads->all || reads->at < r->floor)
         return false;

@@ -52,6 +52,7 @@ void run_reset(struct run *run)
     run->intents = NULL;
     run->intent_count = 0;
     run->status = PAWL_OK;
+    run->failed = run->permanent = false;
     error_clear(&run->error);
     arena_reset(&run->memory);
     operation_maker_reset(&run->writes);

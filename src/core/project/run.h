@@ -70,6 +70,8 @@ struct run {
     struct reads used; /* by exploding */
     uint64_t rows;     /* that its clauses looked at, in whole slices */
     int status;        /* of exploding: PAWL_OK, or what is the projector's fault */
+    bool failed;       /* its handler, with the words of error; permanent: for good */
+    bool permanent;
     pawl_error error;
 
     /* Between lane_hand_in and its end, which is told on the shard: PAWL_OK, committed and applied; else it was
