@@ -42,13 +42,13 @@ int pawl_record_read(pawl_engine *e, uint64_t wsid, const char *type, uint64_t i
     uint16_t partition = partition_of(token, e->file.partitions);
     pawl_store *store = shard_of(e, partition)->store;
     pawl_reader *snapshot;
-    struct pawl_record record = {
-        .type = schema_type_by_name(engine_schema(e), (pawl_bytes){type, strlen(type)}), .id = id};
+    struct pawl_record record = {.id = id};
     int status = engine_enter(e, error);
     if (status == PAWL_OK && options)
         status = engine_wait_applied(e, partition, options, error);
     if (status != PAWL_OK)
         return status;
+    record.type = schema_type_by_name(engine_schema_refresh(e), (pawl_bytes){type, strlen(type)});
     if (!record.type || record.type->kind == TYPE_ENTITY || !type_has_table(record.type->kind))
         return error_set(error, PAWL_ENOTFOUND, "there is no type of records with a table %s", type);
     status = pawl_store_snapshot(store, &snapshot);

@@ -169,12 +169,21 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const pawl_re
                  pawl_error *error)
 {
     int status = engine_enter(e, error);
-    *l = (struct looking){.engine = e,
-                          .schema = engine_schema(e),
-                          .partition = pawl_partition_of(e, wsid),
-                          .wsid = wsid,
-                          .error = error};
-    return status == PAWL_OK ? engine_wait_applied(e, l->partition, options, error) : status;
+    *l = (struct looking){.engine = e, .partition = pawl_partition_of(e, wsid), .wsid = wsid, .error = error};
+    if (status == PAWL_OK)
+        status = engine_wait_applied(e, l->partition, options, error);
+    if (status == PAWL_OK)
+        l->schema = engine_schema_refresh(e);
+    return status;
+}
+
+/* The schema after the snapshot: whatever a row names had its name before the row was there. */
+static int take_snapshot(struct looking *l, pawl_store *store)
+{
+    int status = pawl_store_snapshot(store, &l->snapshot);
+    if (status == PAWL_OK)
+        l->schema = engine_schema_refresh(l->engine);
+    return status;
 }
 
 int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64_t id,
@@ -192,7 +201,7 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
     json_out_init(&out, e->options.allocator);
     l.out = &out;
     l.id = id;
-    status = pawl_store_snapshot(store, &l.snapshot);
+    status = take_snapshot(&l, store);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot read workspace %" PRIu64, wsid);
     status = look(&l, type);
@@ -235,13 +244,12 @@ static int list_some(struct listing *list, pawl_store *store)
     pawl_range range = {.space = STATE_SPACE,
                         .from = key_numbered(list->type->table, l->wsid, l->id + 1, first),
                         .to = key_after_prefix(key_of_workspace(list->type->table, l->wsid, prefix), end)};
-    pawl_reader *snapshot;
     list->rows = 0;
-    int status = pawl_store_snapshot(store, &snapshot);
+    int status = take_snapshot(l, store);
     if (status != PAWL_OK)
         return status;
-    status = pawl_store_scan(snapshot, range, false, list_record, list);
-    pawl_store_release(store, snapshot);
+    status = pawl_store_scan(l->snapshot, range, false, list_record, list);
+    pawl_store_release(store, l->snapshot);
     return status == PAWL_OK ? l->status : status;
 }
 

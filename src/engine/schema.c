@@ -303,7 +303,7 @@ int pawl_schema_show(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
     arena_init(&arena, e->options.allocator, ARENA_CHUNK);
     json_out_init(&out, e->options.allocator);
     const struct definition *package;
-    const struct schema *schema = engine_schema(e);
+    const struct schema *schema = engine_schema_refresh(e);
     for (size_t i = 0; status == PAWL_OK && (package = schema_package(schema, i)); i++) {
         pawl_bytes shown;
         status = schema_show(package, &arena, &shown);
@@ -323,6 +323,6 @@ int pawl_schema_lanes(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
     if (status != PAWL_OK)
         return status;
     json_out_init(&out, e->options.allocator);
-    schema_lanes_show(engine_schema(e), &out);
+    schema_lanes_show(engine_schema_refresh(e), &out);
     return text_take(&out, PAWL_OK, ret_text, error);
 }

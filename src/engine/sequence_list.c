@@ -208,6 +208,7 @@ static int show_all(struct listing *l)
         int status = read_page(l, wsid, seq);
         if (status != PAWL_OK)
             return status;
+        (void)engine_schema_refresh(l->engine); /* after they were read: then it has their names */
         for (size_t i = 0; i < l->count && !l->stopped; i++)
             merge(l, l->page[i]);
         if (l->count > 0) {

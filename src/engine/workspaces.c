@@ -85,8 +85,10 @@ static int get(pawl_engine *e, uint64_t wsid, pawl_workspace *ret_workspace, paw
     if (status != PAWL_OK)
         return not_read(wsid, status, error);
     status = pawl_store_get(snapshot, STATE_SPACE, key_of_workspace(TABLE_WORKSPACE, wsid, key), &value);
-    if (status == PAWL_OK && ret_workspace)
+    if (status == PAWL_OK && ret_workspace) {
+        (void)engine_schema_refresh(e); /* after the snapshot: then it has the kind's name */
         status = look_at(e, snapshot, wsid, value, ret_workspace);
+    }
     pawl_store_release(store, snapshot);
     return status == PAWL_OK ? status : not_read(wsid, status, error);
 }
@@ -152,6 +154,7 @@ static int read_page(struct page *page)
     int status = pawl_store_snapshot(store, &page->snapshot);
     if (status != PAWL_OK)
         return status;
+    (void)engine_schema_refresh(page->engine); /* after the snapshot: then it has the kinds' names */
     put_u32_sorted(from, TABLE_WORKSPACE);
     put_u64_sorted(from + 4, page->token);
     put_u64_sorted(from + 12, page->wsid);

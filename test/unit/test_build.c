@@ -393,6 +393,39 @@ TEST(a_sequence_that_has_ended_is_named_and_nothing_is_taken)
     close_shop(&p);
 }
 
+/* The place that is said beside a container's name is another after a change of the schema, or is not said. */
+TEST(a_repeated_command_is_the_same_however_its_container_is_said)
+{
+    static const uint16_t places[][2] = {{1, 1}, {1, 0}, {0, 1}, {1, 7}};
+    struct partition p;
+    struct ask ask;
+    open_shop(&p);
+    ask_init(&ask, &p, 8, "m.Do");
+    ask_record(&ask, 1, "m.Doc");
+    ask_text(&ask, "a", "x");
+    assert_ok(ask_and_wait(&ask));
+    uint64_t doc = ask_object(&ask, 0).id;
+    ask_release(&ask);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char key[] = {'k', (char)('0' + i), '\0'};
+        uint64_t offset = 0;
+        for (int again = 0; again < 4; again++) {
+            ask_init(&ask, &p, 8, "m.Do");
+            ask_record(&ask, 1, "m.Part");
+            ask_parent(&ask, again == 2 ? doc + 1 : doc, places[i][again > 0]);
+            ask.request.objects[0].container_name = text_bytes(again == 3 ? "bits" : "parts");
+            ask.request.key = text_bytes(key);
+            assert_status(ask_and_wait(&ask), again < 2 ? PAWL_OK : PAWL_ECONFLICT);
+            assert_int_equal(ask.call.repeated, again == 1);
+            if (again == 0)
+                offset = ask.call.offset;
+            assert_int_equal(ask.call.offset, offset);
+            ask_release(&ask);
+        }
+    }
+    close_shop(&p);
+}
+
 TEST(a_singleton_exists_once_however_it_is_asked_for)
 {
     struct partition p;
@@ -429,6 +462,7 @@ int main(void)
         RUN(records_are_numbered_before_the_argument_and_its_children),
         RUN(a_wrong_request_is_refused_naming_the_path_and_takes_no_number),
         RUN(a_sequence_that_has_ended_is_named_and_nothing_is_taken),
+        RUN(a_repeated_command_is_the_same_however_its_container_is_said),
         RUN(a_singleton_exists_once_however_it_is_asked_for),
     };
     return TEST_MAIN(tests);

@@ -126,6 +126,36 @@ TEST(an_unknown_outcome_becomes_the_true_one)
     }
 }
 
+TEST(an_outcome_that_cannot_be_found_out_in_time_is_told_to_be_unknown)
+{
+    struct partition p;
+    struct ask ask, again;
+    open_partition(&p);
+    p.options.wait = 2 * PAWL_SECOND;
+    boot(&p);
+    ask_customer(&ask, &p, 7);
+    ask_customer(&again, &p, 7);
+    ask.request.key = again.request.key = text_bytes("k");
+    order(&p, MEM_LOG_LANDED, 1, 0);
+    for (uint64_t i = 2; i <= 16; i++)
+        order(&p, MEM_LOG_FAIL, i, 0);
+    ask_send(&ask);
+    mem_world_advance(p.world, 2 * PAWL_SECOND - 10 * PAWL_MILLISECOND);
+    assert_int_equal(ask.answers, 0);
+    mem_world_advance(p.world, 2 * PAWL_SECOND);
+    assert_int_equal(ask.answers, 1);
+    assert_status(ask.call.status, PAWL_EUNKNOWN);
+    assert_contains(ask.error.text, "not known whether the event was written");
+    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    assert_ok(ask_and_wait(&again));
+    assert_true(again.call.repeated);
+    assert_int_equal(ask.answers, 1);
+    partition_check_digests(&p);
+    ask_release(&ask);
+    ask_release(&again);
+    finish(&p);
+}
+
 TEST(durable_is_answered_before_applied)
 {
     struct partition p;
@@ -709,6 +739,7 @@ int main(void)
         RUN(a_refusal_that_rests_on_a_staged_event_waits_for_it),
         RUN(a_refusal_that_rested_on_a_lost_event_was_none),
         RUN(an_unknown_outcome_becomes_the_true_one),
+        RUN(an_outcome_that_cannot_be_found_out_in_time_is_told_to_be_unknown),
         RUN(durable_is_answered_before_applied),
         RUN(nobody_waits_for_ever_for_a_state_that_cannot_be_written),
         RUN(a_full_log_refuses_and_resumes),

@@ -192,6 +192,7 @@ static void batch_lost(struct batch *batch)
     if (p->cause == PAWL_OK) {
         p->figures.failures++;
         p->cause = status;
+        p->lost = pawl_env_now(p->options.env);
         p->error = batch->error;
     }
     if (p->state == PROCESSOR_RUNNING)

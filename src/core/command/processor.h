@@ -26,7 +26,8 @@
  *       waits until that is durable; if it is lost, the command is processed again.
  *   P3  The state is a prefix of the log: its position is written with the changes, in one transaction.
  *   P4  A command whose batch failed with an unknown outcome is answered only after the log was claimed again
- *       and read up to the claim: durable and applied, or never written.
+ *       and read up to the claim: durable and applied, or never written. If that takes too long, it is told
+ *       that it is not known.
  *   P5  Nothing is numbered unless the state has every event of the log, or the overlay has. */
 #ifndef CORE_COMMAND_PROCESSOR_H
 #define CORE_COMMAND_PROCESSOR_H
@@ -111,8 +112,8 @@ struct processor_options {
     size_t event_bytes_max;    /* 1 MiB */
     uint32_t workspaces_max;   /* 4096 cached */
     uint32_t windows_max;      /* 256 cached, 4 KiB each */
-    pawl_duration wait; /* 10 s: how long a command waits for a processor that is not running, and, once it
-                           is durable, for a store that cannot be written: then PAWL_EUNKNOWN */
+    pawl_duration wait; /* 10 s: how long a command waits for a processor that is not running; PAWL_EUNKNOWN
+                           if it was sent by then, or is durable and cannot be applied */
     const pawl_allocator *allocator;
 };
 

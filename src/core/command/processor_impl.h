@@ -80,8 +80,9 @@ struct processor {
     bool retrying;
     bool claiming;
     uint64_t epoch;
-    uint64_t next; /* of the log, when it was claimed */
-    int cause;     /* why the first batch failed */
+    uint64_t next;     /* of the log, when it was claimed */
+    int cause;         /* why the first batch failed */
+    pawl_instant lost; /* and when */
 
     pawl_read read;
     bool reading;

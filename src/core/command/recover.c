@@ -13,6 +13,7 @@
  * theirs. */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -59,6 +60,18 @@ static void retry_over(pawl_timer *timer)
     recover_step(p);
 }
 
+/* It will be found out what became of them, but nobody waits for it for ever. */
+static void tell_lost(struct processor *p)
+{
+    if (p->cause == PAWL_OK || pawl_env_now(p->options.env).ns - p->lost.ns < p->options.wait)
+        return;
+    char words[sizeof p->error.text];
+    snprintf(words, sizeof words, "it is not known whether the event was written: %.400s", p->error.text);
+    for (struct batch *b = p->first; b; b = b->next)
+        for (size_t i = 0; b->state == BATCH_LOST && i < b->count; i++)
+            calls_refuse(&b->events[i].calls, PAWL_EUNKNOWN, words);
+}
+
 static void try_later(struct processor *p)
 {
     p->retry_delay = p->retry_delay == 0 ? RETRY_MIN : p->retry_delay * 2;
@@ -66,6 +79,7 @@ static void try_later(struct processor *p)
     p->retrying = true;
     p->retry.fn = retry_over;
     pawl_env_after(p->options.env, &p->retry, p->retry_delay);
+    tell_lost(p);
     if (p->changed)
         p->changed(p->changed_arg);
 }
