@@ -199,6 +199,13 @@ TEST(the_power_goes_while_something_is_written)
     end();
 }
 
+/* So that the live stores have been written to when the power goes. */
+static void copy_behind_commands(void *arg, const char *what)
+{
+    if (strcmp(what, "a copy begins") == 0)
+        wait_for_answers(3);
+}
+
 /* The live stores are thrown away, and copies are made while commands are taken: until they are, the live
  * stores are durable themselves. */
 TEST(the_power_goes_while_a_new_checkpoint_is_made)
@@ -217,7 +224,9 @@ TEST(the_power_goes_while_a_new_checkpoint_is_made)
         atomic_store(&answered[i], t.billed[i]);
     wanted = 4;
     power_before_write(".new/", maybe_cut, &one_in);
+    t.trial.step = copy_behind_commands;
     twice_open(&t);
+    t.trial.step = NULL;
     assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
     clients_start();
     (void)twice_wait(&t, 0);
