@@ -116,9 +116,10 @@ static int open_reading(struct shard *shard, pawl_error *error)
             status = lmdb_store_open(&options, NULL, &shard->store, error);
         shard->taken_over = status == PAWL_OK;
     }
-    return status == PAWL_OK ? status
-                             : error_wrap(error, status,
-                                          "its state must be derived again, which opening it for writing does");
+    return status != PAWL_ENOTFOUND && status != PAWL_ECORRUPT
+               ? status
+               : error_wrap(error, status,
+                            "its state must be derived again, which opening it for writing does");
 }
 
 static int open_writing(struct shard *shard, pawl_error *error)

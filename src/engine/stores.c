@@ -58,6 +58,17 @@ static int open_store(const struct stores_options *o, const char *path, enum paw
     return lmdb_store_open(&options, NULL, ret_store, error);
 }
 
+static int open_to_read(const struct stores_options *o, const char *path, pawl_store **ret_store,
+                        pawl_error *error)
+{
+    struct lmdb_options options = {.dir = path,
+                                   .mode = PAWL_STORE_DURABLE,
+                                   .read_only = true,
+                                   .alloc = o->alloc,
+                                   .boot_id = o->trial->boot_id};
+    return lmdb_store_open(&options, NULL, ret_store, error);
+}
+
 static int checkpoint_path(const struct stores_options *o, const char *suffix, char *path, pawl_error *error)
 {
     return node_path(o->dir, path, error, "checkpoint/%u%s", o->shard, suffix);
@@ -109,7 +120,12 @@ static int look_at_checkpoint(const struct stores_options *o, bool *ret_there, u
 {
     pawl_store *store;
     uint64_t offsets = 0;
+    char path[NODE_PATH_MAX];
     int status = stores_open_checkpoint(o, &store, error);
+    if (status == PAWL_EFULL) { /* its disk, which is no reason not to begin */
+        status = checkpoint_path(o, "", path, error);
+        status = status == PAWL_OK ? open_to_read(o, path, &store, error) : status;
+    }
     *ret_there = status == PAWL_OK;
     *ret_offsets = 0;
     if (status != PAWL_OK)
@@ -123,6 +139,33 @@ static int look_at_checkpoint(const struct stores_options *o, bool *ret_there, u
     }
     *ret_offsets = offsets;
     return status != PAWL_OK ? status : closed;
+}
+
+/* From one file system to another; the checkpoint stays where it is. */
+static int copy_over(const struct stores_options *o, const char *checkpoint, const char *live,
+                     pawl_error *error)
+{
+    char fresh[NODE_PATH_MAX];
+    pawl_store *store;
+    int status = node_path(o->dir, fresh, error, "state/%u.new", o->shard);
+    if (status == PAWL_OK)
+        status = remove_store(fresh, error);
+    if (status == PAWL_OK)
+        status = open_to_read(o, checkpoint, &store, error);
+    if (status != PAWL_OK)
+        return status;
+    status = pawl_store_copy(store, fresh, error);
+    (void)pawl_store_close(store);
+    return status == PAWL_OK ? move(fresh, live, error) : status;
+}
+
+static int become_live(const struct stores_options *o, const char *checkpoint, const char *live,
+                       pawl_error *error)
+{
+    if (rename(checkpoint, live) == 0)
+        return PAWL_OK;
+    return errno == EXDEV ? copy_over(o, checkpoint, live, error)
+                          : error_errno(error, errno, "cannot rename %s to %s", checkpoint, live);
 }
 
 /* T2 */
@@ -140,7 +183,7 @@ static int take_over(const struct stores_options *o, const char *live, pawl_erro
     if (status == PAWL_OK)
         status = tree_sync(states, error);
     if (status == PAWL_OK)
-        status = move(checkpoint, live, error);
+        status = become_live(o, checkpoint, live, error);
     trial_step(o->trial, "the checkpoint store is renamed");
     if (status == PAWL_OK)
         status = tree_sync(states, error);

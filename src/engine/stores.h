@@ -1,16 +1,21 @@
 /* engine/stores.h: the two stores of a shard, and which of them is the live one.
  *
  *     DIR/state/N            the live store
+ *     DIR/state/N.new        one that is being copied from a checkpoint on another file system
  *     DIR/checkpoint/N       the checkpoint store, durable, some events behind
  *     DIR/checkpoint/N.new   one that is being made: a copy of the live store
  *
  * Invariants
  *   T1  At any moment one of the two is durable and lacks at most as many events as the configured lag. The
- * live store is opened fast only if there is such a checkpoint; otherwise it is durable itself, until there is.
- *   T2  Taking over is a removal and a rename: a crash between any two of its steps leaves a live store that is
- *       empty, or none, beside a checkpoint; and the next opening takes over again. So does one that finds a
- *       live store which cannot be one.
- *   T3  A name without ".new" is a whole store: a copy gets its name after it was synced. */
+ *       live store is opened fast only if there is such a checkpoint; otherwise it is durable itself, until
+ *       there is.
+ *
+ *   T2  Taking over is a removal and a rename (of a copy, between file systems): a crash between any two of its
+ *       steps leaves a live store that is empty, or none, beside a checkpoint; and the next opening takes over
+ *       again. So does one that finds a live store which cannot be one.
+ *
+ *   T3  A name without ".new" is a whole store: a copy gets its name after it was synced.
+ */
 #ifndef ENGINE_STORES_H
 #define ENGINE_STORES_H
 

@@ -199,6 +199,13 @@ TEST(the_power_goes_while_something_is_written)
     end();
 }
 
+/* So that the live stores have been written to when the power goes. */
+static void copy_behind_commands(void *arg, const char *what)
+{
+    if (strcmp(what, "a copy begins") == 0)
+        wait_for_answers(3);
+}
+
 /* The live stores are thrown away, and copies are made while commands are taken: until they are, the live
  * stores are durable themselves. */
 TEST(the_power_goes_while_a_new_checkpoint_is_made)
@@ -217,7 +224,9 @@ TEST(the_power_goes_while_a_new_checkpoint_is_made)
         atomic_store(&answered[i], t.billed[i]);
     wanted = 4;
     power_before_write(".new/", maybe_cut, &one_in);
+    t.trial.step = copy_behind_commands;
     twice_open(&t);
+    t.trial.step = NULL;
     assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
     clients_start();
     (void)twice_wait(&t, 0);
@@ -250,6 +259,34 @@ TEST(a_disk_that_is_full_for_the_checkpoints_holds_commands_back_at_the_lag_and_
     wait_for_answers(2 * LAG);
     check_images("while the disk of the checkpoints is full");
     end();
+}
+
+/* What the power cut has left is opened where the checkpoints' disk is full: they are read, and take over. */
+TEST(a_disk_that_is_full_for_the_checkpoints_keeps_no_directory_from_being_opened)
+{
+    begin(test_seed(37));
+    twice_bill_many(&t, 4 * LAG * t.options.shards);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        atomic_store(&answered[i], t.billed[i]);
+    (void)twice_wait(&t, 0);
+    cut();
+    twice_close(&t);
+    struct twice image = t;
+    snprintf(image.dir, sizeof image.dir, "%s", images[0].dir);
+    image.trial.boot_id = "the next boot";
+    power_watch(image.dir, 1);
+    power_fill("/checkpoint/");
+    twice_open(&image);
+    pawl_figures figures = twice_figures(&image);
+    assert_int_equal(figures.taken_over, image.options.shards);
+    assert_true(figures.replayed <= LAG * image.options.shards);
+    twice_bill_many(&image, 12);
+    power_fill(NULL);
+    (void)twice_wait(&image, 0);
+    twice_close(&image);
+    power_watch(NULL, 0);
+    twice_check(&image);
+    twice_remove(&t);
 }
 
 /* --- a log that is damaged while it is in use --- */
@@ -384,6 +421,7 @@ int main(void)
         RUN(the_power_goes_while_something_is_written),
         RUN(the_power_goes_while_a_new_checkpoint_is_made),
         RUN(a_disk_that_is_full_for_the_checkpoints_holds_commands_back_at_the_lag_and_lets_them_go_on),
+        RUN(a_disk_that_is_full_for_the_checkpoints_keeps_no_directory_from_being_opened),
         RUN(a_bit_that_flips_in_the_log_is_told_with_its_place_and_no_checkpoint_is_thrown_away_for_it),
         RUN(closing_while_commands_are_held_back_answers_them_all_and_loses_none),
     };

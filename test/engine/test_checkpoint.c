@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "adapter/journal/record.h"
 #include "adapter/journal/segment.h"
@@ -249,6 +250,50 @@ TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_th
     assert_true(steps > 12);
 }
 
+static void remove_live(const struct twice *t)
+{
+    for (unsigned shard = 0; shard < t->options.shards; shard++) {
+        char path[400];
+        snprintf(path, sizeof path, "%s/state/%u", t->dir, shard);
+        test_dir_remove(path);
+    }
+}
+
+TEST(a_checkpoint_on_another_disk_takes_over_and_stays)
+{
+    char other[] = "/dev/shm/pawl-test-XXXXXX", path[400];
+    struct stat here, there;
+    struct twice t;
+    twice_make(&t);
+    twice_begin(&t);
+    twice_close(&t);
+    bool made = mkdtemp(other) != NULL;
+    if (!made || stat(t.base, &here) || stat(other, &there) || here.st_dev == there.st_dev) {
+        if (made)
+            test_dir_remove(other);
+        twice_remove(&t);
+        print_message("# there is no other disk\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "%s/checkpoint", t.dir);
+    test_dir_remove(path);
+    assert_int_equal(symlink(other, path), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        twice_open(&t);
+        assert_int_equal(twice_figures(&t).taken_over, i ? t.options.shards : 0);
+        twice_bill_many(&t, 60);
+        (void)twice_wait(&t, 0);
+        assert_int_equal(twice_figures(&t).checkpoint_made, i ? 0 : t.options.shards);
+        twice_close(&t);
+        remove_live(&t);
+        snprintf(path, sizeof path, "%s/state/0.new", t.dir); /* as one leaves it that is killed */
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    twice_check(&t);
+    test_dir_remove(other);
+    twice_remove(&t);
+}
+
 /* --- a state that is ahead of what the log's files say is durable --- */
 
 /* Watermarks at the end of the newest segment that has records go: as if the process had died before. */
@@ -393,6 +438,7 @@ int main(void)
         RUN(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_again),
         RUN(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replayed),
         RUN(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_than_the_lag),
+        RUN(a_checkpoint_on_another_disk_takes_over_and_stays),
         RUN(a_state_that_is_ahead_of_what_the_log_says_of_itself_agrees_with_it),
         RUN(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_store_is_durable),
     };
