@@ -535,6 +535,40 @@ TEST(two_engines_in_one_process_know_nothing_of_each_other)
         bed_end(&beds[i]);
 }
 
+/* --- saying much --- */
+
+static int complain(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    (void)ctx;
+    (void)event;
+    return pawl_results_fail(results, false, arg);
+}
+
+static bool keep_words(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
+{
+    (void)event;
+    (void)projector;
+    snprintf(arg, PAWL_LEASE_WORDS_MAX + 1, "%s", lease->words);
+    return false;
+}
+
+TEST(words_that_are_too_long_are_cut_between_characters)
+{
+    char before[400] = "", words[PAWL_LEASE_WORDS_MAX + 1] = "";
+    struct lanes_bed bed = {0};
+    for (size_t i = 0; i < 150; i++)
+        memcpy(before + 2 * i, "\xc3\xa9", 3);
+    bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 1"));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", complain, before, &bed.error));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    assert_status(pawl_lanes_wait(bed.engine, "t.notes", BED_PATIENCE, &bed.error), PAWL_EBUSY);
+    assert_ok(pawl_lane_leases(bed.engine, pawl_partition_of(bed.engine, 1), "t.notes", 0, 0, 1, keep_words,
+                               words, &bed.error));
+    assert_int_equal(strlen(words), PAWL_LEASE_WORDS_MAX);
+    assert_memory_equal(words, before, PAWL_LEASE_WORDS_MAX);
+    bed_end(&bed);
+}
+
 /* --- writing much --- */
 
 enum { MUCH = 10000, MUCH_EVENTS = 12 };
@@ -665,6 +699,7 @@ int main(void)
         RUN(a_handler_that_hangs_in_one_partition_leaves_the_others_running),
         RUN(closing_from_inside_a_handler_is_refused),
         RUN(two_engines_in_one_process_know_nothing_of_each_other),
+        RUN(words_that_are_too_long_are_cut_between_characters),
         RUN(memory_for_much_that_was_written_is_given_back),
         RUN(a_failure_that_rests_on_what_was_read_too_early_decides_nothing),
     };
