@@ -190,7 +190,7 @@ int pawl_lanes_read(pawl_engine *e, const char *name, pawl_lane_visit visit, voi
 
 struct listed {
     pawl_lease lease;
-    char words[PAWL_LEASE_WORDS_MAX];
+    char words[PAWL_LEASE_WORDS_MAX + 1];
     uint64_t event;
     char projector[SCHEMA_QNAME_BYTES_MAX + 1];
 };

@@ -11,9 +11,10 @@
 #include "engine/results.h"
 #include "engine/workers.h"
 
-#define SPARE_MAX 64
-#define TICK_MAX  (100 * PAWL_MILLISECOND)
-#define MAX_RUN   (600 * PAWL_SECOND)
+#define SPARE_MAX       64
+#define SPARE_BYTES_MAX ((size_t)256 << 10)
+#define TICK_MAX        (100 * PAWL_MILLISECOND)
+#define MAX_RUN         (600 * PAWL_SECOND)
 
 static pawl_engine *engine_of(const struct lane_part *part)
 {
@@ -65,12 +66,12 @@ static struct job *take_spare(struct lane_part *part)
 
 static void put_spare(struct lane_part *part, struct job *job)
 {
-    if (part->spare_count >= SPARE_MAX || !part->lane) {
+    results_forget(job);
+    run_reset(&job->run);
+    if (part->spare_count >= SPARE_MAX || !part->lane || run_held(&job->run) > SPARE_BYTES_MAX) {
         job_free(job);
         return;
     }
-    results_forget(job);
-    run_reset(&job->run);
     job->queued = part->spare;
     part->spare = job;
     part->spare_count++;

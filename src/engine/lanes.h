@@ -52,8 +52,8 @@ struct job {
     pawl_instant extended;
     enum job_outcome outcome;
     bool permanent;
-    char words[PAWL_LEASE_WORDS_MAX];
-    struct results_expr *exprs; /* that its results named, and no cache has */
+    char words[PAWL_LEASE_WORDS_MAX + 4]; /* more than are kept, so that whoever cuts them sees the character */
+    struct results_expr *exprs;           /* that its results named, and no cache has */
 
     pawl_work work; /* exploding again, on the pool */
     int status;

@@ -4,6 +4,8 @@
 
 #include <stdatomic.h>
 
+#include "test/lib/alloc.h"
+
 #define NOTES ", \"workers\": 3"
 
 struct notes {
@@ -533,6 +535,94 @@ TEST(two_engines_in_one_process_know_nothing_of_each_other)
         bed_end(&beds[i]);
 }
 
+/* --- saying much --- */
+
+static int complain(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    (void)ctx;
+    (void)event;
+    return pawl_results_fail(results, false, arg);
+}
+
+static bool keep_words(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
+{
+    (void)event;
+    (void)projector;
+    snprintf(arg, PAWL_LEASE_WORDS_MAX + 1, "%s", lease->words);
+    return false;
+}
+
+TEST(words_that_are_too_long_are_cut_between_characters)
+{
+    char before[400] = "", words[PAWL_LEASE_WORDS_MAX + 1] = "";
+    struct lanes_bed bed = {0};
+    for (size_t i = 0; i < 150; i++)
+        memcpy(before + 2 * i, "\xc3\xa9", 3);
+    bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 1"));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", complain, before, &bed.error));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    assert_status(pawl_lanes_wait(bed.engine, "t.notes", BED_PATIENCE, &bed.error), PAWL_EBUSY);
+    assert_ok(pawl_lane_leases(bed.engine, pawl_partition_of(bed.engine, 1), "t.notes", 0, 0, 1, keep_words,
+                               words, &bed.error));
+    assert_int_equal(strlen(words), PAWL_LEASE_WORDS_MAX);
+    assert_memory_equal(words, before, PAWL_LEASE_WORDS_MAX);
+    bed_end(&bed);
+}
+
+/* --- writing much --- */
+
+enum { MUCH = 10000, MUCH_EVENTS = 12 };
+
+struct much {
+    _Atomic uint64_t first;
+    _Atomic bool go_on;
+};
+
+/* All but the first are ready when that is. */
+static int write_much(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    struct much *much = arg;
+    uint64_t first = 0;
+    (void)ctx;
+    if (atomic_compare_exchange_strong(&much->first, &first, event->offset))
+        while (!atomic_load(&much->go_on))
+            bed_moment();
+    for (int64_t i = 0; i < MUCH; i++) {
+        pawl_results_upsert(results, "t.Note");
+        pawl_results_set_int64(results, "event", i);
+        pawl_results_set_int64(results, "sum", (int64_t)event->offset);
+    }
+    return PAWL_OK;
+}
+
+static size_t bytes_of(struct test_alloc *memory)
+{
+    pthread_mutex_lock(&memory->lock);
+    size_t bytes = memory->live_bytes;
+    pthread_mutex_unlock(&memory->lock);
+    return bytes;
+}
+
+TEST(memory_for_much_that_was_written_is_given_back)
+{
+    static struct test_alloc memory;
+    struct much much = {0};
+    test_alloc_init(&memory);
+    struct lanes_bed bed = {.options = {.partitions = 1, .shards = 1, .allocator = &memory.allocator}};
+    bed_begin(&bed, LANES_SCHEMA(NOTES));
+    assert_ok(pawl_projector_register(bed.engine, "t.notes", write_much, &much, &bed.error));
+    size_t before = bytes_of(&memory);
+    for (int i = 0; i < MUCH_EVENTS; i++)
+        bed_send(&bed, 1, "t.Ask", "ada", i);
+    BED_UNTIL(bed_status(&bed, "t.notes", 0, 0).leases.waiting == MUCH_EVENTS - 1);
+    size_t most = bytes_of(&memory);
+    atomic_store(&much.go_on, true);
+    bed_wait(&bed, "t.notes");
+    BED_UNTIL(bytes_of(&memory) < before + (most - before) / 3);
+    bed_end(&bed);
+    test_alloc_release(&memory);
+}
+
 /* --- failing too early --- */
 
 struct follower {
@@ -609,6 +699,8 @@ int main(void)
         RUN(a_handler_that_hangs_in_one_partition_leaves_the_others_running),
         RUN(closing_from_inside_a_handler_is_refused),
         RUN(two_engines_in_one_process_know_nothing_of_each_other),
+        RUN(words_that_are_too_long_are_cut_between_characters),
+        RUN(memory_for_much_that_was_written_is_given_back),
         RUN(a_failure_that_rests_on_what_was_read_too_early_decides_nothing),
     };
     return TEST_MAIN(tests);

@@ -100,6 +100,7 @@ void sim_open(struct sim *s, uint64_t seed)
     s->keys = hot ? 2 + below(s, 5) : 50;
     s->limits = (struct lane_options){.window = 8u << below(s, 8),
                                       .window_bytes = below(s, 3) ? 0 : 500,
+                                      .ready_bytes = below(s, 3) ? 0 : 1 + below(s, 60000),
                                       .batch_operations = (uint32_t)(1 + below(s, 8)),
                                       .batch_bytes = below(s, 3) ? 0 : 300,
                                       .batches = (uint32_t)(1 + below(s, 4)),

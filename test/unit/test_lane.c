@@ -445,6 +445,39 @@ TEST(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once)
     close_lanes(&b);
 }
 
+TEST(results_that_pile_up_behind_a_slow_number_let_nothing_run_further_ahead)
+{
+    struct lane_bed b;
+    struct attempt first, second, third;
+    lane_bed_open(&b, two_lanes);
+    b.limits.ready_bytes = 1;
+    lane_bed_boot(&b);
+    for (int64_t k = 1; k <= 3; k++)
+        lane_bed_event(&b, "Slow", WS, k, 0);
+    acquire(&first, &b, SLOW);
+    acquire(&second, &b, SLOW);
+    attempt_put(&second, 2, 20);
+    attempt_explode(&second);
+    assert_ok(attempt_hand_in(&second));
+    assert_false(attempt_acquire(&third, &b, MAIN, SLOW, 0));
+    attempt_release(&third);
+    assert_int_equal(attempt_fail(&first, false, "it rains"), PAWL_OK);
+    attempt_release(&first);
+    lane_bed_pass(&b, PAWL_SECOND);
+    acquire(&first, &b, SLOW); /* the one that all others wait for is given out in any case */
+    assert_int_equal(first.run.number, 1);
+    attempt_put(&first, 1, 10);
+    attempt_explode(&first);
+    assert_ok(attempt_hand_in(&first));
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_ok(second.told);
+    attempt_release(&first);
+    attempt_release(&second);
+    lane_bed_work(&b, MAIN, SLOW, 3, 30);
+    assert_int_equal(x_of(&b, 3), 30);
+    close_lanes(&b);
+}
+
 TEST(a_paused_lane_gives_out_nothing_and_takes_what_was_given_out)
 {
     struct lane_bed b;
@@ -487,6 +520,7 @@ int main(void)
         RUN(a_failure_after_a_read_counts_at_its_turn_if_the_read_stands),
         RUN(a_division_by_zero_is_for_the_policy_at_once_and_counts_only_at_its_turn),
         RUN(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once),
+        RUN(results_that_pile_up_behind_a_slow_number_let_nothing_run_further_ahead),
         RUN(a_paused_lane_gives_out_nothing_and_takes_what_was_given_out),
     };
     return TEST_MAIN(tests);

@@ -106,8 +106,14 @@ static void lease_quick(struct lane *lane)
 /* The next number in line, if it is ready; or the last one, if it was gone to be exploded again and is back. */
 static bool next_turn(struct lane *lane, pawl_turn *ret_turn)
 {
-    if (!lane->redoing)
-        return pawl_leases_take(lane->leases, 1, ret_turn) == 1;
+    if (!lane->redoing) {
+        if (pawl_leases_take(lane->leases, 1, ret_turn) != 1)
+            return false;
+        const struct run *run = ret_turn->result;
+        assert(!run || lane->ready >= run->held);
+        lane->ready -= run ? run->held : 0;
+        return true;
+    }
     if (!lane->redo_back)
         return false;
     *ret_turn = lane->redone;
@@ -269,12 +275,19 @@ static int fill_run(struct lane *lane, const pawl_lease *lease, struct run *run)
     return PAWL_OK;
 }
 
+/* What is behind a number that takes long, and is large, must not pile up: others are done when that is. */
+static bool may_run_ahead(const struct lane *lane, uint32_t projection)
+{
+    return lane->ready < lane->options.ready_bytes
+           || pawl_leases_peek(lane->leases, projection) == lane->staged + 1;
+}
+
 int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run)
 {
     pawl_lease lease;
     size_t count;
     if (lane->state != LANE_RUNNING || lane->paused || projection >= lane->projections
-        || lane->quick[projection])
+        || lane->quick[projection] || !may_run_ahead(lane, projection))
         return PAWL_ENOTFOUND;
     int status = pawl_leases_acquire(lane->leases, projection, duration, 1, &lease, &count);
     if (status == PAWL_OK)
@@ -365,6 +378,8 @@ int lane_hand_in(struct lane *lane, struct run *run)
         return PAWL_EFENCED;
     if (again)
         runs_add(&lane->waiting, run);
+    else
+        lane->ready += run->held = run_held(run);
     lane_pump(lane);
     return PAWL_OK;
 }

@@ -74,8 +74,9 @@ struct lane_options {
     void *ctx;
 
     /* Zero means the default. */
-    uint32_t window;           /* 1024 numbers bound and not committed, a power of two */
-    size_t window_bytes;       /* 4 MiB of their events */
+    uint32_t window;     /* 1024 numbers bound and not committed, a power of two */
+    size_t window_bytes; /* 4 MiB of their events */
+    size_t ready_bytes;  /* 64 MiB of runs that wait for their turn; then only the next in turn is given out */
     uint32_t batch_operations; /* 256 */
     size_t batch_bytes;        /* 1 MiB */
     uint32_t batches;          /* 4 between staged and applied */

@@ -8,6 +8,7 @@
 #include "core/state/key.h"
 
 #define BUSY        (PAWL_MILLISECOND)
+#define KEPT        ((size_t)4 << 20)        /* memory of a batch, for the next */
 #define MOVE_EVENTS 4096                     /* without a match, before the cursor is written for them alone */
 #define MOVE_AFTER  (100 * PAWL_MILLISECOND) /* or so long after the first of them */
 
@@ -40,7 +41,10 @@ void lane_batch_free(struct lane_batch *batch)
         lane->last = link;
     batch->state = LANE_BATCH_FREE;
     batch->count = batch->bytes = 0;
-    arena_reset(&batch->memory);
+    if (batch->memory.held > KEPT)
+        arena_release(&batch->memory);
+    else
+        arena_reset(&batch->memory);
 }
 
 bool lane_batches_under_way(const struct lane *lane)

@@ -100,6 +100,7 @@ struct lane {
     uint64_t bound;
     uint64_t staged;
     size_t bytes; /* of the events that are bound */
+    size_t ready; /* of the runs that wait for their turn */
     int scan_status;
     const struct schema *schema; /* under which events of the last one's schema are projected, or NULL */
     uint64_t schema_of;

@@ -18,6 +18,7 @@ static void fill_options(struct lane_options *o, uint32_t projections)
     while (o->window < projections) /* an event's matches are bound together */
         o->window *= 2;
     o->window_bytes = o->window_bytes ? o->window_bytes : (size_t)4 << 20;
+    o->ready_bytes = o->ready_bytes ? o->ready_bytes : (size_t)64 << 20;
     o->batch_operations = o->batch_operations ? o->batch_operations : 256;
     o->batch_bytes = o->batch_bytes ? o->batch_bytes : (size_t)1 << 20;
     o->batches = o->batches ? o->batches : 4;

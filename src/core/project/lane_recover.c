@@ -79,6 +79,7 @@ void lane_start_over(struct lane *lane)
         lane_forget(lane, n);
     assert(lane->bytes == 0 && lane->overlay.count == 0);
     lane->redoing = NULL;
+    lane->ready = 0;
     lane->bound = lane->staged = lane->cursor.applied;
     lane->seen = lane->cursor.scanned;
     lane->skip = lane->cursor.within;

@@ -54,6 +54,13 @@ int reads_add_rows(struct reads *reads, uint32_t table, uint64_t wsid, const str
                    size_t field_count);
 int reads_add_range(struct reads *reads, uint32_t table, uint64_t wsid);
 
+/* Its bytes. */
+static inline size_t reads_held(const struct reads *reads)
+{
+    return reads->row_room * sizeof reads->row[0] + reads->rows_room * sizeof reads->rows[0]
+           + reads->fields.held;
+}
+
 /* Nothing was looked at. */
 static inline bool reads_is_blind(const struct reads *reads)
 {

@@ -8,6 +8,7 @@
 
 #define ARENA_CHUNK ((size_t)4096)
 #define ROOM_CHUNK  ((size_t)64 * 1024)
+#define ROOM_KEPT   ((size_t)1 << 20) /* for the next look */
 
 struct lane_event *lane_event_new(const pawl_allocator *alloc, uint64_t offset, pawl_bytes body)
 {
@@ -41,6 +42,11 @@ void run_init(struct run *run, const pawl_allocator *alloc)
     operation_maker_init(&run->writes, alloc);
     reads_init(&run->seen, alloc);
     reads_init(&run->used, alloc);
+}
+
+size_t run_held(const struct run *run)
+{
+    return run->memory.held + run->writes.room + reads_held(&run->seen) + reads_held(&run->used);
 }
 
 void run_reset(struct run *run)
@@ -134,6 +140,8 @@ void run_look_away(struct run_room *room)
     overlay_remove(&room->overlay, &room->front);
     pawl_store_release(room->store, room->snapshot);
     room->snapshot = NULL;
+    if (room->memory.held > ROOM_KEPT)
+        arena_release(&room->memory);
 }
 
 /* A clause over many rows goes on in a fresh snapshot; the one it began with is the one that is noted. */

@@ -79,6 +79,7 @@ struct run {
     void (*finished)(struct run *run, int status);
     void *arg;
     struct run *next;
+    size_t held;          /* run_held, when it was handed in */
     struct lane *looking; /* whether the log has it */
     pawl_read look;
     bool found;
@@ -86,6 +87,9 @@ struct run {
 };
 
 void run_init(struct run *run, const pawl_allocator *alloc);
+
+/* The bytes that it keeps hold of. */
+size_t run_held(const struct run *run);
 
 /* Forget the attempt, keep the memory. */
 void run_reset(struct run *run);
