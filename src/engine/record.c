@@ -1,6 +1,9 @@
 /* engine/record.c: one record, read where it lies: a snapshot, a get, and the row's bytes as they are. They
  * were checked when they were written, so of the row only its shape is looked at, and of a field only what is
  * read.
+ *
+ * Beside another process that writes, the schema may be older than the row, and to look for a newer one costs a
+ * hundred times what the rest does: so it is looked for when a type or a field is not in the one that is known.
  */
 #include <pawl/engine.h>
 
@@ -13,6 +16,7 @@
 #include "engine/node.h"
 
 struct pawl_record {
+    pawl_engine *engine;
     const struct schema_type *type;
     uint64_t id;
     struct record_row stored;
@@ -35,6 +39,15 @@ static int read_stored(pawl_reader *snapshot, uint64_t token, uint64_t wsid, str
     return row_view(record->stored.row, &record->row, error);
 }
 
+static const struct schema_type *find_type(pawl_engine *e, const char *name)
+{
+    pawl_bytes words = {name, strlen(name)};
+    const struct schema_type *type = schema_type_by_name(engine_schema(e), words);
+    if (!type)
+        type = schema_type_by_name(engine_schema_refresh(e), words);
+    return type && type->kind != TYPE_ENTITY && type_has_table(type->kind) ? type : NULL;
+}
+
 int pawl_record_read(pawl_engine *e, uint64_t wsid, const char *type, uint64_t id,
                      const pawl_read_options *options, pawl_record_visit visit, void *arg, pawl_error *error)
 {
@@ -42,14 +55,14 @@ int pawl_record_read(pawl_engine *e, uint64_t wsid, const char *type, uint64_t i
     uint16_t partition = partition_of(token, e->file.partitions);
     pawl_store *store = shard_of(e, partition)->store;
     pawl_reader *snapshot;
-    struct pawl_record record = {.id = id};
+    struct pawl_record record = {.engine = e, .id = id};
     int status = engine_enter(e, error);
     if (status == PAWL_OK && options)
         status = engine_wait_applied(e, partition, options, error);
     if (status != PAWL_OK)
         return status;
-    record.type = schema_type_by_name(engine_schema_refresh(e), (pawl_bytes){type, strlen(type)});
-    if (!record.type || record.type->kind == TYPE_ENTITY || !type_has_table(record.type->kind))
+    record.type = find_type(e, type);
+    if (!record.type)
         return error_set(error, PAWL_ENOTFOUND, "there is no type of records with a table %s", type);
     status = pawl_store_snapshot(store, &snapshot);
     if (status != PAWL_OK)
@@ -81,16 +94,30 @@ bool pawl_record_active(const pawl_record *record)
     return record->stored.active;
 }
 
+/* Of the schema that the record was read with, or of one that came meanwhile. */
+static const struct schema_field *find_field(const pawl_record *record, pawl_bytes name, size_t *ret_place)
+{
+    const struct schema_type *type = record->type;
+    int place = schema_field_place(type, name);
+    if (place < 0) {
+        type = schema_type_by_id(engine_schema_refresh(record->engine), type->id);
+        place = type ? schema_field_place(type, name) : -1;
+    }
+    *ret_place = (size_t)place;
+    return place < 0 ? NULL : &type->fields[place];
+}
+
 /* The field's value, zeros if it is null. */
-static int get(const pawl_record *record, const char *field, enum value_type type, struct value *ret_value,
+static int get(const pawl_record *record, const char *name, enum value_type type, struct value *ret_value,
                bool *ret_null)
 {
-    int place = schema_field_place(record->type, (pawl_bytes){field, strlen(field)});
-    if (place < 0)
+    size_t place;
+    const struct schema_field *field = find_field(record, (pawl_bytes){name, strlen(name)}, &place);
+    if (!field)
         return PAWL_ENOTFOUND;
-    if (record->type->fields[place].type != type)
+    if (field->type != type)
         return PAWL_EINVAL;
-    int status = row_peek(record->row, (size_t)place, type, ret_value);
+    int status = row_peek(record->row, place, type, ret_value);
     if (status != PAWL_OK)
         return status;
     bool null = ret_value->type == VALUE_NULL;

@@ -170,11 +170,7 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const pawl_re
 {
     int status = engine_enter(e, error);
     *l = (struct looking){.engine = e, .partition = pawl_partition_of(e, wsid), .wsid = wsid, .error = error};
-    if (status == PAWL_OK)
-        status = engine_wait_applied(e, l->partition, options, error);
-    if (status == PAWL_OK)
-        l->schema = engine_schema_refresh(e);
-    return status;
+    return status == PAWL_OK ? engine_wait_applied(e, l->partition, options, error) : status;
 }
 
 /* The schema after the snapshot: whatever a row names had its name before the row was there. */
@@ -193,8 +189,6 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
     struct json_out out;
     const struct schema_type *type;
     int status = begin(&l, e, wsid, options, error);
-    if (status == PAWL_OK)
-        status = find_type(l.schema, type_name, &type, error);
     if (status != PAWL_OK)
         return status;
     pawl_store *store = shard_of(e, l.partition)->store;
@@ -204,6 +198,11 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
     status = take_snapshot(&l, store);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot read workspace %" PRIu64, wsid);
+    status = find_type(l.schema, type_name, &type, error);
+    if (status != PAWL_OK) {
+        pawl_store_release(store, l.snapshot);
+        return status;
+    }
     status = look(&l, type);
     pawl_store_release(store, l.snapshot);
     if (status == PAWL_ENOTFOUND)
@@ -260,7 +259,7 @@ int pawl_record_list(pawl_engine *e, uint64_t wsid, const char *type_name, uint6
     struct json_out out;
     int status = begin(&list.looking, e, wsid, options, error);
     if (status == PAWL_OK)
-        status = find_type(list.looking.schema, type_name, &list.type, error);
+        status = find_type(engine_schema_refresh(e), type_name, &list.type, error);
     if (status == PAWL_OK && (!list.type || !type_has_table(list.type->kind)))
         status =
             error_set(error, PAWL_EINVAL, "records of O types are in their events; there is no list of them");
