@@ -480,8 +480,8 @@ static void fail(struct checkpointer *c, int status)
     tell(c, status);
     c->delay = c->delay ? c->delay * 2 : DELAY_MIN;
     c->delay = c->delay > DELAY_MAX ? DELAY_MAX : c->delay;
-    bool wrong =
-        status == PAWL_ECORRUPT || status == PAWL_EVERSION || status == PAWL_EINVAL || status == PAWL_ETOOBIG;
+    bool wrong = status == PAWL_ECORRUPT || status == PAWL_EFORMAT || status == PAWL_EVERSION
+                 || status == PAWL_EINVAL || status == PAWL_ETOOBIG;
     if (wrong && c->checkpoint && c->log_failed) {
         tell_of_log(c);
         wrong = false;

@@ -89,11 +89,7 @@ int stores_open_checkpoint(const struct stores_options *o, pawl_store **ret_stor
         return status;
     if (access(path, F_OK))
         return errno == ENOENT ? PAWL_ENOTFOUND : error_errno(error, errno, "cannot look for %s", path);
-    status = open_store(o, path, PAWL_STORE_DURABLE, ret_store, error);
-    if (status != PAWL_ECORRUPT && status != PAWL_EFORMAT)
-        return status;
-    status = stores_discard_checkpoint(o, error);
-    return status == PAWL_OK ? PAWL_ENOTFOUND : status;
+    return open_store(o, path, PAWL_STORE_DURABLE, ret_store, error);
 }
 
 /* Whether the directory is new: it has no log yet, and an empty checkpoint lacks nothing. */
@@ -114,7 +110,8 @@ static int look_for_log(const struct stores_options *o, bool *ret_there, pawl_er
     return PAWL_OK;
 }
 
-/* What the checkpoint has; 0 if there is none. */
+/* What the checkpoint has; 0 if there is none. One that cannot be used goes: no live store is in use yet that
+ * it would have to stand in for. */
 static int look_at_checkpoint(const struct stores_options *o, bool *ret_there, uint64_t *ret_offsets,
                               pawl_error *error)
 {
@@ -128,6 +125,8 @@ static int look_at_checkpoint(const struct stores_options *o, bool *ret_there, u
     }
     *ret_there = status == PAWL_OK;
     *ret_offsets = 0;
+    if (status == PAWL_ECORRUPT || status == PAWL_EFORMAT)
+        return stores_discard_checkpoint(o, error);
     if (status != PAWL_OK)
         return status == PAWL_ENOTFOUND ? PAWL_OK : status;
     status = sum_offsets(o, store, &offsets, error);

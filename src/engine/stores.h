@@ -44,8 +44,8 @@ struct stores_opened {
  * store. */
 int stores_open(const struct stores_options *options, struct stores_opened *ret_opened, pawl_error *error);
 
-/* Open the checkpoint store, on the thread that will write it. PAWL_ENOTFOUND: there is none, or none that
- * could be used, which was then removed. */
+/* Open the checkpoint store, on the thread that will write it. PAWL_ENOTFOUND: there is none. PAWL_ECORRUPT,
+ * PAWL_EFORMAT: none that could be used; it is to be discarded, once the live store can do without (T1). */
 int stores_open_checkpoint(const struct stores_options *options, pawl_store **ret_store, pawl_error *error);
 
 /* Remove the checkpoint store, which is closed: it is not what it should be. */

@@ -430,6 +430,57 @@ TEST(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_sto
     }
 }
 
+static _Atomic unsigned opened_stores, answered;
+
+/* The checkpoint of shard 0 rots when it was looked at, and before it is opened to be followed. */
+static void spoil_and_die(void *arg, const char *what)
+{
+    if (strcmp(what, "the live store is open") == 0 && atomic_fetch_add(&opened_stores, 1) == 1) {
+        char path[400];
+        snprintf(path, sizeof path, "%s/checkpoint/0/pawl.mark", life.dir);
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (pwrite(fd, "rotten", 6, 0) != 6)
+            abort();
+        close(fd);
+    }
+    if (strcmp(what, "a copy begins") != 0)
+        return;
+    while (atomic_load(&answered) < 2 * TWICE_WORKSPACES)
+        twice_pause();
+    _exit(55);
+}
+
+static int open_and_bill_all(void)
+{
+    twice_open(&life);
+    for (unsigned i = 0;; i++) {
+        CHECK(twice_bill(&life, i % TWICE_WORKSPACES) == PAWL_OK);
+        atomic_fetch_add(&answered, 1);
+    }
+}
+
+TEST(a_checkpoint_that_cannot_be_opened_any_more_is_thrown_away_only_when_the_live_store_is_durable)
+{
+    struct twice t;
+    twice_make(&t);
+    t.options.checkpoint_lag_max = 40;
+    t.trial.boot_id = "this boot";
+    twice_begin(&t);
+    twice_bill_many(&t, 600);
+    (void)twice_wait(&t, 0);
+    twice_close(&t);
+    life = t;
+    life.trial.step = spoil_and_die;
+    assert_int_equal(in_child(open_and_bill_all), 55);
+    t.trial.boot_id = "the next boot";
+    recount(&t);
+    assert_true(twice_figures(&t).replayed <= 40 * t.options.shards);
+    (void)twice_wait(&t, 0);
+    twice_close(&t);
+    twice_check(&t);
+    twice_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +492,7 @@ int main(void)
         RUN(a_checkpoint_on_another_disk_takes_over_and_stays),
         RUN(a_state_that_is_ahead_of_what_the_log_says_of_itself_agrees_with_it),
         RUN(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_store_is_durable),
+        RUN(a_checkpoint_that_cannot_be_opened_any_more_is_thrown_away_only_when_the_live_store_is_durable),
     };
     return TEST_MAIN(tests);
 }
