@@ -60,11 +60,11 @@ typedef struct pawl_options {
                                the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
 
     /* Of lanes: pawl/project.h. */
-    pawl_duration max_run;     /* 10 minutes: after that a handler's lease is no longer extended */
-    pawl_duration lease_first; /* 30 s: before it is known how long the work takes; at most 10 minutes */
-    pawl_duration lease_min;   /* 1 s; the same */
-    pawl_duration backoff_min; /* 100 ms after the first failure, then twice that, up to a minute */
-    pawl_lease_thresholds alerts;
+    pawl_duration max_run;        /* 10 minutes: after that a handler's lease is no longer extended */
+    pawl_duration lease_first;    /* 30 s: before it is known how long the work takes; at most 10 minutes */
+    pawl_duration lease_min;      /* 1 s; the same */
+    pawl_duration backoff_min;    /* 100 ms after the first failure, then twice that, up to a minute */
+    pawl_lease_thresholds alerts; /* what is alarming; zeros: as pawl/lease.h says */
     const pawl_allocator *allocator;
 } pawl_options;
 
