@@ -106,14 +106,11 @@ static int say_caught_up(const struct options *options, struct waiting *w, pawl_
     return PAWL_OK;
 }
 
-/* That nothing goes on by itself is no matter of a lock. */
 static int close_after(const struct options *options, struct waiting *w, int status, pawl_error *error)
 {
     int code = close_dir(options, w->engine, status, error);
     feed_release(&w->feed);
-    if (code == CLI_OK && w->signal)
-        return 128 + w->signal;
-    return code == CLI_LOCKED && status == PAWL_EBUSY ? CLI_FAILED : code;
+    return code == CLI_OK && w->signal ? 128 + w->signal : code;
 }
 
 static int begin(const struct options *options, struct waiting *w)

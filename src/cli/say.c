@@ -12,8 +12,7 @@ static int exit_code(int status)
 {
     switch (status) {
     case PAWL_ECORRUPT: return CLI_CORRUPT;
-    case PAWL_ELOCKED:
-    case PAWL_EBUSY: return CLI_LOCKED;
+    case PAWL_ELOCKED: return CLI_LOCKED;
     default: return CLI_FAILED;
     }
 }

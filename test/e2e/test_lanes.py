@@ -194,6 +194,9 @@ def a_lane_is_built_anew_and_takes_the_old_ones_place(folder):
     verb('project', 'run').expect(0)
     assert verb('entity', 'list', '7', 'shop.Account').expect(0).lines() == [{**before[0], 'orders': 20}]
     verb('project', 'rebuild', 'shop.nothing').expect(1, 'there is no lane shop.nothing')
+    verb('project', 'pause', 'shop.accounts').expect(0)
+    verb('project', 'rebuild', 'shop.accounts').expect(0)
+    verb('project', 'rebuild', 'shop.accounts').expect(1, 'is being rebuilt already')  # nobody else has the directory
     verb('verify').expect(0, 'is sound')
 
 
