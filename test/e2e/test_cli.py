@@ -196,6 +196,7 @@ def a_line_may_have_64_mebibytes_and_not_one_more(folder):
 def as_nobody(folder, *words):
     """Run it without root's rights."""
     how = {'user': 65534, 'group': 65534, 'extra_groups': []} if os.geteuid() == 0 else {}
+    how['env'] = {name: value for name, value in os.environ.items() if name != 'TSAN_OPTIONS'}  # names a file of root's
     program = os.path.join(folder, 'pawl')
     if not os.path.exists(program):
         shutil.copy(PAWL, program)
