@@ -25,7 +25,7 @@ static int judge(const struct request *request, pawl_bytes body, enum verdict *r
     if (event.envelope.wsid != request->wsid || !bytes_equal(event.head.key, request->key))
         *ret_verdict = VERDICT_OTHER_KEY;
     else
-        *ret_verdict = request_is_same(request, &event) ? VERDICT_SAME : VERDICT_OTHER_BODY;
+        *ret_verdict = event.head.digest == request_digest(request) ? VERDICT_SAME : VERDICT_OTHER_BODY;
     return PAWL_OK;
 }
 

@@ -117,27 +117,14 @@ static uint64_t digest_fields(uint64_t digest, const struct request *r, const st
     return digest_number(digest, sum);
 }
 
-/* Where the places of containers come from that have a name too. */
-enum places { PLACES_AS_SAID, PLACES_AS_MADE, PLACES_NOT_SAID };
-
-static uint16_t place_of(const struct request_object *o, enum places places, const struct event_object *made)
+uint64_t request_digest(const struct request *r)
 {
-    if (o->container_name.size == 0 || places == PLACES_AS_SAID)
-        return o->container;
-    return places == PLACES_AS_MADE ? made->container : 0;
-}
-
-static uint64_t digest_with(const struct request *r, enum places places, const struct event *made)
-{
-    struct event_object object = {0};
-    size_t cursor = 0;
     uint64_t digest = digest_number(r->wsid, (uint64_t)r->command << 16 | r->kind);
     digest = digest_number(digest, r->argument_count);
     for (size_t i = 0; i < r->object_count; i++) {
         const struct request_object *o = &r->objects[i];
-        if (made && !event_next(made, &cursor, &object))
-            object = (struct event_object){0};
-        uint64_t container = place_of(o, places, &object);
+        /* The place beside a name depends on the schema of the day, and on who has built the request. */
+        uint64_t container = o->container_name.size ? 0 : o->container;
         digest = digest_number(digest, o->id);
         digest = digest_number(digest, (uint64_t)o->type << 48 | container << 32 | o->parent);
         if (o->container_name.size)
@@ -147,18 +134,6 @@ static uint64_t digest_with(const struct request *r, enum places places, const s
         digest = digest_fields(digest, r, o);
     }
     return digest;
-}
-
-uint64_t request_digest(const struct request *r)
-{
-    return digest_with(r, PLACES_AS_SAID, NULL);
-}
-
-bool request_is_same(const struct request *r, const struct event *made)
-{
-    uint64_t digest = made->head.digest;
-    return digest == digest_with(r, PLACES_AS_SAID, NULL) || digest == digest_with(r, PLACES_AS_MADE, made)
-           || digest == digest_with(r, PLACES_NOT_SAID, NULL);
 }
 
 /* Text that grows to the end of its room and no further. */

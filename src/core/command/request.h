@@ -15,7 +15,6 @@
 #define CORE_COMMAND_REQUEST_H
 
 #include "base/arena.h"
-#include "core/event/event.h"
 #include "core/schema/schema.h"
 
 #define REQUEST_OBJECTS_MAX 65535
@@ -76,14 +75,9 @@ int request_add_record(struct request *request, uint64_t id, uint16_t type);
 int request_set(struct request *request, uint16_t place, struct value value);
 
 /* Of all that the request asks, whoever asks it, under whichever key, and at whichever offset it expects the
- * workspace; the order of an object's fields does not count. It is stored in events: what it is of a request
- * never changes. */
+ * workspace; the order of an object's fields does not count, and of a container that has a name only that does.
+ * It is stored in events: what it is of a request never changes. */
 uint64_t request_digest(const struct request *request);
-
-/* Whether this is the digest of what the request asks, by the event that was made of it. Of a container that a
- * record names, the place that is said beside the name depends on the schema of that day, and on who has built
- * the request: it counts for nothing here. */
-bool request_is_same(const struct request *request, const struct event *made);
 
 /* "$.argument.lines[2].qty", "$.records[0].fields.cents": where a user wrote it. place -1: the object itself.
  * Cut to fit. text has REQUEST_PATH_MAX bytes; returns it. */
