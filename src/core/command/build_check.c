@@ -306,10 +306,7 @@ static int check_field(const struct plan *plan, size_t i, const struct request_f
 static bool workspace_has(const struct build *b, uint16_t sequence)
 {
     const struct schema_workspace *kind = schema_workspace_by_id(b->schema, b->workspace->kind);
-    for (size_t i = 0; kind && i < kind->sequence_count; i++)
-        if (kind->sequences[i].id == sequence)
-            return true;
-    return false;
+    return kind && schema_has_sequence(kind, sequence);
 }
 
 static int check_fields(struct plan *plan, size_t i)

@@ -255,6 +255,9 @@ const struct schema_projector *schema_projector_by_name(const struct schema *sch
 const struct schema_lane *schema_lane_by_id(const struct schema *schema, uint16_t id);
 const struct schema_lane *schema_lane_by_name(const struct schema *schema, pawl_bytes qname);
 
+/* Whether workspaces of this kind have a sequence of their own with this ID. */
+bool schema_has_sequence(const struct schema_workspace *kind, uint16_t sequence);
+
 /* The table that reads of an entity are served from, also when nobody fills it any more: the last generation
  * that was complete, or the newest if none was. */
 uint32_t schema_serving_table(const struct schema *schema, const struct schema_type *entity);
