@@ -87,6 +87,12 @@ static inline bool type_has_table(enum type_kind kind)
     return kind != TYPE_ODOC && kind != TYPE_ORECORD;
 }
 
+/* Parts of a document: each has a parent. */
+static inline bool type_is_child(enum type_kind kind)
+{
+    return kind == TYPE_CRECORD || kind == TYPE_WRECORD || kind == TYPE_ORECORD;
+}
+
 struct schema_type;
 
 struct schema_field {
