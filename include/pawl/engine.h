@@ -138,7 +138,8 @@ PAWL_API int pawl_request_child(pawl_request *request, uint64_t parent, const ch
                                 pawl_error *error);
 PAWL_API int pawl_request_record(pawl_request *request, uint64_t id, const char *type, pawl_error *error);
 
-/* Of the record that was added last: whose child it is, and whether it is active. */
+/* Of the record that was added last: whose child it is, and whether it is active. The parent is a record of
+ * this command or, but for an ORecord, a stored one. */
 PAWL_API int pawl_request_parent(pawl_request *request, uint64_t parent, const char *container,
                                  pawl_error *error);
 PAWL_API int pawl_request_active(pawl_request *request, bool active, pawl_error *error);

@@ -106,7 +106,7 @@ static int check_range(const pawl_engine *e, uint16_t partition, uint64_t from, 
 int pawl_events_read(pawl_engine *e, uint16_t partition, uint64_t from, size_t limit, pawl_event_visit visit,
                      void *arg, uint64_t *ret_next, pawl_error *error)
 {
-    uint64_t next;
+    uint64_t next = from;
     int status = check_range(e, partition, from, error);
     if (status != PAWL_OK)
         return status;

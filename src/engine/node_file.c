@@ -192,7 +192,7 @@ static int holds_only(const char *dir, bool (*is_left)(const char *dir, const ch
 static bool is_left(const char *dir, const char *name)
 {
     char path[NODE_PATH_MAX];
-    bool empty;
+    bool empty = false;
     if (strcmp(name, NODE_LOCK) == 0 || strcmp(name, FILE_NAME ".new") == 0)
         return true;
     if (strcmp(name, "state") != 0 && strcmp(name, "log") != 0)

@@ -24,6 +24,7 @@ struct looking {
     uint16_t partition;
     uint64_t wsid;
     uint64_t id;
+    const struct schema_type *type; /* the only one that is wanted; NULL: any */
     pawl_reader *snapshot;
     struct json_out *out;
     int status; /* of a visit */
@@ -76,6 +77,13 @@ static int look_in_tables(struct looking *l)
 
 /* --- in an event --- */
 
+/* Of what an event has, only what has no table: a record of a table may have changed since. */
+static bool is_wanted(const struct looking *l, const struct event_object *object)
+{
+    const struct schema_type *type = schema_type_by_id(l->schema, object->type);
+    return object->id == l->id && type && !type_has_table(type->kind) && (!l->type || l->type == type);
+}
+
 static bool show_object(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct looking *l = read->arg;
@@ -83,8 +91,7 @@ static bool show_object(pawl_read *read, const pawl_entry *entry, pawl_place pla
     struct event_object object;
     l->status = event_decode(entry->body, &event, l->error);
     for (size_t cursor = 0; l->status == PAWL_OK && event_next(&event, &cursor, &object);) {
-        const struct schema_type *type = schema_type_by_id(l->schema, object.type);
-        if (object.id != l->id || object.op != EVENT_CREATE || !type)
+        if (!is_wanted(l, &object))
             continue;
         struct record_row record = {.active = object.active,
                                     .type = object.type,
@@ -145,11 +152,11 @@ static int look_in_events(struct looking *l)
     return status == PAWL_OK ? l->status : status;
 }
 
-static int look(struct looking *l, const struct schema_type *type)
+static int look(struct looking *l)
 {
-    if (type && type_has_table(type->kind))
-        return look_in_table(l, type);
-    int status = type ? PAWL_ENOTFOUND : look_in_tables(l);
+    if (l->type && type_has_table(l->type->kind))
+        return look_in_table(l, l->type);
+    int status = l->type ? PAWL_ENOTFOUND : look_in_tables(l);
     return status == PAWL_ENOTFOUND ? look_in_events(l) : status;
 }
 
@@ -187,7 +194,6 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
 {
     struct looking l;
     struct json_out out;
-    const struct schema_type *type;
     int status = begin(&l, e, wsid, options, error);
     if (status != PAWL_OK)
         return status;
@@ -198,12 +204,12 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
     status = take_snapshot(&l, store);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot read workspace %" PRIu64, wsid);
-    status = find_type(l.schema, type_name, &type, error);
+    status = find_type(l.schema, type_name, &l.type, error);
     if (status != PAWL_OK) {
         pawl_store_release(store, l.snapshot);
         return status;
     }
-    status = look(&l, type);
+    status = look(&l);
     pawl_store_release(store, l.snapshot);
     if (status == PAWL_ENOTFOUND)
         status = engine_workspace(e, wsid, error);

@@ -167,7 +167,7 @@ static int find_last(const struct sequences *s, uint64_t high, uint64_t *ret_las
 {
     uint64_t low = 0; /* there is an entry low, or low is 0; there is none at high */
     while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2, next;
+        uint64_t middle = low + (high - low) / 2, next = middle;
         int status = read_from(s, middle, stop_at_once, NULL, &next, error);
         if (status != PAWL_OK)
             return status;
@@ -182,7 +182,7 @@ static int scan_log(void *ctx, uint64_t after, pawl_sequence_batcher *batcher, u
 {
     const struct sequences *s = ctx;
     struct scanning scan = {.batcher = batcher, .partition = s->partition, .error = error};
-    uint64_t from = 0, next;
+    uint64_t from = 0, next = 0;
     int status = s->tails ? tails_take(s->tails, s->partition, after, take_numbers, &scan, &from) : PAWL_OK;
     if (status == PAWL_OK && from == 0 && after > 0) {
         status = read_from(s, after, stop_at_once, NULL, &next, error);

@@ -159,7 +159,7 @@ TEST(what_does_not_fit_together_is_refused_with_its_place)
         {"kind = 1", "line 1, column 6: a qualified name does not compare with an int64"},
         {"at = s", "line 1, column 4: a timestamp does not compare with a string"},
         {"at = 1", "line 1, column 4: a timestamp does not compare with an int64"},
-        {"at = '2026-02-29'", "line 1, column 6: expected a timestamp between 1678 and 2261, such as "
+        {"at = '2026-02-29'", "line 1, column 6: expected a timestamp from 1677-09-21 to 2262-04-11, such as "
                               "'2026-11-16' or '2026-11-16T03:20:00.5Z'"},
         {"owner = 1.0", "line 1, column 7: a ref does not compare with a float64"},
         {"owner = 's'", "line 1, column 7: a ref does not compare with a string"},

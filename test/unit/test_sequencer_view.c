@@ -179,6 +179,35 @@ TEST(no_memory_is_taken_in_a_steady_cycle)
     test_alloc_release(&memory);
 }
 
+/* What so many workspaces of a small kind take, beside another kind. */
+static uint64_t memory_of_small(const pawl_workspace_kind *other)
+{
+    enum { WORKSPACES = 2000 };
+    static const pawl_sequence few[] = {{.seq = SEQ_WLOG}, {.seq = SEQ_REC}, {.seq = SEQ_CREC}};
+    const pawl_workspace_kind kinds[] = {{KIND_SHOP, few, 3}, *other};
+    struct bed bed;
+    bed_open(&bed, 1);
+    bed.options.kinds = kinds;
+    bed.options.kind_count = 2;
+    bed_new_ready(&bed);
+    uint64_t before = bed_figures(&bed).memory_bytes;
+    for (uint64_t wsid = 1; wsid <= WORKSPACES; wsid++)
+        bed_cycle(&bed, KIND_SHOP, wsid, SEQ_WLOG);
+    assert_int_equal(bed_figures(&bed).workspaces, WORKSPACES);
+    uint64_t taken = bed_figures(&bed).memory_bytes - before;
+    bed_release(&bed);
+    return taken;
+}
+
+TEST(a_workspace_of_few_sequences_takes_no_more_memory_beside_a_kind_of_a_thousand)
+{
+    pawl_sequence many[1000];
+    for (uint16_t i = 0; i < 1000; i++)
+        many[i] = (pawl_sequence){.seq = (uint16_t)(1000 + i)};
+    const pawl_workspace_kind one = {KIND_BANK, many, 1}, thousand = {KIND_BANK, many, 1000};
+    assert_int_equal(memory_of_small(&thousand), memory_of_small(&one));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +219,7 @@ int main(void)
         RUN(a_staged_event_keeps_its_workspace_in_memory),
         RUN(a_workspace_may_have_806_sequences),
         RUN(no_memory_is_taken_in_a_steady_cycle),
+        RUN(a_workspace_of_few_sequences_takes_no_more_memory_beside_a_kind_of_a_thousand),
     };
     return TEST_MAIN(tests);
 }

@@ -82,7 +82,7 @@ static enum record_verdict look(struct scan *s, struct record *ret_record, size_
 {
     size_t need = RECORD_HEADER;
     for (;;) {
-        pawl_bytes bytes;
+        pawl_bytes bytes = {NULL, 0};
         *ret_status = fill(s, need, &bytes);
         if (*ret_status != PAWL_OK)
             return RECORD_SHORT;
@@ -137,7 +137,7 @@ enum scan_result scan_search(struct scan *s, uint64_t at, struct record *ret_rec
 {
     scan_seek(s, s->file, (at + RECORD_ALIGN - 1) & ~(uint64_t)(RECORD_ALIGN - 1), 0, 0, false);
     for (;;) {
-        pawl_bytes bytes;
+        pawl_bytes bytes = {NULL, 0};
         *ret_status = fill(s, RECORD_HEADER, &bytes);
         if (*ret_status != PAWL_OK)
             return SCAN_ERROR;
@@ -173,7 +173,7 @@ int scan_tail_zero(struct scan *s, uint64_t at, uint64_t *ret_end)
     uint64_t end = at;
     scan_seek(s, s->file, at, 0, 0, false);
     for (;;) {
-        pawl_bytes bytes;
+        pawl_bytes bytes = {NULL, 0};
         int status = fill(s, 1, &bytes);
         if (status != PAWL_OK)
             return status;

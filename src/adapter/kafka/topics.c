@@ -75,7 +75,7 @@ static int create_now(rd_kafka_t *client, const struct kafka_url *url, rd_kafka_
                       const char *name, pawl_error *error)
 {
     char words[KAFKA_TOPIC_MAX + 32];
-    rd_kafka_event_t *event;
+    rd_kafka_event_t *event = NULL;
     rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
     rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
     snprintf(words, sizeof words, "cannot create topic %s", name);
@@ -156,7 +156,7 @@ static int check_configs(const struct kafka_url *url, const char *topic,
 static int check_settings(rd_kafka_t *client, const struct kafka_url *url, const char *topic, pawl_error *error)
 {
     char words[KAFKA_TOPIC_MAX + 48];
-    rd_kafka_event_t *event;
+    rd_kafka_event_t *event = NULL;
     rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
     rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
     rd_kafka_ConfigResource_t *wanted = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);

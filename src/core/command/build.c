@@ -8,8 +8,12 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "core/command/build_impl.h"
+#include "core/schema/definition.h"
 #include "core/schema/row.h"
 #include "core/sequence/view.h"
+
+/* An event can take numbers of all sequences of its workspace: the system's three, and the kind's own. */
+_Static_assert(3 + DEFINITION_SEQUENCES_MAX <= ENVELOPE_NUMBERS_MAX, "an event has room for all numbers");
 
 void plan_fill_values(struct plan *plan, size_t i, bool numbered)
 {
@@ -30,12 +34,24 @@ void plan_fill_values(struct plan *plan, size_t i, bool numbered)
                 (struct value){.type = VALUE_INT64, .integer = numbered ? (int64_t)plan->numbers[number++] : 0};
 }
 
+/* Where in taken a sequence is, or would be. */
+static size_t taken_place(const struct plan *plan, uint16_t seq)
+{
+    size_t low = 0, high = plan->taken_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (plan->taken[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Note that a number was, or will be, taken from a sequence. */
 static void note_number(struct plan *plan, uint16_t seq, uint64_t number)
 {
-    size_t at = 0;
-    while (at < plan->taken_count && plan->taken[at].seq < seq)
-        at++;
+    size_t at = taken_place(plan, seq);
     if (at < plan->taken_count && plan->taken[at].seq == seq) {
         plan->taken[at].count++;
         return;
@@ -124,10 +140,7 @@ static int count_sequences(struct plan *plan)
     if (plan->size > b->event_bytes_max)
         return error_set(plan->error, PAWL_ETOOBIG, "the event would have %zu bytes; at most %zu", plan->size,
                          b->event_bytes_max);
-    if (plan->taken_count > ENVELOPE_NUMBERS_MAX)
-        return error_set(plan->error, PAWL_ETOOBIG,
-                         "the event would take numbers of %zu sequences; at most %zu", plan->taken_count,
-                         ENVELOPE_NUMBERS_MAX);
+    assert(plan->taken_count <= ENVELOPE_NUMBERS_MAX);
     return PAWL_OK;
 }
 

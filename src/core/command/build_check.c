@@ -145,13 +145,14 @@ static uint16_t container_in(const struct schema_type *parent, const struct requ
     return (uint16_t)(place + 1);
 }
 
-/* A record with a parent is its child in a container; the parent is created here too, or exists. */
+/* A record with a parent is its child in a container; the parent is created here too, or exists. What lives in
+ * its event is whole when the event is written, so a part of it is created together with its parent. */
 static int check_parent(struct plan *plan, size_t i)
 {
     const struct request *r = plan->build->request;
     const struct request_object *o = &r->objects[i];
     const struct schema_type *type = plan->objects[i].type;
-    bool child = type->kind == TYPE_CRECORD || type->kind == TYPE_WRECORD;
+    bool child = type_is_child(type->kind);
     if (o->parent_id == 0 && (o->container != 0 || o->container_name.size != 0))
         return refuse(plan, PAWL_EINVAL, i, -1, "a container without a parent");
     if (!plan->objects[i].creates)
@@ -164,7 +165,11 @@ static int check_parent(struct plan *plan, size_t i)
     if (!child)
         return refuse(plan, PAWL_EINVAL, i, -1, "a %.*s is a document: it has no parent", TEXT(type->name));
     if (!record_is_raw(o->parent_id))
-        return PAWL_OK; /* looked up below, by its type */
+        return type_has_table(type->kind)
+                   ? PAWL_OK /* looked up below, by its type */
+                   : refuse(plan, PAWL_EINVAL, i, -1,
+                            "a %.*s lives in its event: its parent must be a record that this command creates",
+                            TEXT(type->name));
     const struct plan_raw *raw = plan_find_raw(plan, o->parent_id);
     if (!raw || raw->object < r->argument_count)
         return refuse(plan, PAWL_EINVAL, i, -1, "parent %" PRIu64 " is not a record that this command creates",
@@ -243,6 +248,9 @@ static int check_record(struct plan *plan, const struct schema_command *command,
                       TEXT(type->name));
     if (o->id == 0)
         return refuse(plan, PAWL_EINVAL, i, -1, "an id is missing: a raw one, 1 to 65535, or a record's");
+    if (!plan->objects[i].creates && !type_has_table(type->kind))
+        return refuse(plan, PAWL_EINVAL, i, -1, "a %.*s lives in its event, and never changes",
+                      TEXT(type->name));
     if (plan->objects[i].creates && o->active == ACTIVE_NO)
         return refuse(plan, PAWL_EINVAL, i, -1, "a record is active when it is created");
     int status = check_parent(plan, i);
@@ -306,10 +314,7 @@ static int check_field(const struct plan *plan, size_t i, const struct request_f
 static bool workspace_has(const struct build *b, uint16_t sequence)
 {
     const struct schema_workspace *kind = schema_workspace_by_id(b->schema, b->workspace->kind);
-    for (size_t i = 0; kind && i < kind->sequence_count; i++)
-        if (kind->sequences[i].id == sequence)
-            return true;
-    return false;
+    return kind && schema_has_sequence(kind, sequence);
 }
 
 static int check_fields(struct plan *plan, size_t i)

@@ -23,6 +23,7 @@
 #include "base/heap.h"
 #include "base/id.h"
 #include "core/command/processor_impl.h"
+#include "core/schema/definition.h"
 #include "core/sequence/view.h"
 #include "core/state/replay.h"
 
@@ -349,6 +350,8 @@ static size_t sequence_count(const struct schema *schema)
         count += 3 + schema->workspaces[i].sequence_count;
     return count;
 }
+
+_Static_assert(3 + DEFINITION_SEQUENCES_MAX <= PAWL_SEQUENCES_MAX, "a sequencer has all sequences of a kind");
 
 /* Every kind has the system's sequences, and then its own. */
 static void fill_kinds(const struct schema *schema, pawl_workspace_kind *kinds, pawl_sequence *sequences)

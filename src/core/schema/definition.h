@@ -21,7 +21,7 @@
 
 /* How many there may be: of a package, but for those that say otherwise. */
 #define DEFINITION_WORKSPACES_MAX 64
-#define DEFINITION_SEQUENCES_MAX  256  /* of a workspace kind */
+#define DEFINITION_SEQUENCES_MAX  1000 /* of a workspace kind */
 #define DEFINITION_TYPES_MAX      4096 /* and as many entities */
 #define DEFINITION_CHILDREN_MAX   256  /* of a type */
 #define DEFINITION_KEY_MAX        16   /* fields of a key */

@@ -125,7 +125,8 @@ static void make_timestamp(struct parser *p, struct operand *operand)
     int64_t ns = 0;
     if (!expr_parse_timestamp(operand->literal->bytes, &ns))
         refuse(p, operand->place, PAWL_EINVAL,
-               "expected a timestamp between 1678 and 2261, such as '2026-11-16' or '2026-11-16T03:20:00.5Z'");
+               "expected a timestamp from 1677-09-21 to 2262-04-11, such as '2026-11-16' or "
+               "'2026-11-16T03:20:00.5Z'");
     *operand->literal = (struct value){.type = VALUE_TIMESTAMP, .integer = ns};
 }
 

@@ -34,12 +34,17 @@ static const void *by_id(const void *items, size_t count, size_t item_size, uint
 
 _Static_assert(offsetof(struct schema_workspace, id) == 0 && offsetof(struct schema_type, id) == 0
                    && offsetof(struct schema_command, id) == 0 && offsetof(struct schema_name, id) == 0
-                   && offsetof(struct schema_lane, id) == 0,
+                   && offsetof(struct schema_lane, id) == 0 && offsetof(struct schema_sequence, id) == 0,
                "by_id finds the ID where the item begins");
 
 const struct schema_workspace *schema_workspace_by_id(const struct schema *schema, uint16_t id)
 {
     return by_id(schema->workspaces, schema->workspace_count, sizeof *schema->workspaces, id);
+}
+
+bool schema_has_sequence(const struct schema_workspace *kind, uint16_t sequence)
+{
+    return by_id(kind->sequences, kind->sequence_count, sizeof *kind->sequences, sequence) != NULL;
 }
 
 const struct schema_type *schema_type_by_id(const struct schema *schema, uint16_t id)

@@ -87,6 +87,12 @@ static inline bool type_has_table(enum type_kind kind)
     return kind != TYPE_ODOC && kind != TYPE_ORECORD;
 }
 
+/* Parts of a document: each has a parent. */
+static inline bool type_is_child(enum type_kind kind)
+{
+    return kind == TYPE_CRECORD || kind == TYPE_WRECORD || kind == TYPE_ORECORD;
+}
+
 struct schema_type;
 
 struct schema_field {
@@ -254,6 +260,9 @@ const struct schema_command *schema_command_by_name(const struct schema *schema,
 const struct schema_projector *schema_projector_by_name(const struct schema *schema, pawl_bytes qname);
 const struct schema_lane *schema_lane_by_id(const struct schema *schema, uint16_t id);
 const struct schema_lane *schema_lane_by_name(const struct schema *schema, pawl_bytes qname);
+
+/* Whether workspaces of this kind have a sequence of their own with this ID. */
+bool schema_has_sequence(const struct schema_workspace *kind, uint16_t sequence);
 
 /* The table that reads of an entity are served from, also when nobody fills it any more: the last generation
  * that was complete, or the newest if none was. */

@@ -3,10 +3,9 @@
  *
  *     integer      digits, a minus before them if need be; no plus, no leading zero
  *     real         the shortest digits that read back as the same number, with a point or an exponent
- *     timestamp    2026-11-15T10:00:00.123456Z: RFC 3339 in UTC, up to nine digits of a second
  *     bytes        base64 (RFC 4648, section 4): padded, no line ends, no stray bits
  *
- * None of it depends on the host's locale. */
+ * Timestamps are base/timestamp.h's. None of it depends on the host's locale. */
 #ifndef ENGINE_JSON_FORM_H
 #define ENGINE_JSON_FORM_H
 
@@ -15,18 +14,15 @@
 /* From here on, in both directions, not every integer is a double: JSON's readers may round it. */
 #define FORM_INTEGER_END (INT64_C(1) << 53)
 
-#define FORM_INTEGER_CHARS   20
-#define FORM_REAL_CHARS      32
-#define FORM_TIMESTAMP_CHARS 30
+#define FORM_INTEGER_CHARS 20
+#define FORM_REAL_CHARS    32
 
 /* False: not of the form, or beyond 64 bits. */
 bool form_integer_read(pawl_bytes text, int64_t *ret_integer);
-bool form_timestamp_read(pawl_bytes text, int64_t *ret_ns);
 
 /* The size is returned; there is no end mark. */
 size_t form_integer_write(int64_t integer, char text[FORM_INTEGER_CHARS]);
 size_t form_unsigned_write(uint64_t integer, char text[FORM_INTEGER_CHARS]);
-size_t form_timestamp_write(int64_t ns, char text[FORM_TIMESTAMP_CHARS]);
 size_t form_real_write(double real, char text[FORM_REAL_CHARS]); /* real is finite */
 
 static inline size_t form_base64_size(size_t size)

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/timestamp.h"
 #include "core/schema/text.h"
 #include "engine/json/form.h"
 
@@ -197,8 +198,8 @@ void out_null(struct json_out *out)
 
 void out_timestamp(struct json_out *out, int64_t ns)
 {
-    char text[FORM_TIMESTAMP_CHARS];
-    size_t size = form_timestamp_write(ns, text);
+    char text[TIMESTAMP_CHARS];
+    size_t size = timestamp_write(ns, text);
     put_plain(out, text, size, true);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/id.h"
+#include "base/timestamp.h"
 #include "engine/json/form.h"
 #include "engine/json/request_impl.h"
 
@@ -53,7 +54,7 @@ static void read_reference(struct request_reader *r, const struct path *at, cons
 
 static void read_timestamp(struct request_reader *r, const struct path *at, pawl_bytes text, int64_t *ret_ns)
 {
-    if (!form_timestamp_read(text, ret_ns))
+    if (!timestamp_read(text, ret_ns))
         verdict_refuse(
             &r->v, at,
             "this is not a time such as 2026-11-15T10:00:00.123456Z: in UTC, with at most nine digits"

@@ -1,8 +1,4 @@
-/* engine/json/form_time.c: timestamps, exact over the whole range of 64 bits of nanoseconds: from
- * 1677-09-21T00:12:43.145224192Z to 2262-04-11T23:47:16.854775807Z. */
-#include <string.h>
-
-#include "engine/json/form.h"
+#include "base/timestamp.h"
 
 #define SECOND_NS   INT64_C(1000000000)
 #define DAY_SECONDS INT64_C(86400)
@@ -34,58 +30,82 @@ static bool date_exists(int year, int month, int day)
            && (month != 2 || day < 29 || leap);
 }
 
-static bool number_at(const char *at, size_t count, int *ret_number)
+/* Each 'd' of the form is a digit, and everything else is itself. */
+static bool has_form(const char *at, const char *form, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (form[i] == 'd' ? at[i] < '0' || at[i] > '9' : at[i] != form[i])
+            return false;
+    return true;
+}
+
+/* Of characters that are digits. */
+static int number_at(const char *at, size_t count)
 {
     int v = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (at[i] < '0' || at[i] > '9')
-            return false;
+    for (size_t i = 0; i < count; i++)
         v = v * 10 + (at[i] - '0');
-    }
-    *ret_number = v;
-    return true;
+    return v;
 }
 
 /* ".5" and up to nine digits; nothing at all is no fraction. */
 static bool read_fraction(const char *at, size_t size, int *ret_ns)
 {
     int ns = 0;
-    if (size == 0) {
-        *ret_ns = 0;
-        return true;
-    }
-    if (size < 2 || size > 10 || at[0] != '.' || !number_at(at + 1, size - 1, &ns))
+    if (size == 1 || size > 10 || !has_form(at, ".ddddddddd", size))
         return false;
-    for (size_t digits = size - 1; digits < 9; digits++)
-        ns *= 10;
+    for (size_t i = 1; i < 10; i++)
+        ns = ns * 10 + (i < size ? at[i] - '0' : 0);
     *ret_ns = ns;
     return true;
 }
 
-bool form_timestamp_read(pawl_bytes text, int64_t *ret_ns)
+/* The first ten characters. */
+static bool read_days(const char *at, int64_t *ret_days)
+{
+    int year = number_at(at, 4), month = number_at(at + 5, 2), day = number_at(at + 8, 2);
+    if (!date_exists(year, month, day))
+        return false;
+    *ret_days = days_of(year, month, day);
+    return true;
+}
+
+/* False: beyond 64 bits. */
+static bool join(int64_t seconds, int64_t rest, int64_t *ret_ns)
+{
+    int64_t whole, ns;
+    if (seconds < 0 && rest > 0) { /* towards zero, or the range's first second would not fit */
+        seconds++;
+        rest -= SECOND_NS;
+    }
+    if (__builtin_mul_overflow(seconds, SECOND_NS, &whole) || __builtin_add_overflow(whole, rest, &ns))
+        return false;
+    *ret_ns = ns;
+    return true;
+}
+
+bool timestamp_read(pawl_bytes text, int64_t *ret_ns)
 {
     static const char form[] = "dddd-dd-ddTdd:dd:dd";
     const size_t fixed = sizeof form - 1;
     const char *at = text.data;
-    int year, month, day, hour, minute, second, ns;
-    if (text.size < fixed + 1 || text.size > FORM_TIMESTAMP_CHARS || at[text.size - 1] != 'Z')
-        return false;
-    for (size_t i = 0; i < fixed; i++)
-        if (form[i] != 'd' && at[i] != form[i])
-            return false;
-    if (!number_at(at, 4, &year) || !number_at(at + 5, 2, &month) || !number_at(at + 8, 2, &day)
-        || !number_at(at + 11, 2, &hour) || !number_at(at + 14, 2, &minute) || !number_at(at + 17, 2, &second)
+    int64_t days;
+    int ns;
+    if (text.size < fixed + 1 || text.size > TIMESTAMP_CHARS || at[text.size - 1] != 'Z'
+        || !has_form(at, form, fixed) || !read_days(at, &days)
         || !read_fraction(at + fixed, text.size - fixed - 1, &ns))
         return false;
-    if (!date_exists(year, month, day) || hour > 23 || minute > 59 || second > 59)
-        return false;
-    int64_t seconds = days_of(year, month, day) * DAY_SECONDS + hour * 3600 + minute * 60 + second, whole;
-    int64_t rest = ns;
-    if (seconds < 0 && ns > 0) { /* towards zero, or the range's first second would not fit */
-        seconds++;
-        rest -= SECOND_NS;
-    }
-    return !__builtin_mul_overflow(seconds, SECOND_NS, &whole) && !__builtin_add_overflow(whole, rest, ret_ns);
+    int hour = number_at(at + 11, 2), minute = number_at(at + 14, 2), second = number_at(at + 17, 2);
+    return hour <= 23 && minute <= 59 && second <= 59
+           && join(days * DAY_SECONDS + hour * 3600 + minute * 60 + second, ns, ret_ns);
+}
+
+bool timestamp_read_date(pawl_bytes text, int64_t *ret_ns)
+{
+    static const char form[] = "dddd-dd-dd";
+    int64_t days;
+    return text.size == sizeof form - 1 && has_form(text.data, form, text.size) && read_days(text.data, &days)
+           && join(days * DAY_SECONDS, 0, ret_ns);
 }
 
 static char *put_number(char *at, int number, size_t digits)
@@ -95,7 +115,7 @@ static char *put_number(char *at, int number, size_t digits)
     return at + digits;
 }
 
-size_t form_timestamp_write(int64_t ns, char text[FORM_TIMESTAMP_CHARS])
+size_t timestamp_write(int64_t ns, char text[TIMESTAMP_CHARS])
 {
     int64_t seconds = ns / SECOND_NS, rest = ns % SECOND_NS;
     if (rest < 0) {
