@@ -174,13 +174,18 @@ typedef struct pawl_lane_status {
     uint16_t partition;
     pawl_lane_state state;
     bool paused;
-    uint64_t end;        /* the PLog's last offset */
-    uint64_t offset;     /* all operations of events up to here are applied */
-    uint64_t operations; /* the last one applied */
-    uint64_t repeated;   /* runs that did not stand, since the engine was opened */
-    const char *error;   /* if it is refused */
-    pawl_lease_figures leases;
+    uint64_t end;              /* the PLog's last offset */
+    uint64_t offset;           /* all operations of events up to here are applied */
+    uint64_t operations;       /* the last one applied */
+    uint64_t repeated;         /* runs that did not stand, since the engine was opened */
+    const char *error;         /* if it is refused */
+    pawl_lease_figures leases; /* add up those of all partitions with pawl_lease_figures_add */
 } pawl_lane_status;
+
+/* Alerts are judged for a generation of a lane, over all its partitions together, by pawl_options.alerts. Each
+ * is in the leases of one partition, the one that has most of it: there is one alert, not one for each
+ * partition. What a declarative projector does by key, the lane does itself, without a lease to anybody: it
+ * counts as committed, and not in the figures of the last minute. */
 
 /* All of them, or of one lane (NULL: all); return false to stop. PAWL_ENOTFOUND: no such lane. */
 typedef bool (*pawl_lane_visit)(void *arg, const pawl_lane_status *status);

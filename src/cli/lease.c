@@ -137,26 +137,36 @@ static void print_figures(const char *lane, const char *partition, const pawl_le
            f->fenced, f->repeated, 100 * f->utilisation, average, p99, 100 * f->efficiency);
 }
 
-/* partition -1: of all. */
-static void say_figures(const pawl_lane_status *lane, int partition, const pawl_lease_figures *f)
+/* Alerts are the lane's; each is found once, in the partition that has most of it. */
+static json_t *alerts_json(const struct lane_row *rows, size_t count)
 {
     json_t *told = json_array();
     for (size_t i = 0; i < ALERTS; i++)
-        if (f->alerts & (uint32_t)alerts[i].alert)
-            json_array_append_new(told, json_pack("{s:s,s:s,s:s}", "alert", alerts[i].name, "text",
-                                                  pawl_lease_alert_text(alerts[i].alert), "advice",
-                                                  pawl_lease_alert_advice(alerts[i].alert)));
+        for (size_t k = 0; k < count; k++)
+            if (rows[k].status.leases.alerts & (uint32_t)alerts[i].alert)
+                json_array_append_new(told, json_pack("{s:s,s:s,s:s,s:i}", "alert", alerts[i].name, "text",
+                                                      pawl_lease_alert_text(alerts[i].alert), "advice",
+                                                      pawl_lease_alert_advice(alerts[i].alert),
+                                                      "most_in_partition", (int)rows[k].status.partition));
+    return told;
+}
+
+/* partition -1: of all. told: takes it; NULL: there is nothing to tell of one partition. */
+static void say_figures(const pawl_lane_status *lane, int partition, const pawl_lease_figures *f, json_t *told)
+{
     json_t *object = json_pack("{s:s,s:i}", "lane", lane->lane, "generation", (int)lane->generation);
     json_object_set_new(object, "partition", partition < 0 ? json_null() : json_integer(partition));
     json_t *figures = json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:b,s:o}", "bound",
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:b}", "bound",
         json_u64(f->bound), "watermark", json_u64(f->watermark), "leased", json_u64(f->active), "waiting",
         json_u64(f->waiting), "stalled", json_u64(f->stalled), "acquired", json_u64(f->acquired), "committed",
         json_u64(f->committed), "expired", json_u64(f->expired), "released", json_u64(f->released), "failed",
         json_u64(f->failed), "voids", json_u64(f->voids), "fenced", json_u64(f->fenced), "repeated",
         json_u64(f->repeated), "utilisation", f->utilisation, "average_wait", (double)f->average_wait / 1e9,
         "p99_wait", (double)f->p99_wait / 1e9, "efficiency", f->efficiency, "performing_well",
-        (int)f->performing_well, "alerts", told);
+        (int)f->performing_well);
+    if (told)
+        json_object_set_new(figures, "alerts", told);
     json_object_update(object, figures);
     json_decref(figures);
     say_json(object);
@@ -167,8 +177,9 @@ static void print_alerts(const struct lane_row *rows, size_t count)
     for (size_t k = 0; k < count; k++)
         for (size_t i = 0; i < ALERTS; i++)
             if (rows[k].status.leases.alerts & (uint32_t)alerts[i].alert)
-                printf("alert: lane %s, partition %u: %s %s\n", rows[k].name, rows[k].status.partition,
-                       pawl_lease_alert_text(alerts[i].alert), pawl_lease_alert_advice(alerts[i].alert));
+                printf("alert: lane %s, generation %" PRIu32 ": %s Most of it is in partition %u. %s\n",
+                       rows[k].name, rows[k].status.generation, pawl_lease_alert_text(alerts[i].alert),
+                       rows[k].status.partition, pawl_lease_alert_advice(alerts[i].alert));
 }
 
 static void print_refusals(const struct lane_row *rows, size_t count)
@@ -186,12 +197,12 @@ static void show_stats(const struct lane_row *rows, size_t count, bool json)
         char partition[8];
         snprintf(partition, sizeof partition, "%u", rows[i].status.partition);
         if (json)
-            say_figures(&rows[i].status, rows[i].status.partition, &rows[i].status.leases);
+            say_figures(&rows[i].status, rows[i].status.partition, &rows[i].status.leases, NULL);
         else if (rows[i].status.leases.bound > 0)
             print_figures(rows[i].name, partition, &rows[i].status.leases);
     }
     if (json)
-        say_figures(&rows[0].status, -1, &sum.leases);
+        say_figures(&rows[0].status, -1, &sum.leases, alerts_json(rows, count));
     else
         print_figures(rows[0].name, "all", &sum.leases);
 }
