@@ -237,7 +237,8 @@ PAWL_API int pawl_lane_verify(pawl_engine *engine, const char *lane, pawl_lane_v
                               pawl_error *error);
 
 /* Operations of a lane in a partition, from a number on, at most limit, each as a JSON line. generation 0: the
- * one that serves. ret_next may be NULL. */
+ * one that serves. ret_next may be NULL. PAWL_ENOTFOUND: there is no such lane, or it has never had this
+ * generation. */
 typedef struct pawl_operation {
     uint64_t number;
     uint64_t event;
@@ -249,6 +250,11 @@ typedef bool (*pawl_operation_visit)(void *arg, const pawl_operation *operation)
 PAWL_API int pawl_operations_read(pawl_engine *engine, uint16_t partition, const char *lane,
                                   uint32_t generation, uint64_t from, size_t limit, pawl_operation_visit visit,
                                   void *arg, uint64_t *ret_next, pawl_error *error);
+
+/* The first operation that is of this event of the partition, or of a later one; behind the last operation, if
+ * there is none. Reads few operations, however many there are. Errors: as pawl_operations_read. */
+PAWL_API int pawl_operations_find(pawl_engine *engine, uint16_t partition, const char *lane,
+                                  uint32_t generation, uint64_t event, uint64_t *ret_number, pawl_error *error);
 
 #ifdef __cplusplus
 }

@@ -102,6 +102,14 @@ def operations_are_read_and_chosen(folder):
     assert verb('op', 'read', 'shop.accounts', '--ws', '7', '--entity', 'shop.Account').expect(0).lines() == found
     assert verb('op', 'read', 'shop.accounts', '--ws', '7', '--entity', 'shop.Statement').expect(0).out == ''
     assert verb('op', 'read', 'shop.accounts', '--ws', '7', '--generation', '1').expect(0).lines() == found
+    nowhere = verb('op', 'read', 'shop.accounts', '--ws', '7', '--generation', '9').expect(1)
+    assert nowhere.out == '' and 'lane shop.accounts has no generation 9' in nowhere.err
+    for number, answer in enumerate(answers):
+        said = verb('op', 'read', 'shop.accounts', *here, '--source', str(answer['offset'])).expect(0).lines()
+        assert said == found[number - 1:number] if number else said == []
+    assert verb('op', 'read', 'shop.accounts', *here, '--source', '99').expect(0).out == ''
+    last = ['--source', str(answers[2]['offset']), '--from', str(found[2]['number'])]
+    assert verb('op', 'read', 'shop.accounts', *here, *last).expect(0).out == ''
     verb('op', 'read', 'shop.nothing').expect(1, 'there is no lane shop.nothing')
     verb('op', 'read', 'shop.accounts', '--partition', '9').expect(1, 'there is no partition 9')
     verb('op', 'read', 'shop.accounts', '--source', '1').expect(2, '--partition P')

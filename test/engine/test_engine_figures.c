@@ -96,11 +96,116 @@ TEST(what_the_lane_does_itself_is_not_in_the_figures_of_the_last_minute)
     bed_end(&bed);
 }
 
+/* --- operations --- */
+
+/* A log that counts what is read of it. */
+struct counting {
+    pawl_log log;
+    pawl_log *inner;
+    size_t entries;
+    bool (*visit)(pawl_read *read, const pawl_entry *entry, pawl_place place);
+    void *arg;
+};
+
+static bool count_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    struct counting *c = read->arg;
+    c->entries++;
+    read->arg = c->arg;
+    bool more = c->visit(read, entry, place);
+    read->arg = c;
+    return more;
+}
+
+static int count_read(pawl_log *log, pawl_read *read)
+{
+    struct counting *c = (struct counting *)log;
+    assert_true(read->alone);
+    c->visit = read->visit;
+    c->arg = read->arg;
+    read->visit = count_entry;
+    read->arg = c;
+    int status = pawl_log_read(c->inner, read);
+    read->visit = c->visit;
+    read->arg = c->arg;
+    return status;
+}
+
+static bool take_event(void *arg, const pawl_operation *operation)
+{
+    *(uint64_t *)arg = operation->event;
+    return false;
+}
+
+TEST(the_operations_of_an_event_are_found_by_halving)
+{
+    enum { EVENTS = 200 };
+    static const struct pawl_log_ops counted = {.read = count_read};
+    struct lanes_bed bed = {.options = {.partitions = 1, .shards = 1}};
+    struct counting log = {.log = {&counted}};
+    uint64_t offsets[EVENTS], number, event;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    for (size_t i = 0; i < EVENTS; i++) {
+        offsets[i] = bed_send(&bed, 1, "t.Ask", "ada", 1);
+        bed_send(&bed, 1, "t.Bill", "ada", 1); /* which is nothing to that lane */
+    }
+    bed_wait(&bed, "t.marks");
+    bed_close(&bed);
+    bed.options.read_only = true;
+    bed_open(&bed); /* where nobody else reads the log */
+    log.inner = bed.engine->log;
+    for (size_t i = 0; i < EVENTS; i++) {
+        bed.engine->log = &log.log;
+        log.entries = 0;
+        assert_ok(pawl_operations_find(bed.engine, 0, "t.marks", 0, offsets[i], &number, &bed.error));
+        assert_int_equal(number, i + 1);
+        assert_ok(
+            pawl_operations_read(bed.engine, 0, "t.marks", 0, number, 1, take_event, &event, NULL, &bed.error));
+        assert_int_equal(event, offsets[i]);
+        assert_true(log.entries <= 20); /* twice the logarithm, and what was asked for */
+        assert_ok(pawl_operations_find(bed.engine, 0, "t.marks", 0, offsets[i] + 1, &number, &bed.error));
+        bed.engine->log = log.inner;
+        assert_int_equal(number, i + 2);
+    }
+    bed_end(&bed);
+}
+
+TEST(a_generation_that_a_lane_never_had_is_said_not_to_be_there)
+{
+    struct lanes_bed bed = {0};
+    uint64_t number, event = 0;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    uint64_t asked = bed_send(&bed, 1, "t.Ask", "ada", 1);
+    assert_status(
+        pawl_operations_read(bed.engine, partition, "t.marks", 9, 1, 1, take_event, &event, NULL, &bed.error),
+        PAWL_ENOTFOUND);
+    assert_string_equal(bed.error.text, "lane t.marks has no generation 9");
+    assert_status(pawl_operations_find(bed.engine, partition, "t.marks", 9, 1, &number, &bed.error),
+                  PAWL_ENOTFOUND);
+    bed_wait(&bed, "t.marks");
+    assert_ok(pawl_lane_rebuild(bed.engine, "t.marks", &bed.error));
+    bed_wait(&bed, "t.marks");
+    for (uint32_t generation = 1; generation <= 2;
+         generation++) { /* the one that was replaced can still be read */
+        event = 0;
+        assert_ok(pawl_operations_read(bed.engine, partition, "t.marks", generation, 1, 1, take_event, &event,
+                                       NULL, &bed.error));
+        assert_int_equal(event, asked);
+    }
+    assert_status(
+        pawl_operations_read(bed.engine, partition, "t.marks", 3, 1, 1, take_event, &event, NULL, &bed.error),
+        PAWL_ENOTFOUND);
+    bed_end(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(alerts_are_for_a_lane_and_not_for_each_of_its_partitions),
         RUN(what_the_lane_does_itself_is_not_in_the_figures_of_the_last_minute),
+        RUN(the_operations_of_an_event_are_found_by_halving),
+        RUN(a_generation_that_a_lane_never_had_is_said_not_to_be_there),
     };
     return TEST_MAIN(tests);
 }
