@@ -80,8 +80,8 @@ typedef struct pawl_lease {
     void *work;                  /* the same; NULL once committed */
     uint32_t attempt;            /* 1 is the first; 0: none yet */
     bool is_void;
-    pawl_instant leased_at;
-    pawl_duration duration;
+    pawl_instant leased_at;    /* the present or last attempt began; 0: there was none */
+    pawl_duration duration;    /* granted: a lease ends so long after leased_at, unless it is extended */
     pawl_instant committed_at; /* 0: it is not */
     const char *words;         /* why the last attempt ended; "" or a text that lasts until the next call */
 } pawl_lease;

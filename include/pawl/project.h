@@ -192,12 +192,18 @@ typedef bool (*pawl_lane_visit)(void *arg, const pawl_lane_status *status);
 PAWL_API int pawl_lanes_read(pawl_engine *engine, const char *lane, pawl_lane_visit visit, void *arg,
                              pawl_error *error);
 
-/* The numbers of a generation of a lane (0: the newest) in a partition that are under way, from one on (0: the
- * first), at most limit. PAWL_ENOTFOUND: that generation is not worked on. */
+/* The numbers of a generation of a lane (0: the newest) in a partition, from one on, at most limit. from 0:
+ * those under way. The last 1,000 that this process has committed are remembered, too, and shown if from is not
+ * above them (1: all); which event they were of is not (event is 0), the operation log knows it.
+ * PAWL_ENOTFOUND: that generation is not worked on. */
 typedef bool (*pawl_lease_visit)(void *arg, const pawl_lease *lease, uint64_t event, const char *projector);
 PAWL_API int pawl_lane_leases(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
                               uint64_t from, size_t limit, pawl_lease_visit visit, void *arg,
                               pawl_error *error);
+
+/* When such an instant was, or will be, by the wall clock as it stands now; 0 for 0. For people to read:
+ * nothing is ordered or ended by it, and setting the wall clock moves what it says of the past. */
+PAWL_API pawl_wall pawl_engine_wall(pawl_engine *engine, pawl_instant instant);
 
 /* An operator's: take a lease back; try a stalled number again; decide that a number is void. They wait for
  * nothing. PAWL_ENOTFOUND: there is no such number under way. generation 0: the one in which it is;

@@ -264,6 +264,14 @@ int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint3
     return status;
 }
 
+pawl_wall pawl_engine_wall(pawl_engine *e, pawl_instant instant)
+{
+    if (instant.ns == 0)
+        return (pawl_wall){0};
+    int64_t ago = (int64_t)(pawl_env_now(e->env).ns - instant.ns); /* below 0: it is to come */
+    return (pawl_wall){pawl_env_wall_now(e->env).ns - ago};
+}
+
 /* --- waiting for them --- */
 
 /* How things stand, seen by somebody who waits for certain offsets. */

@@ -96,6 +96,72 @@ TEST(what_the_lane_does_itself_is_not_in_the_figures_of_the_last_minute)
     bed_end(&bed);
 }
 
+/* --- leases --- */
+
+struct listed {
+    size_t count;
+    pawl_lease leases[4];
+    uint64_t events[4];
+};
+
+static bool list_lease(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
+{
+    struct listed *l = arg;
+    assert_string_equal(projector, "t.notes");
+    assert_true(l->count < 4);
+    l->events[l->count] = event;
+    l->leases[l->count++] = *lease;
+    return true;
+}
+
+static struct listed leases_from(struct lanes_bed *bed, uint64_t from)
+{
+    struct listed l = {0};
+    assert_ok(pawl_lane_leases(bed->engine, pawl_partition_of(bed->engine, 1), "t.notes", 0, from, 100,
+                               list_lease, &l, &bed->error));
+    return l;
+}
+
+static int64_t wall_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * (int64_t)PAWL_SECOND + now.tv_nsec;
+}
+
+TEST(leases_say_when_they_were_granted_when_they_end_and_when_they_were_committed)
+{
+    struct lanes_bed bed = {0};
+    pawl_worker_lease lease;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    uint64_t offset = bed_send(&bed, 1, "t.Ask", "ada", 1);
+    int64_t before = wall_now() - (int64_t)PAWL_SECOND;
+    lease_one(&bed, &lease);
+    struct listed l = leases_from(&bed, 0);
+    assert_int_equal(l.count, 1);
+    assert_true(l.leases[0].state == PAWL_LEASE_LEASED && l.events[0] == offset);
+    assert_int_equal(l.leases[0].duration, 600 * PAWL_SECOND);
+    assert_int_equal(l.leases[0].committed_at.ns, 0);
+    int64_t granted = pawl_engine_wall(bed.engine, l.leases[0].leased_at).ns;
+    pawl_instant end = {l.leases[0].leased_at.ns + l.leases[0].duration};
+    assert_true(before < granted && granted < wall_now() + (int64_t)PAWL_SECOND);
+    assert_true(pawl_engine_wall(bed.engine, end).ns > granted + 599 * (int64_t)PAWL_SECOND);
+    assert_int_equal(pawl_engine_wall(bed.engine, (pawl_instant){0}).ns, 0);
+    assert_ok(pawl_worker_commit(bed.engine, lease.partition, lease.lane, 1, lease.operation,
+                                 "{\"writes\": []}", 14, BED_PATIENCE, &bed.error));
+    bed_send(&bed, 1, "t.Ask", "ada", 2);
+    BED_UNTIL(leases_from(&bed, 0).count == 1);
+    assert_int_equal(leases_from(&bed, 0).leases[0].number, 2);
+    l = leases_from(&bed, 1);
+    assert_int_equal(l.count, 2);
+    assert_true(l.leases[0].state == PAWL_LEASE_COMMITTED && l.leases[0].number == 1 && l.events[0] == 0);
+    assert_true(l.leases[0].operation.high == lease.operation.high && l.leases[0].attempt == 1);
+    assert_true(l.leases[0].committed_at.ns >= l.leases[0].leased_at.ns);
+    assert_true(pawl_engine_wall(bed.engine, l.leases[0].committed_at).ns < wall_now() + (int64_t)PAWL_SECOND);
+    pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
 /* --- operations --- */
 
 /* A log that counts what is read of it. */
@@ -204,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(alerts_are_for_a_lane_and_not_for_each_of_its_partitions),
         RUN(what_the_lane_does_itself_is_not_in_the_figures_of_the_last_minute),
+        RUN(leases_say_when_they_were_granted_when_they_end_and_when_they_were_committed),
         RUN(the_operations_of_an_event_are_found_by_halving),
         RUN(a_generation_that_a_lane_never_had_is_said_not_to_be_there),
     };
