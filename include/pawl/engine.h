@@ -257,7 +257,8 @@ PAWL_API int pawl_entity_get(pawl_engine *engine, uint64_t wsid, const char *ent
                              const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
 
 /* Rows in the order of their keys, from behind the key after (NULL data: from the first), one JSON line each,
- * at most limit. */
+ * at most limit. Keys of more than 491 bytes are sorted by their first 474 bytes; those that agree in these
+ * come in an order that means nothing but never changes. */
 PAWL_API int pawl_entity_list(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes after,
                               size_t limit, const pawl_read_options *options, pawl_text *ret_text,
                               pawl_error *error);

@@ -79,7 +79,7 @@ PAWL_API int pawl_projector_register(pawl_engine *engine, const char *projector,
 /* Read rows of the lane's own entities, in the event's workspace, as pawl_entity_get and _list do. What is read
  * is remembered: if an operation before this one changes it, the handler is run again. On the handler's own
  * thread, before it returns. Errors: PAWL_ENOTFOUND (no such row), PAWL_EINVAL (the key, or an entity of
- * others). */
+ * others, or one that the projector's schema names neither in writes nor in reads). */
 PAWL_API int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes key, pawl_text *ret_text,
                               pawl_error *error);
 PAWL_API int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
@@ -231,10 +231,22 @@ PAWL_API int pawl_lanes_wait(pawl_engine *engine, const char *lane, pawl_duratio
 /* Work the operations of a lane (NULL: of all) out again, one after the other, by the schema and by the
  * handlers that are registered here, and compare them with those that were logged. A handler whose result
  * depends on anything but its event and what it reads through its ctx is found by this: first names the first
- * operation and row that differ. Handlers are called on this thread. PAWL_OK even with differences. */
+ * operation that differs, and the row by its key as JSON. Handlers are called on this thread. PAWL_OK even with
+ * differences. */
+#define PAWL_UNCHECKED_MAX 16
+
+/* A projector whose handler is not registered here, and how many of its operations could not be run again. */
+typedef struct pawl_unchecked {
+    char projector[136];
+    uint64_t operations;
+} pawl_unchecked;
+
 typedef struct pawl_lane_verdict {
     uint64_t operations;
-    uint64_t compared; /* run again: not those of handlers that are not here, and not voids */
+    uint64_t compared;  /* run again: not those of handlers that are not here, and not voids */
+    uint64_t unchecked; /* those of handlers that are not here */
+    size_t unchecked_count;
+    pawl_unchecked unchecked_by[PAWL_UNCHECKED_MAX]; /* whose they are; further projectors are not named */
     uint64_t differences;
     pawl_error first;
 } pawl_lane_verdict;
