@@ -64,7 +64,8 @@ typedef struct pawl_options {
     pawl_duration lease_first;    /* 30 s: before it is known how long the work takes; at most 10 minutes */
     pawl_duration lease_min;      /* 1 s; the same */
     pawl_duration backoff_min;    /* 100 ms after the first failure, then twice that, up to a minute */
-    pawl_lease_thresholds alerts; /* what is alarming; zeros: as pawl/lease.h says */
+    pawl_lease_thresholds alerts; /* what is alarming about a lane, in all its partitions together; zeros: as
+                                     pawl/lease.h says */
     const pawl_allocator *allocator;
 } pawl_options;
 
@@ -166,7 +167,8 @@ PAWL_API void pawl_request_expect(pawl_request *request, uint64_t workspace_offs
 
 /* A key that makes the command safe to repeat: within the workspace's last 1,024 events the same key and body
  * give the answer of the first time, and the same key with another body PAWL_ECONFLICT. The others are kept
- * with the event. At most 255 bytes each; NULL: none. */
+ * with the event. At most 255 bytes each; NULL: none. A command that has a key keeps it: PAWL_EINVAL for
+ * another one, until it is taken away by NULL. */
 PAWL_API int pawl_request_key(pawl_request *request, const char *key, pawl_error *error);
 PAWL_API int pawl_request_actor(pawl_request *request, const char *actor, pawl_error *error);
 PAWL_API int pawl_request_correlation(pawl_request *request, const char *correlation, pawl_error *error);
@@ -256,7 +258,8 @@ PAWL_API int pawl_entity_get(pawl_engine *engine, uint64_t wsid, const char *ent
                              const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
 
 /* Rows in the order of their keys, from behind the key after (NULL data: from the first), one JSON line each,
- * at most limit. */
+ * at most limit. Keys of more than 491 bytes are sorted by their first 474 bytes; those that agree in these
+ * come in an order that means nothing but never changes. */
 PAWL_API int pawl_entity_list(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes after,
                               size_t limit, const pawl_read_options *options, pawl_text *ret_text,
                               pawl_error *error);

@@ -80,8 +80,8 @@ typedef struct pawl_lease {
     void *work;                  /* the same; NULL once committed */
     uint32_t attempt;            /* 1 is the first; 0: none yet */
     bool is_void;
-    pawl_instant leased_at;
-    pawl_duration duration;
+    pawl_instant leased_at;    /* the present or last attempt began; 0: there was none */
+    pawl_duration duration;    /* granted: a lease ends so long after leased_at, unless it is extended */
     pawl_instant committed_at; /* 0: it is not */
     const char *words;         /* why the last attempt ended; "" or a text that lasts until the next call */
 } pawl_lease;
@@ -131,6 +131,12 @@ PAWL_API void pawl_leases_free(pawl_leases *leases);
  * is. */
 PAWL_API int pawl_leases_policy(pawl_leases *leases, uint32_t projection, pawl_lease_policy policy,
                                 uint32_t attempts_max);
+
+/* Numbers of this projection are worked on by whoever commits them, when their turn has come: to acquire and to
+ * hand them in is a formality. They are left out of what is said of the last minute (attempts, turns, waits,
+ * time granted, commits; not of voids), which is about the work of others. From the next bind on. PAWL_EINVAL:
+ * there is no such projection. */
+PAWL_API int pawl_leases_uncounted(pawl_leases *leases, uint32_t projection);
 
 /* Bind work to the next number. bytes: its size, for the estimate. PAWL_EBUSY: the window is full. */
 PAWL_API int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *work, size_t bytes,
@@ -235,6 +241,18 @@ typedef enum pawl_lease_alert {
 PAWL_API const char *pawl_lease_alert_text(pawl_lease_alert alert);
 PAWL_API const char *pawl_lease_alert_advice(pawl_lease_alert alert);
 
+/* What happened in the last minute. Sums, so that those of several tables can be added up. */
+typedef struct pawl_lease_minute {
+    uint64_t ended; /* attempts, in whichever way */
+    uint64_t expired;
+    uint64_t committed;
+    uint64_t voids;
+    uint64_t turns;
+    pawl_duration waited; /* of the turns: between handing in and the turn */
+    pawl_duration used;   /* of the time that was granted */
+    pawl_duration granted;
+} pawl_lease_minute;
+
 typedef struct pawl_lease_figures {
     uint64_t bound;     /* the last number */
     uint64_t taken;     /* the same */
@@ -250,7 +268,8 @@ typedef struct pawl_lease_figures {
     uint64_t voids;
     uint64_t fenced;
     uint64_t repeated;
-    double utilisation;         /* from here on: of the last minute. Used / granted */
+    pawl_lease_minute minute;   /* from here on: of the last minute */
+    double utilisation;         /* used / granted */
     pawl_duration average_wait; /* between handing in and the turn */
     pawl_duration p99_wait;     /* within an eighth; of the last half to whole minute */
     double efficiency;          /* committed / (committed + expired); 1 before anything */
@@ -259,6 +278,14 @@ typedef struct pawl_lease_figures {
 } pawl_lease_figures;
 
 PAWL_API void pawl_leases_figures(const pawl_leases *leases, pawl_lease_figures *ret_figures);
+
+/* Several tables as one. Numbers and the sums of the minute are added up, and rates and averages are worked out
+ * from these. p99_wait becomes the larger one: that of all turns is not above it. Alerts are or-ed; those of
+ * all together are for pawl_lease_alerts to say. Begin with figures that are zero. */
+PAWL_API void pawl_lease_figures_add(pawl_lease_figures *to, const pawl_lease_figures *more);
+
+/* The alerts, or-ed, that such figures raise. */
+PAWL_API uint32_t pawl_lease_alerts(const pawl_lease_figures *figures, const pawl_lease_thresholds *thresholds);
 
 /* What acquire would grant now to work of this size. */
 PAWL_API pawl_duration pawl_leases_estimate(const pawl_leases *leases, uint32_t projection, size_t bytes);

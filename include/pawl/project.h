@@ -79,7 +79,7 @@ PAWL_API int pawl_projector_register(pawl_engine *engine, const char *projector,
 /* Read rows of the lane's own entities, in the event's workspace, as pawl_entity_get and _list do. What is read
  * is remembered: if an operation before this one changes it, the handler is run again. On the handler's own
  * thread, before it returns. Errors: PAWL_ENOTFOUND (no such row), PAWL_EINVAL (the key, or an entity of
- * others). */
+ * others, or one that the projector's schema names neither in writes nor in reads). */
 PAWL_API int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes key, pawl_text *ret_text,
                               pawl_error *error);
 PAWL_API int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
@@ -174,25 +174,36 @@ typedef struct pawl_lane_status {
     uint16_t partition;
     pawl_lane_state state;
     bool paused;
-    uint64_t end;        /* the PLog's last offset */
-    uint64_t offset;     /* all operations of events up to here are applied */
-    uint64_t operations; /* the last one applied */
-    uint64_t repeated;   /* runs that did not stand, since the engine was opened */
-    const char *error;   /* if it is refused */
-    pawl_lease_figures leases;
+    uint64_t end;              /* the PLog's last offset */
+    uint64_t offset;           /* all operations of events up to here are applied */
+    uint64_t operations;       /* the last one applied */
+    uint64_t repeated;         /* runs that did not stand, since the engine was opened */
+    const char *error;         /* if it is refused */
+    pawl_lease_figures leases; /* add up those of all partitions with pawl_lease_figures_add */
 } pawl_lane_status;
+
+/* Alerts are judged for a generation of a lane, over all its partitions together, by pawl_options.alerts. Each
+ * is in the leases of one partition, the one that has most of it: there is one alert, not one for each
+ * partition. What a declarative projector does by key, the lane does itself, without a lease to anybody: it
+ * counts as committed, and not in the figures of the last minute. */
 
 /* All of them, or of one lane (NULL: all); return false to stop. PAWL_ENOTFOUND: no such lane. */
 typedef bool (*pawl_lane_visit)(void *arg, const pawl_lane_status *status);
 PAWL_API int pawl_lanes_read(pawl_engine *engine, const char *lane, pawl_lane_visit visit, void *arg,
                              pawl_error *error);
 
-/* The numbers of a generation of a lane (0: the newest) in a partition that are under way, from one on (0: the
- * first), at most limit. PAWL_ENOTFOUND: that generation is not worked on. */
+/* The numbers of a generation of a lane (0: the newest) in a partition, from one on, at most limit. from 0:
+ * those under way. The last 1,000 that this process has committed are remembered, too, and shown if from is not
+ * above them (1: all); which event they were of is not (event is 0), the operation log knows it.
+ * PAWL_ENOTFOUND: that generation is not worked on. */
 typedef bool (*pawl_lease_visit)(void *arg, const pawl_lease *lease, uint64_t event, const char *projector);
 PAWL_API int pawl_lane_leases(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
                               uint64_t from, size_t limit, pawl_lease_visit visit, void *arg,
                               pawl_error *error);
+
+/* When such an instant was, or will be, by the wall clock as it stands now; 0 for 0. For people to read:
+ * nothing is ordered or ended by it, and setting the wall clock moves what it says of the past. */
+PAWL_API pawl_wall pawl_engine_wall(pawl_engine *engine, pawl_instant instant);
 
 /* An operator's: take a lease back; try a stalled number again; decide that a number is void. They wait for
  * nothing. PAWL_ENOTFOUND: there is no such number under way. generation 0: the one in which it is;
@@ -220,10 +231,22 @@ PAWL_API int pawl_lanes_wait(pawl_engine *engine, const char *lane, pawl_duratio
 /* Work the operations of a lane (NULL: of all) out again, one after the other, by the schema and by the
  * handlers that are registered here, and compare them with those that were logged. A handler whose result
  * depends on anything but its event and what it reads through its ctx is found by this: first names the first
- * operation and row that differ. Handlers are called on this thread. PAWL_OK even with differences. */
+ * operation that differs, and the row by its key as JSON. Handlers are called on this thread. PAWL_OK even with
+ * differences. */
+#define PAWL_UNCHECKED_MAX 16
+
+/* A projector whose handler is not registered here, and how many of its operations could not be run again. */
+typedef struct pawl_unchecked {
+    char projector[136];
+    uint64_t operations;
+} pawl_unchecked;
+
 typedef struct pawl_lane_verdict {
     uint64_t operations;
-    uint64_t compared; /* run again: not those of handlers that are not here, and not voids */
+    uint64_t compared;  /* run again: not those of handlers that are not here, and not voids */
+    uint64_t unchecked; /* those of handlers that are not here */
+    size_t unchecked_count;
+    pawl_unchecked unchecked_by[PAWL_UNCHECKED_MAX]; /* whose they are; further projectors are not named */
     uint64_t differences;
     pawl_error first;
 } pawl_lane_verdict;
@@ -232,7 +255,8 @@ PAWL_API int pawl_lane_verify(pawl_engine *engine, const char *lane, pawl_lane_v
                               pawl_error *error);
 
 /* Operations of a lane in a partition, from a number on, at most limit, each as a JSON line. generation 0: the
- * one that serves. ret_next may be NULL. */
+ * one that serves. ret_next may be NULL. PAWL_ENOTFOUND: there is no such lane, or it has never had this
+ * generation. */
 typedef struct pawl_operation {
     uint64_t number;
     uint64_t event;
@@ -244,6 +268,11 @@ typedef bool (*pawl_operation_visit)(void *arg, const pawl_operation *operation)
 PAWL_API int pawl_operations_read(pawl_engine *engine, uint16_t partition, const char *lane,
                                   uint32_t generation, uint64_t from, size_t limit, pawl_operation_visit visit,
                                   void *arg, uint64_t *ret_next, pawl_error *error);
+
+/* The first operation that is of this event of the partition, or of a later one; behind the last operation, if
+ * there is none. Reads few operations, however many there are. Errors: as pawl_operations_read. */
+PAWL_API int pawl_operations_find(pawl_engine *engine, uint16_t partition, const char *lane,
+                                  uint32_t generation, uint64_t event, uint64_t *ret_number, pawl_error *error);
 
 #ifdef __cplusplus
 }

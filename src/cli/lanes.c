@@ -90,41 +90,9 @@ size_t lanes_run(const struct lanes *lanes, size_t first)
     return i - first;
 }
 
-/* An average of averages, each with its weight. */
-static double mean(double a, double a_weight, double b, double b_weight)
-{
-    return a_weight + b_weight > 0 ? (a * a_weight + b * b_weight) / (a_weight + b_weight) : a;
-}
-
-static void add_figures(pawl_lease_figures *to, const pawl_lease_figures *f)
-{
-    double before = (double)to->committed, more = (double)f->committed;
-    to->utilisation = mean(to->utilisation, before, f->utilisation, more);
-    to->average_wait = (pawl_duration)mean((double)to->average_wait, before, (double)f->average_wait, more);
-    to->p99_wait = f->p99_wait > to->p99_wait ? f->p99_wait : to->p99_wait;
-    to->bound += f->bound;
-    to->taken += f->taken;
-    to->watermark += f->watermark;
-    to->active += f->active;
-    to->waiting += f->waiting;
-    to->stalled += f->stalled;
-    to->acquired += f->acquired;
-    to->committed += f->committed;
-    to->expired += f->expired;
-    to->released += f->released;
-    to->failed += f->failed;
-    to->voids += f->voids;
-    to->fenced += f->fenced;
-    to->repeated += f->repeated;
-    to->alerts |= f->alerts;
-    uint64_t ended = to->committed + to->expired;
-    to->efficiency = ended ? (double)to->committed / (double)ended : 1;
-    to->performing_well = to->performing_well && f->performing_well;
-}
-
 struct lane_sum lanes_sum(const struct lane_row *rows, size_t count)
 {
-    struct lane_sum sum = {.leases = {.efficiency = 1, .performing_well = true}};
+    struct lane_sum sum = {0};
     for (size_t i = 0; i < count; i++) {
         const pawl_lane_status *s = &rows[i].status;
         sum.partitions++;
@@ -132,7 +100,7 @@ struct lane_sum lanes_sum(const struct lane_row *rows, size_t count)
         sum.offset += s->offset < s->end ? s->offset : s->end;
         sum.operations += s->operations;
         sum.repeated += s->repeated;
-        add_figures(&sum.leases, &s->leases);
+        pawl_lease_figures_add(&sum.leases, &s->leases);
     }
     return sum;
 }

@@ -32,7 +32,7 @@ struct lane_sum {
     uint64_t offset;
     uint64_t operations;
     uint64_t repeated;
-    pawl_lease_figures leases; /* numbers added up; averages weighted, p99 the largest */
+    pawl_lease_figures leases; /* by pawl_lease_figures_add */
 };
 
 struct lane_sum lanes_sum(const struct lane_row *rows, size_t count);

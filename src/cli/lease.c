@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "cli/lanes.h"
+#include "engine/json/form.h"
 
 #define LIMIT_DEFAULT 100
 
@@ -31,21 +32,51 @@ static const char *state_text(pawl_lease_state state)
 struct listing {
     bool json;
     uint64_t left;
+    pawl_engine *engine;
     const pawl_lane_status *lane;
+    bool committed; /* those that are, and no others */
 };
+
+/* As text, with this many digits of a second; "" for one that is none. */
+static void format_instant(pawl_engine *engine, pawl_instant instant, int64_t unit,
+                           char text[FORM_TIMESTAMP_CHARS])
+{
+    int64_t ns = pawl_engine_wall(engine, instant).ns;
+    size_t size = ns ? form_timestamp_write(ns - ns % unit, text) : 0;
+    text[size] = '\0';
+}
+
+/* When it ends; of one that nobody holds, nothing. */
+static pawl_instant end_of(const pawl_lease *l)
+{
+    return (pawl_instant){l->state == PAWL_LEASE_LEASED ? l->leased_at.ns + l->duration : 0};
+}
+
+static void add_instant(const struct listing *list, json_t *object, const char *name, pawl_instant instant)
+{
+    char text[FORM_TIMESTAMP_CHARS];
+    format_instant(list->engine, instant, PAWL_MILLISECOND, text);
+    if (text[0])
+        json_object_set_new(object, name, json_string(text));
+}
 
 static void say_lease(const struct listing *list, const pawl_lease *l, uint64_t event, const char *projector)
 {
     char id[ID128_TEXT_SIZE];
     id128_format((struct id128){l->operation.high, l->operation.low}, id);
-    json_t *object = json_pack("{s:s,s:i,s:i,s:o,s:s,s:o,s:s,s:i}", "lane", list->lane->lane, "generation",
+    json_t *object = json_pack("{s:s,s:i,s:i,s:o,s:s,s:s,s:i}", "lane", list->lane->lane, "generation",
                                (int)list->lane->generation, "partition", (int)list->lane->partition, "number",
-                               json_u64(l->number), "state", state_text(l->state), "event", json_u64(event),
-                               "projector", projector, "attempt", (int)l->attempt);
+                               json_u64(l->number), "state", state_text(l->state), "projector", projector,
+                               "attempt", (int)l->attempt);
+    if (event)
+        json_object_set_new(object, "event", json_u64(event));
     if (l->attempt > 0) {
         json_object_set_new(object, "operation", json_string(id));
         json_object_set_new(object, "duration", json_real((double)l->duration / 1e9));
     }
+    add_instant(list, object, "leased_at", l->leased_at);
+    add_instant(list, object, "ends_at", end_of(l));
+    add_instant(list, object, "committed_at", l->committed_at);
     if (l->is_void)
         json_object_set_new(object, "void", json_true());
     if (l->words[0])
@@ -53,65 +84,91 @@ static void say_lease(const struct listing *list, const pawl_lease *l, uint64_t 
     say_json(object);
 }
 
+static void print_lease(const struct listing *list, const pawl_lease *l, uint64_t event, const char *projector)
+{
+    char leased[FORM_TIMESTAMP_CHARS], ends[FORM_TIMESTAMP_CHARS], committed[FORM_TIMESTAMP_CHARS],
+        source[24] = "-";
+    format_instant(list->engine, l->leased_at, PAWL_SECOND, leased);
+    format_instant(list->engine, end_of(l), PAWL_SECOND, ends);
+    format_instant(list->engine, l->committed_at, PAWL_SECOND, committed);
+    if (event)
+        snprintf(source, sizeof source, "%" PRIu64, event);
+    printf("%-24s %10" PRIu32 " %9u %9" PRIu64 " %-11s %9s %7" PRIu32 " %-20s %-20s %-20s  %s%s%s%s\n",
+           list->lane->lane, list->lane->generation, list->lane->partition, l->number, state_text(l->state),
+           source, l->attempt, leased[0] ? leased : "-", ends[0] ? ends : "-", committed[0] ? committed : "-",
+           projector, l->is_void || l->words[0] ? ": " : "", l->is_void ? l->words[0] ? "void: " : "void" : "",
+           l->words);
+}
+
 static bool list_one(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
 {
     struct listing *list = arg;
+    if (list->committed && lease->state != PAWL_LEASE_COMMITTED)
+        return false; /* and so are all behind it */
     if (list->json)
         say_lease(list, lease, event, projector);
     else
-        printf("%-28s %10" PRIu32 " %9u %12" PRIu64 " %-11s %12" PRIu64 " %7" PRIu32 "  %s%s%s%s\n",
-               list->lane->lane, list->lane->generation, list->lane->partition, lease->number,
-               state_text(lease->state), event, lease->attempt, projector, lease->words[0] ? ": " : "",
-               lease->is_void ? "void: " : "", lease->words);
+        print_lease(list, lease, event, projector);
     list->left--;
     return list->left > 0 && !ferror(stdout);
 }
 
 /* Of every lane, generation and partition that was asked for; not of one that has gone meanwhile. */
-static int list_all(pawl_engine *engine, const struct lanes *lanes, bool one, uint64_t partition,
-                    struct listing *list, pawl_error *error)
+static int list_some(const struct lanes *lanes, bool one, uint64_t partition, struct listing *list,
+                     pawl_error *error)
 {
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < lanes->count && list->left > 0; i++) {
         list->lane = &lanes->rows[i].status;
         if (one && list->lane->partition != partition)
             continue;
-        status = pawl_lane_leases(engine, list->lane->partition, list->lane->lane, list->lane->generation, 0,
-                                  list->left, list_one, list, error);
+        uint64_t committed = list->lane->leases.watermark;
+        uint64_t last = committed > list->left ? committed - list->left + 1 : 1; /* of those, the last ones */
+        status = pawl_lane_leases(list->engine, list->lane->partition, list->lane->lane, list->lane->generation,
+                                  list->committed ? last : 0, list->left, list_one, list, error);
         status = status == PAWL_ENOTFOUND ? PAWL_OK : status;
     }
     return status;
+}
+
+/* What is under way comes first: it is what an operator may have to do something about. */
+static int list_all(const struct lanes *lanes, bool one, uint64_t partition, struct listing *list,
+                    pawl_error *error)
+{
+    int status = list_some(lanes, one, partition, list, error);
+    list->committed = true;
+    return status == PAWL_OK ? list_some(lanes, one, partition, list, error) : status;
 }
 
 static int run_list(const struct options *options)
 {
     struct listing list = {.json = options_get(options, "json") != NULL};
     pawl_error error = {0};
-    pawl_engine *engine;
     struct lanes lanes;
     uint64_t partition;
     const char *lane = options->arguments[0];
     if (options_number(options, "partition", 0, 0, &partition, &error) != PAWL_OK
         || options_number(options, "limit", 1, LIMIT_DEFAULT, &list.left, &error) != PAWL_OK)
         return say_usage(&error);
-    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    int code = open_dir(options, OPEN_TO_WRITE, &list.engine);
     if (code != CLI_OK)
         return code;
     bool one = options_get(options, "partition") != NULL;
     int status = PAWL_OK;
-    if (one && partition >= pawl_partitions(engine))
+    if (one && partition >= pawl_partitions(list.engine))
         status = error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
-    lanes_settle(engine, lane);
+    lanes_settle(list.engine, lane);
     if (status == PAWL_OK)
-        status = lanes_load(engine, lane, &lanes, &error);
+        status = lanes_load(list.engine, lane, &lanes, &error);
     if (status == PAWL_OK) {
         if (!list.json)
-            printf("%-28s %10s %9s %12s %-11s %12s %7s  %s\n", "lane", "generation", "partition", "number",
-                   "state", "event", "attempt", "projector");
-        status = list_all(engine, &lanes, one, partition, &list, &error);
+            printf("%-24s %10s %9s %9s %-11s %9s %7s %-20s %-20s %-20s  %s\n", "lane", "generation",
+                   "partition", "number", "state", "event", "attempt", "granted", "ends", "committed",
+                   "projector");
+        status = list_all(&lanes, one, partition, &list, &error);
         lanes_free(&lanes);
     }
-    return close_dir(options, engine, status, &error);
+    return close_dir(options, list.engine, status, &error);
 }
 
 /* --- stats --- */
@@ -137,26 +194,36 @@ static void print_figures(const char *lane, const char *partition, const pawl_le
            f->fenced, f->repeated, 100 * f->utilisation, average, p99, 100 * f->efficiency);
 }
 
-/* partition -1: of all. */
-static void say_figures(const pawl_lane_status *lane, int partition, const pawl_lease_figures *f)
+/* Alerts are the lane's; each is found once, in the partition that has most of it. */
+static json_t *alerts_json(const struct lane_row *rows, size_t count)
 {
     json_t *told = json_array();
     for (size_t i = 0; i < ALERTS; i++)
-        if (f->alerts & (uint32_t)alerts[i].alert)
-            json_array_append_new(told, json_pack("{s:s,s:s,s:s}", "alert", alerts[i].name, "text",
-                                                  pawl_lease_alert_text(alerts[i].alert), "advice",
-                                                  pawl_lease_alert_advice(alerts[i].alert)));
+        for (size_t k = 0; k < count; k++)
+            if (rows[k].status.leases.alerts & (uint32_t)alerts[i].alert)
+                json_array_append_new(told, json_pack("{s:s,s:s,s:s,s:i}", "alert", alerts[i].name, "text",
+                                                      pawl_lease_alert_text(alerts[i].alert), "advice",
+                                                      pawl_lease_alert_advice(alerts[i].alert),
+                                                      "most_in_partition", (int)rows[k].status.partition));
+    return told;
+}
+
+/* partition -1: of all. told: takes it; NULL: there is nothing to tell of one partition. */
+static void say_figures(const pawl_lane_status *lane, int partition, const pawl_lease_figures *f, json_t *told)
+{
     json_t *object = json_pack("{s:s,s:i}", "lane", lane->lane, "generation", (int)lane->generation);
     json_object_set_new(object, "partition", partition < 0 ? json_null() : json_integer(partition));
     json_t *figures = json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:b,s:o}", "bound",
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:b}", "bound",
         json_u64(f->bound), "watermark", json_u64(f->watermark), "leased", json_u64(f->active), "waiting",
         json_u64(f->waiting), "stalled", json_u64(f->stalled), "acquired", json_u64(f->acquired), "committed",
         json_u64(f->committed), "expired", json_u64(f->expired), "released", json_u64(f->released), "failed",
         json_u64(f->failed), "voids", json_u64(f->voids), "fenced", json_u64(f->fenced), "repeated",
         json_u64(f->repeated), "utilisation", f->utilisation, "average_wait", (double)f->average_wait / 1e9,
         "p99_wait", (double)f->p99_wait / 1e9, "efficiency", f->efficiency, "performing_well",
-        (int)f->performing_well, "alerts", told);
+        (int)f->performing_well);
+    if (told)
+        json_object_set_new(figures, "alerts", told);
     json_object_update(object, figures);
     json_decref(figures);
     say_json(object);
@@ -167,8 +234,9 @@ static void print_alerts(const struct lane_row *rows, size_t count)
     for (size_t k = 0; k < count; k++)
         for (size_t i = 0; i < ALERTS; i++)
             if (rows[k].status.leases.alerts & (uint32_t)alerts[i].alert)
-                printf("alert: lane %s, partition %u: %s %s\n", rows[k].name, rows[k].status.partition,
-                       pawl_lease_alert_text(alerts[i].alert), pawl_lease_alert_advice(alerts[i].alert));
+                printf("alert: lane %s, generation %" PRIu32 ": %s Most of it is in partition %u. %s\n",
+                       rows[k].name, rows[k].status.generation, pawl_lease_alert_text(alerts[i].alert),
+                       rows[k].status.partition, pawl_lease_alert_advice(alerts[i].alert));
 }
 
 static void print_refusals(const struct lane_row *rows, size_t count)
@@ -186,12 +254,12 @@ static void show_stats(const struct lane_row *rows, size_t count, bool json)
         char partition[8];
         snprintf(partition, sizeof partition, "%u", rows[i].status.partition);
         if (json)
-            say_figures(&rows[i].status, rows[i].status.partition, &rows[i].status.leases);
+            say_figures(&rows[i].status, rows[i].status.partition, &rows[i].status.leases, NULL);
         else if (rows[i].status.leases.bound > 0)
             print_figures(rows[i].name, partition, &rows[i].status.leases);
     }
     if (json)
-        say_figures(&rows[0].status, -1, &sum.leases);
+        say_figures(&rows[0].status, -1, &sum.leases, alerts_json(rows, count));
     else
         print_figures(rows[0].name, "all", &sum.leases);
 }
@@ -303,10 +371,12 @@ static int run_void(const struct options *options)
 
 const struct command command_lease_list = {
     .name = "lease list",
-    .summary = "show the numbers that lanes are working on",
-    .about = "Those that wait for a worker or for their turn, that failed and are tried again, or that stall "
-             "their lane,\n"
-             "with the words of the last failure. " ABOUT_OPENS,
+    .summary = "show the numbers that lanes are working on, and the last ones committed",
+    .about =
+        "First those that wait for a worker or for their turn, that failed and are tried again, or that stall "
+        "their\n"
+        "lane, with the words of the last failure; then those that were committed, as far as they are\n"
+        "remembered. With the times at which leases were granted, end, and were committed. " ABOUT_OPENS,
     .arguments = {"[LANE]"},
     .options = {OPTION_DIR,
                 {"partition", "P", "only of this partition"},

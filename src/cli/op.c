@@ -41,8 +41,7 @@ static bool print(void *arg, const pawl_operation *operation)
     /* Numbers are in the order of their events. */
     if (r->source && operation->event > r->source)
         return false;
-    if ((r->source && operation->event < r->source) || (r->wsid && operation->wsid != r->wsid)
-        || (r->entity && !is_to(operation, r->entity)))
+    if ((r->wsid && operation->wsid != r->wsid) || (r->entity && !is_to(operation, r->entity)))
         return true;
     fwrite(operation->json, 1, operation->json_size, stdout);
     putchar('\n');
@@ -78,6 +77,20 @@ static int prepare(struct reading *r, const struct options *options, pawl_error 
     return status;
 }
 
+static int read_partition(struct reading *r, uint16_t partition, pawl_error *error)
+{
+    uint64_t from = r->from, first;
+    if (r->source) {
+        int status =
+            pawl_operations_find(r->engine, partition, r->lane, r->generation, r->source, &first, error);
+        if (status != PAWL_OK)
+            return status;
+        from = from > first ? from : first;
+    }
+    return pawl_operations_read(r->engine, partition, r->lane, r->generation, from, SIZE_MAX, print, r, NULL,
+                                error);
+}
+
 static int read_all(struct reading *r, pawl_error *error)
 {
     int status = PAWL_OK;
@@ -89,8 +102,7 @@ static int read_all(struct reading *r, pawl_error *error)
         return error_set(error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, r->partition);
     uint64_t first = r->one ? r->partition : 0, end = r->one ? r->partition + 1 : pawl_partitions(r->engine);
     for (uint64_t p = first; status == PAWL_OK && p < end && r->left > 0 && !ferror(stdout); p++)
-        status = pawl_operations_read(r->engine, (uint16_t)p, r->lane, r->generation, r->from, SIZE_MAX, print,
-                                      r, NULL, error);
+        status = read_partition(r, (uint16_t)p, error);
     return status;
 }
 

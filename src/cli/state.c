@@ -5,12 +5,27 @@
 
 #include "cli/say.h"
 
+static void print_unchecked(const struct replay_lanes_report *r)
+{
+    uint64_t named = 0;
+    printf("note: %" PRIu64 " of them could not be worked out again, because their handlers are not here:",
+           r->unchecked);
+    for (size_t i = 0; i < r->unchecked_count; i++) {
+        printf("%s %s (%" PRIu64 ")", i > 0 ? "," : "", r->unchecked_by[i].projector,
+               r->unchecked_by[i].operations);
+        named += r->unchecked_by[i].operations;
+    }
+    printf("%s\n", named < r->unchecked ? ", and others" : "");
+}
+
 static void print_lanes(const struct replay_lanes_report *r)
 {
     if (r->operations)
         printf("%" PRIu64 " operations of lanes applied again\n", r->operations);
     if (r->compared)
         printf("%" PRIu64 " of them worked out again from their events\n", r->compared);
+    if (r->unchecked)
+        print_unchecked(r);
     if (r->differences == 0)
         return;
     printf("NOT THE SAME AGAIN: %s\n", r->first.text);
@@ -79,6 +94,12 @@ static json_t *lanes_json(const struct replay_lanes_report *r)
 {
     json_t *object = json_pack("{s:o,s:o,s:o}", "operations", json_u64(r->operations), "worked_out_again",
                                json_u64(r->compared), "differences", json_u64(r->differences));
+    json_t *unchecked = json_array();
+    for (size_t i = 0; i < r->unchecked_count; i++)
+        json_array_append_new(unchecked, json_pack("{s:s,s:o}", "projector", r->unchecked_by[i].projector,
+                                                   "operations", json_u64(r->unchecked_by[i].operations)));
+    json_object_set_new(object, "unchecked", json_u64(r->unchecked));
+    json_object_set_new(object, "unchecked_by", unchecked);
     if (r->differences)
         json_object_set_new(object, "first_difference", json_string(r->first.text));
     return object;

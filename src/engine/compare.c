@@ -238,13 +238,3 @@ void compare_lane_ended(struct compare_side *s, const struct schema_lane *lane, 
         differ(s, "lane %.*s: %s is at operation %" PRIu64 ", the log ends at %" PRIu64, (int)lane->name.size,
                (const char *)lane->name.data, s->name, stored->applied, last);
 }
-
-void compare_describe_row(const struct schema_type *entity, uint64_t wsid, pawl_bytes key, char *text,
-                          size_t size)
-{
-    int used = snprintf(text, size, "row of %.*s in workspace %" PRIu64 ", key ", (int)entity->name.size,
-                        (const char *)entity->name.data, wsid);
-    const uint8_t *at = key.data;
-    for (size_t i = 0; i < key.size && used > 0 && (size_t)used + 3 < size; i++)
-        used += snprintf(text + used, size - (size_t)used, "%02x", at[i]);
-}

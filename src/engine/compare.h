@@ -45,8 +45,4 @@ int compare_lane(struct compare_side *side, const struct schema_lane *lane, cons
 void compare_lane_ended(struct compare_side *side, const struct schema_lane *lane, const struct cursor *stored,
                         uint64_t last);
 
-/* A row of an entity, in words: key is its own, behind the workspace. */
-void compare_describe_row(const struct schema_type *entity, uint64_t wsid, pawl_bytes key, char *text,
-                          size_t size);
-
 #endif

@@ -69,12 +69,32 @@ struct looking {
     pawl_handler_ctx *ctx;
 };
 
+static bool is_among(const struct schema_type *const *entities, size_t count, const struct schema_type *entity)
+{
+    for (size_t i = 0; i < count; i++)
+        if (entities[i]->id == entity->id)
+            return true;
+    return false;
+}
+
+/* What a projector reads or writes decides what else is in its lane. If it could read more, it would do so
+ * until a schema puts that into another lane. */
+static bool may_read(const struct schema_projector *p, const struct schema_type *entity)
+{
+    return is_among(p->writes, p->write_count, entity) || is_among(p->reads, p->read_count, entity);
+}
+
 static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name, pawl_error *error)
 {
     const struct run *run = &ctx->job->run;
     const struct schema_type *entity = schema_type_by_name(run->schema, (pawl_bytes){name, strlen(name)});
     if (!entity || entity->kind != TYPE_ENTITY || entity->lane != run->lane)
         return error_set(error, PAWL_EINVAL, "%s is not an entity of this lane", name);
+    if (!may_read(run->projector, entity))
+        return error_set(
+            error, PAWL_EINVAL,
+            "projector %.*s may not read %s: the schema has it neither in its writes nor in its reads",
+            (int)run->projector->name.size, (const char *)run->projector->name.data, name);
     *l = (struct looking){.look = {.schema = run->schema,
                                    .entity = entity,
                                    .table = schema_table(entity, run->generation),

@@ -177,6 +177,8 @@ int pawl_lanes_read(pawl_engine *e, const char *name, pawl_lane_visit visit, voi
         if (lane && g->id != lane->id)
             continue;
         status = lane_status_gather(g, schema_lane_by_id(engine_schema(e), g->id), statuses);
+        if (status == PAWL_OK)
+            lane_status_alert(statuses, e->file.partitions, &e->options.alerts);
         for (uint32_t i = 0; i < e->file.partitions && status == PAWL_OK && !r.stopped; i++)
             show(&r, &statuses[i], g->name);
     }
@@ -260,6 +262,14 @@ int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint3
     mem_free(e->options.allocator, listed, listed ? LEASES_AT_ONCE * sizeof *listed : 0);
     generation_drop(g);
     return status;
+}
+
+pawl_wall pawl_engine_wall(pawl_engine *e, pawl_instant instant)
+{
+    if (instant.ns == 0)
+        return (pawl_wall){0};
+    int64_t ago = (int64_t)(pawl_env_now(e->env).ns - instant.ns); /* below 0: it is to come */
+    return (pawl_wall){pawl_env_wall_now(e->env).ns - ago};
 }
 
 /* --- waiting for them --- */

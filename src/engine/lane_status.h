@@ -14,4 +14,7 @@ struct part_status {
 int lane_status_gather(struct generation *generation, const struct schema_lane *lane,
                        struct part_status *statuses);
 
+/* lane_alerts.c: the lane's alerts, each in the partition that has most of it. */
+void lane_status_alert(struct part_status *statuses, size_t count, const pawl_lease_thresholds *thresholds);
+
 #endif

@@ -1,4 +1,6 @@
 /* engine/lane_verify.c: whether the operations of lanes come out the same again, handlers included. */
+#include <string.h>
+
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "engine/replay_lanes.h"
@@ -35,10 +37,15 @@ int pawl_lane_verify(pawl_engine *e, const char *name, pawl_lane_verdict *ret_ve
         return status;
     status = verify_into(e, lane, dir, &report, error);
     tree_remove(dir);
-    if (status == PAWL_OK)
-        *ret_verdict = (pawl_lane_verdict){.operations = report.operations,
-                                           .compared = report.compared,
-                                           .differences = report.differences,
-                                           .first = report.first};
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    pawl_lane_verdict verdict = {.operations = report.operations,
+                                 .compared = report.compared,
+                                 .unchecked = report.unchecked,
+                                 .unchecked_count = report.unchecked_count,
+                                 .differences = report.differences,
+                                 .first = report.first};
+    memcpy(verdict.unchecked_by, report.unchecked_by, sizeof verdict.unchecked_by);
+    *ret_verdict = verdict;
+    return PAWL_OK;
 }

@@ -10,7 +10,7 @@
 #ifndef ENGINE_REPLAY_H
 #define ENGINE_REPLAY_H
 
-#include <pawl/types.h>
+#include <pawl/project.h>
 
 struct replay_options {
     const char *dir;
@@ -37,6 +37,9 @@ struct replay_side {
 struct replay_lanes_report {
     uint64_t operations; /* applied */
     uint64_t compared;   /* worked out again */
+    uint64_t unchecked;  /* these three: as in pawl_lane_verdict */
+    size_t unchecked_count;
+    struct pawl_unchecked unchecked_by[PAWL_UNCHECKED_MAX];
     uint64_t differences;
     pawl_error first; /* partition, lane, operation, row, and what is different */
 };

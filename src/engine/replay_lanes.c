@@ -1,16 +1,20 @@
 #include "engine/replay_lanes.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "adapter/journal/journal.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/json/show.h"
 #include "engine/log_entries.h"
 #include "engine/results.h"
 
 #define OPERATIONS_AT_ONCE 4096 /* in one transaction */
 #define ARENA_CHUNK        ((size_t)256 * 1024)
 #define SIDES_MAX          2
+#define KEY_SHOWN_MAX      120 /* bytes of a row's key, as JSON */
 
 /* One generation of a lane. */
 struct replaying {
@@ -94,6 +98,27 @@ static int next_operation(void *ctx, struct logged *ret_logged, pawl_error *erro
     return PAWL_OK;
 }
 
+/* An operation that cannot be worked out again, because its handler is not here. */
+static void note_unchecked(struct replay_lanes_report *report, const struct schema_projector *projector)
+{
+    size_t i = 0;
+    report->unchecked++;
+    while (i < report->unchecked_count
+           && !bytes_equal(
+               (pawl_bytes){report->unchecked_by[i].projector, strlen(report->unchecked_by[i].projector)},
+               projector->name))
+        i++;
+    if (i == PAWL_UNCHECKED_MAX)
+        return;
+    struct pawl_unchecked *one = &report->unchecked_by[i];
+    if (i == report->unchecked_count) {
+        report->unchecked_count++;
+        snprintf(one->projector, sizeof one->projector, "%.*s", (int)projector->name.size,
+                 (const char *)projector->name.data);
+    }
+    one->operations++;
+}
+
 /* A handler reads through a snapshot, which has what is committed: so everything is, before it runs. What it
  * wants stays until the next one runs. */
 static int handle(void *ctx, const struct derivation *derivation, const struct schema_projector *projector,
@@ -105,8 +130,10 @@ static int handle(void *ctx, const struct derivation *derivation, const struct s
     struct handling handling = {.engine = r->lanes->source, .store = r->lanes->store, .cache = r->cache};
     (void)state;
     (void)memory;
-    if (!handler_find(r->lanes->source, projector->id, &handling.fn, &handling.arg))
+    if (!handler_find(r->lanes->source, projector->id, &handling.fn, &handling.arg)) {
+        note_unchecked(r->lanes->report, projector);
         return PAWL_ENOTFOUND;
+    }
     int status = r->uncommitted > 0 ? commit(r, error) : PAWL_OK;
     results_forget(&r->job);
     run_reset(run);
@@ -196,21 +223,42 @@ static int work_out_again(struct replaying *r, pawl_error *error)
     return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }
 
+/* A text that is longer is cut, not in the middle of a character of UTF-8. */
+static int shown_length(const struct json_out *out)
+{
+    size_t length = out->size < KEY_SHOWN_MAX ? out->size : KEY_SHOWN_MAX;
+    while (length < out->size && length > 0 && ((unsigned char)out->data[length] & 0xc0) == 0x80)
+        length--;
+    return (int)length;
+}
+
+static void describe_row(const struct replaying *r, const struct reproject_difference *d, char *text,
+                         size_t size)
+{
+    struct json_out key;
+    json_out_init(&key, r->lanes->alloc);
+    int used = snprintf(text, size, ", row of %.*s in workspace %" PRIu64, (int)d->entity->name.size,
+                        (const char *)d->entity->name.data, d->wsid);
+    if (used > 0 && (size_t)used < size && json_show_key(&key, d->schema, d->entity, d->key, NULL) == PAWL_OK)
+        snprintf(text + used, size - (size_t)used, ", key %.*s%s", shown_length(&key), key.data,
+                 key.size > KEY_SHOWN_MAX ? "..." : "");
+    json_out_release(&key);
+}
+
 static void tell_difference(struct replaying *r)
 {
     const struct reproject_difference *d = &r->reproject.first;
     struct replay_lanes_report *report = r->lanes->report;
-    char row[256] = "";
+    char row[SCHEMA_QNAME_BYTES_MAX + KEY_SHOWN_MAX + 64] = "";
     if (r->reproject.differences == 0)
         return;
     if (d->entity)
-        compare_describe_row(d->entity, d->wsid, (pawl_bytes){d->key, d->key_size}, row, sizeof row);
+        describe_row(r, d, row, sizeof row);
     if (report->differences == 0)
         error_set(&report->first, PAWL_ECORRUPT,
-                  "partition %u, lane %.*s, operation %" PRIu64 " (event %" PRIu64 ", projector %.*s)%s%s: %s",
+                  "partition %u, lane %.*s, operation %" PRIu64 " (event %" PRIu64 ", projector %.*s)%s: %s",
                   r->lanes->partition, (int)r->lane->name.size, (const char *)r->lane->name.data, d->number,
-                  d->event, (int)d->projector->name.size, (const char *)d->projector->name.data,
-                  d->entity ? ", " : "", row, d->words);
+                  d->event, (int)d->projector->name.size, (const char *)d->projector->name.data, row, d->words);
     report->differences += r->reproject.differences;
 }
 

@@ -251,7 +251,13 @@ static int keep(pawl_request *r, const char *text, pawl_bytes *ret_kept, pawl_er
 
 int pawl_request_key(pawl_request *r, const char *key, pawl_error *error)
 {
-    return keep(r, key, &r->request.key, error);
+    pawl_bytes kept;
+    int status = keep(r, key, &kept, error);
+    if (status == PAWL_OK && kept.data)
+        status = json_request_key(&r->request, kept, error);
+    else if (status == PAWL_OK)
+        r->request.key = kept;
+    return status;
 }
 
 int pawl_request_actor(pawl_request *r, const char *actor, pawl_error *error)

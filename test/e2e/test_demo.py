@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from shell import ROOT, main
+from shell import ROOT, main, pawl
 
 
 def demo(folder):
@@ -20,11 +20,23 @@ def invoices(output):
     return int(line.split(' tenants, ')[1].split()[0])
 
 
+def what_could_not_be_checked_is_named(folder):
+    """The handler of the statements is the demo's own, and not there when the program replays."""
+    data, told = os.path.join(folder, 'data'), 'because their handlers are not here: shop.statements ('
+    pawl('replay', '--reproject', '--dir', data, '--to', os.path.join(folder, 'text')).expect(0, told)
+    lanes = pawl('replay', '--reproject', '--dir', data, '--to', os.path.join(folder, 'json'), '--json'
+                 ).expect(0).json()['lanes']
+    assert [u['projector'] for u in lanes['unchecked_by']] == ['shop.statements'], lanes
+    assert lanes['unchecked'] == lanes['unchecked_by'][0]['operations'] > 0
+    assert lanes['operations'] == lanes['worked_out_again'] + lanes['unchecked']
+
+
 def the_demo_finds_no_gap_and_goes_on_when_run_again(folder):
     first = demo(folder)
     assert 'is sound' in first and '"ids":{"1":' in first, first
     assert 'shop.statements  applied' in first and 'one after the other' in first, first
     assert invoices(first) > 0
+    what_could_not_be_checked_is_named(folder)
     assert invoices(demo(folder)) > invoices(first)
 
 

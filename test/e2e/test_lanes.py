@@ -1,5 +1,6 @@
 """Projectors in lanes, from the shell: what they have made, what they are working on, and what an operator does."""
 import json
+from datetime import datetime, timedelta, timezone
 
 from shell import SHOP, customer, end, main, order, pawl, shop, start
 
@@ -102,6 +103,14 @@ def operations_are_read_and_chosen(folder):
     assert verb('op', 'read', 'shop.accounts', '--ws', '7', '--entity', 'shop.Account').expect(0).lines() == found
     assert verb('op', 'read', 'shop.accounts', '--ws', '7', '--entity', 'shop.Statement').expect(0).out == ''
     assert verb('op', 'read', 'shop.accounts', '--ws', '7', '--generation', '1').expect(0).lines() == found
+    nowhere = verb('op', 'read', 'shop.accounts', '--ws', '7', '--generation', '9').expect(1)
+    assert nowhere.out == '' and 'lane shop.accounts has no generation 9' in nowhere.err
+    for number, answer in enumerate(answers):
+        said = verb('op', 'read', 'shop.accounts', *here, '--source', str(answer['offset'])).expect(0).lines()
+        assert said == found[number - 1:number] if number else said == []
+    assert verb('op', 'read', 'shop.accounts', *here, '--source', '99').expect(0).out == ''
+    last = ['--source', str(answers[2]['offset']), '--from', str(found[2]['number'])]
+    assert verb('op', 'read', 'shop.accounts', *here, *last).expect(0).out == ''
     verb('op', 'read', 'shop.nothing').expect(1, 'there is no lane shop.nothing')
     verb('op', 'read', 'shop.accounts', '--partition', '9').expect(1, 'there is no partition 9')
     verb('op', 'read', 'shop.accounts', '--source', '1').expect(2, '--partition P')
@@ -131,6 +140,34 @@ def what_waits_for_a_worker_is_said_and_can_be_made_void(folder):
     assert made['void'] == 'Ada has moved' and 'writes' not in made
     verb('entity', 'get', '7', 'shop.Statement', str(ADA)).expect(1, 'no such shop.Statement')
     verb('verify').expect(0, 'is sound')
+
+
+def leases_are_listed_with_their_times(folder):
+    verb = calc(folder)
+    for lane in ('calc.stern', 'calc.easy'):
+        verb('project', 'pause', lane).expect(0)
+    verb('command', '1', stdin=divide((1, 4), (2, 4), (3, 0), (4, 4))).expect(0)
+    # In a copy nothing is paused, and nothing has been worked on: whoever opens it does all of it.
+    pawl('backup', '--dir', folder, '--to', folder + '.backup').expect(0)
+    for name in ('json', 'text'):
+        pawl('restore', '--from', folder + '.backup', '--dir', f'{folder}.{name}').expect(0)
+    before = datetime.now(timezone.utc) - timedelta(seconds=1)
+    rows = pawl('lease', 'list', 'calc.stern', JSON, '--dir', folder + '.json').expect(0).lines()
+    after = datetime.now(timezone.utc) + timedelta(seconds=1)
+    assert [(r['number'], r['state']) for r in rows] == \
+        [(3, 'stalled'), (4, 'ready'), (1, 'committed'), (2, 'committed')]
+    for row in rows:
+        assert row['projector'] == 'calc.stern' and len(row['operation']) == 32 and row['duration'] > 0
+        names = ['leased_at'] + (['committed_at'] if row['state'] == 'committed' else [])
+        assert [n for n in ('leased_at', 'ends_at', 'committed_at') if n in row] == names
+        times = [datetime.fromisoformat(row[name].replace('Z', '+00:00')) for name in names]
+        assert before < times[0] <= times[-1] < after, (before, row, after)
+    table = pawl('lease', 'list', 'calc.stern', '--dir', folder + '.text').expect(0).out.splitlines()
+    assert len(table) == 5 and [line.split()[4] for line in table[1:]] == ['stalled', 'ready', 'committed', 'committed']
+    granted, ends, committed = (table[0].index(word) for word in ('granted', 'ends', 'committed'))
+    for line in table[1:]:
+        assert line[granted:granted + 2] == '20' and line[ends:ends + 2] == '- '
+        assert line[committed:committed + 2] == ('20' if ' committed ' in line else '- ')
 
 
 def what_fails_stalls_its_lane_alone_until_somebody_decides(folder):
@@ -253,6 +290,7 @@ def wrong_use_is_told(folder):
 
 if __name__ == '__main__':
     main([projectors_are_listed, lanes_catch_up_and_are_read, operations_are_read_and_chosen,
-          what_waits_for_a_worker_is_said_and_can_be_made_void, what_fails_stalls_its_lane_alone_until_somebody_decides,
+          what_waits_for_a_worker_is_said_and_can_be_made_void, leases_are_listed_with_their_times,
+          what_fails_stalls_its_lane_alone_until_somebody_decides,
           a_paused_lane_rests_until_it_is_resumed, a_lane_is_built_anew_and_takes_the_old_ones_place,
           readers_work_beside_a_writer_and_others_do_not, wrong_use_is_told])

@@ -180,6 +180,17 @@ def a_key_and_an_expected_offset_are_of_one_command(folder):
     assert two['error']['where'].startswith('line 2'), two
 
 
+def a_key_beside_another_one_is_refused(folder):
+    verb = shop(folder, 7)
+    both = customer('a', idempotency_key='k').encode()
+    refused = verb('command', '7', '--key', 'other', stdin=both).expect(1).json()['error']
+    assert refused['code'] == 'PAWL_EINVAL' and refused['where'] == '$.idempotency_key', refused
+    assert 'another key' in refused['message']
+    assert verb('ws', 'show', '7', JSON).json()['workspace_offset'] == 1
+    first = verb('command', '7', '--key', 'k', stdin=both).expect(0).json()
+    assert verb('command', '7', stdin=both).expect(0).json() == {**first, 'repeated': True}
+
+
 def events_are_read_by_workspace_and_by_partition(folder):
     verb = shop(folder, 7, 8)
     verb('command', '7', stdin=(customer('a') * 5).encode()).expect(0)
@@ -320,7 +331,8 @@ if __name__ == '__main__':
           other_verbs_make_no_directory, wrong_use_is_told,
           a_schema_is_applied_shown_and_applied_again, workspaces_are_created_listed_and_shown,
           a_list_of_workspaces_has_pages, a_refused_line_does_not_stop_the_others,
-          a_key_and_an_expected_offset_are_of_one_command, events_are_read_by_workspace_and_by_partition,
+          a_key_and_an_expected_offset_are_of_one_command, a_key_beside_another_one_is_refused,
+          events_are_read_by_workspace_and_by_partition,
           records_are_found_wherever_they_are, long_lists_come_in_pages, entities_are_found_by_their_keys,
           a_state_that_differs_from_its_log_is_found, a_log_that_is_damaged_is_found_before_the_state,
           a_replay_keeps_the_state_of_then, a_state_that_cannot_be_used_is_derived_again_by_a_writer])

@@ -69,6 +69,7 @@ TEST(operations_come_out_the_same_when_they_are_worked_out_again)
     assert_int_equal(verdict.differences, 0);
     assert_int_equal(verdict.operations, 3 * 5 * 4);
     assert_int_equal(verdict.compared, 3 * 5 * 4);
+    assert_true(verdict.unchecked == 0 && verdict.unchecked_count == 0);
     assert_ok(pawl_lane_verify(bed.engine, "t.marks", &verdict, &bed.error));
     assert_int_equal(verdict.operations, 3 * 5);
     assert_status(pawl_lane_verify(bed.engine, "t.none", &verdict, &bed.error), PAWL_ENOTFOUND);
@@ -87,9 +88,43 @@ TEST(a_handler_that_looks_at_a_clock_is_found_and_the_first_operation_and_row_ar
     assert_contains(verdict.first.text, "lane t.notes");
     assert_contains(verdict.first.text, "projector t.notes");
     assert_contains(verdict.first.text, "row of t.Note in workspace ");
-    assert_contains(verdict.first.text, "the row is set to other values");
+    assert_contains(verdict.first.text, ", key {\"event\":5}: the row is set to other values");
     snprintf(text, sizeof text, "partition %u", bed.options.partitions);
     assert_null(strstr(verdict.first.text, text));
+    bed_end(&bed);
+}
+
+#define LONG_SCHEMA                                                                                            \
+    "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \
+    " \"types\": {\"Item\": {\"kind\": \"WDoc\", \"fields\": {\"who\": {\"type\": \"string\"},"                \
+    "   \"cents\": {\"type\": \"int64\"}}}}, \"commands\": {\"Ask\": {\"records\": [\"Item\"]}},"              \
+    " \"entities\": {\"Long\": {\"key\": [\"name\"], \"fields\": {\"name\": {\"type\": \"string\"},"           \
+    "   \"n\": {\"type\": \"int64\"}}}},"                                                                      \
+    " \"projectors\": {\"long\": {\"on\": [\"Ask\"], \"writes\": [\"Long\"]}}}"
+
+/* Another value with each run, under a key of 2,000 bytes that are characters of two. */
+static int write_long(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    char name[2000];
+    for (size_t i = 0; i < sizeof name; i += 2)
+        memcpy(name + i, "\xc3\xa4", 2);
+    pawl_results_upsert(results, "t.Long");
+    pawl_results_set_string(results, "name", name, sizeof name);
+    return pawl_results_set_int64(results, "n", atomic_fetch_add(&ticks, 1));
+}
+
+TEST(a_long_key_of_a_row_that_differs_is_shown_by_its_beginning)
+{
+    struct lanes_bed bed = {0};
+    pawl_lane_verdict verdict;
+    bed_begin(&bed, LONG_SCHEMA);
+    assert_ok(pawl_projector_register(bed.engine, "t.long", write_long, NULL, &bed.error));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    bed_wait(&bed, "t.long");
+    assert_ok(pawl_lane_verify(bed.engine, NULL, &verdict, &bed.error));
+    assert_int_equal(verdict.differences, 1);
+    assert_contains(verdict.first.text, "row of t.Long in workspace 1, key {\"name\":\"\xc3\xa4\xc3\xa4");
+    assert_contains(verdict.first.text, "\xc3\xa4...: the row is set to other values");
     bed_end(&bed);
 }
 
@@ -104,6 +139,10 @@ TEST(a_replay_derives_what_lanes_have_written_and_finds_a_row_that_is_not_so)
     assert_int_equal(report.live.differences + report.checkpoint.differences + report.lanes.differences, 0);
     assert_int_equal(report.lanes.operations, 3 * 5 * 4);
     assert_int_equal(report.lanes.compared, 3 * 5 * 3); /* the handler is not here */
+    assert_int_equal(report.lanes.unchecked, 3 * 5);
+    assert_int_equal(report.lanes.unchecked_count, 1);
+    assert_string_equal(report.lanes.unchecked_by[0].projector, "t.notes");
+    assert_int_equal(report.lanes.unchecked_by[0].operations, 3 * 5);
 
     /* A row of a lane's table goes, and nobody is told. */
     bool removed = false;
@@ -460,6 +499,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(operations_come_out_the_same_when_they_are_worked_out_again),
         RUN(a_handler_that_looks_at_a_clock_is_found_and_the_first_operation_and_row_are_named),
+        RUN(a_long_key_of_a_row_that_differs_is_shown_by_its_beginning),
         RUN(a_replay_derives_what_lanes_have_written_and_finds_a_row_that_is_not_so),
         RUN(a_replay_up_to_an_offset_keeps_its_last_operation_when_it_is_worked_out_again),
         RUN(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too),

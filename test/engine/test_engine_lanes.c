@@ -168,6 +168,63 @@ TEST(an_engine_that_only_reads_shows_what_is_there)
     bed_end(&bed);
 }
 
+/* --- what a handler may read --- */
+
+#define READS_SCHEMA(reads)                                                                                    \
+    "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \
+    " \"types\": {\"Item\": {\"kind\": \"WDoc\", \"fields\": {\"who\": {\"type\": \"string\"},"                \
+    "   \"cents\": {\"type\": \"int64\"}}}}, \"commands\": {\"Ask\": {\"records\": [\"Item\"]}},"              \
+    " \"entities\": {\"Mark\": {\"key\": [\"event\"], \"fields\": {\"event\": {\"type\": \"int64\"}}},"        \
+    "   \"Note\": {\"key\": [\"event\"], \"fields\": {\"event\": {\"type\": \"int64\"},"                       \
+    "     \"text\": {\"type\": \"string\"}}}},"                                                                \
+    " \"projectors\": {"                                                                                       \
+    "   \"marks\": {\"on\": [\"Ask\"], \"lane\": \"both\", \"do\": [{\"upsert\": \"Mark\","                    \
+    "     \"key\": {\"event\": \"$event.offset\"}, \"set\": {}}]},"                                            \
+    "   \"notes\": {\"on\": [\"Ask\"], \"lane\": \"both\", \"writes\": [\"Note\"]" reads "}}}"
+
+/* What it is told when it reads what the other projector of its lane has written for the same event. */
+static int read_mark(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
+{
+    pawl_text row, rows;
+    pawl_error error = {0};
+    char key[32];
+    size_t size = (size_t)snprintf(key, sizeof key, "[%" PRIu64 "]", event->offset);
+    int status = pawl_handler_get(ctx, "t.Mark", (pawl_bytes){key, size}, &row, &error);
+    if (status == PAWL_OK)
+        pawl_text_free(&row);
+    if (status == PAWL_EINVAL) /* not if it is only not there yet: then this run does not stand */
+        assert_contains(error.text, "projector t.notes may not read t.Mark");
+    int listed = pawl_handler_list(ctx, "t.Mark", (pawl_bytes){0}, 10, &rows, &error);
+    if (listed == PAWL_OK)
+        pawl_text_free(&rows);
+    assert_int_equal(listed, status == PAWL_EINVAL ? PAWL_EINVAL : PAWL_OK);
+    assert_status(pawl_handler_get(ctx, "t.Note", (pawl_bytes){key, size}, &row, &error), PAWL_ENOTFOUND);
+    pawl_results_upsert(results, "t.Note");
+    pawl_results_set_int64(results, "event", 1);
+    return pawl_results_set_string(results, "text", status == PAWL_OK ? "seen" : "refused",
+                                   status == PAWL_OK ? 4 : 7);
+}
+
+TEST(a_handler_reads_what_its_schema_says_that_it_reads_and_nothing_else)
+{
+    static const struct {
+        const char *schema;
+        const char *row;
+    } cases[] = {
+        {READS_SCHEMA(""), "{\"event\":1,\"text\":\"refused\"}"},
+        {READS_SCHEMA(", \"reads\": [\"Mark\"]"), "{\"event\":1,\"text\":\"seen\"}"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct lanes_bed bed = {0};
+        bed_begin(&bed, cases[i].schema);
+        assert_ok(pawl_projector_register(bed.engine, "t.notes", read_mark, NULL, &bed.error));
+        bed_send(&bed, 1, "t.Ask", "ada", 1);
+        bed_wait(&bed, NULL);
+        assert_string_equal(bed_row(&bed, 1, "t.Note", "[1]", 0), cases[i].row);
+        bed_end(&bed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +233,7 @@ int main(void)
         RUN(a_lane_stays_paused_when_the_directory_is_opened_again),
         RUN(a_lane_that_is_refused_refuses_nothing_else),
         RUN(an_engine_that_only_reads_shows_what_is_there),
+        RUN(a_handler_reads_what_its_schema_says_that_it_reads_and_nothing_else),
     };
     return TEST_MAIN(tests);
 }

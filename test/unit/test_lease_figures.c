@@ -112,7 +112,7 @@ TEST(after_a_minute_nothing_is_left)
     minute_turn(minute, then, 5 * PAWL_SECOND);
     for (uint64_t s = 0; s < 300; s++) {
         pawl_instant now = {then.ns + s * PAWL_SECOND};
-        struct minute_sums sums = minute_sum(minute, now);
+        pawl_lease_minute sums = minute_sum(minute, now);
         if (s <= 59)
             assert_true(sums.expired == 7 && sums.turns == 1 && sums.waited == 5 * PAWL_SECOND);
         if (s > 61)
@@ -259,6 +259,162 @@ static void acquire_crowd(void *arg)
     assert_ok(pawl_leases_acquire(crowd->desk->leases, 0, PAWL_SECOND, CROWD, crowd->leases, &crowd->count));
 }
 
+static void take_here(void *arg)
+{
+    struct crowd *crowd = arg;
+    pawl_turn turns[CROWD];
+    crowd->count = pawl_leases_take(crowd->desk->leases, CROWD, turns);
+}
+
+static size_t take_all(struct desk *desk)
+{
+    struct crowd crowd = {.desk = desk};
+    desk_run(desk, take_here, &crowd);
+    return crowd.count;
+}
+
+/* So many numbers are bound and acquired, on the shard. */
+struct taking {
+    struct desk *desk;
+    size_t count;
+};
+
+static void take_many(void *arg)
+{
+    const struct taking *taking = arg;
+    pawl_leases *leases = taking->desk->leases;
+    for (size_t i = 0; i < taking->count; i++) {
+        pawl_lease lease;
+        uint64_t number;
+        size_t count;
+        assert_ok(pawl_leases_bind(leases, 0, NULL, 0, &number));
+        assert_ok(pawl_leases_acquire(leases, 0, 600 * PAWL_SECOND, 1, &lease, &count));
+    }
+}
+
+static void void_many(void *arg)
+{
+    const struct taking *taking = arg;
+    uint64_t number;
+    for (size_t i = 0; i < taking->count; i++) {
+        assert_ok(pawl_leases_bind(taking->desk->leases, 0, NULL, 0, &number));
+        assert_ok(pawl_leases_void(taking->desk->leases, number, "x"));
+    }
+}
+
+TEST(a_thousand_active_leases_and_a_hundred_voids_are_not_alarming_and_one_more_is)
+{
+    struct desk desk;
+    desk_open(&desk, NULL);
+    desk_run(&desk, take_many, &(struct taking){&desk, 1000});
+    desk_play(&desk, "figures active alerts -> 1000 0\n");
+    desk_run(&desk, take_many, &(struct taking){&desk, 1});
+    desk_play(&desk, "figures active alerts -> 1001 4\n");
+    desk_close(&desk);
+    desk_open(&desk, NULL);
+    desk_run(&desk, void_many, &(struct taking){&desk, 100});
+    desk_play(&desk, "figures voids alerts -> 100 0\n");
+    desk_run(&desk, void_many, &(struct taking){&desk, 1});
+    desk_play(&desk, "figures voids alerts -> 101 8\n"
+                     "wait 62s             -> quiet\n"
+                     "figures voids alerts -> 101 0\n");
+    desk_close(&desk);
+}
+
+static const pawl_lease_thresholds usual;
+
+/* What so many tables of the same figures raise together. */
+static uint32_t alerts_of(pawl_lease_figures one, size_t tables)
+{
+    pawl_lease_figures sum = {0};
+    for (size_t i = 0; i < tables; i++)
+        pawl_lease_figures_add(&sum, &one);
+    return pawl_lease_alerts(&sum, &usual);
+}
+
+TEST(figures_of_many_tables_are_judged_together)
+{
+    static const struct {
+        pawl_lease_figures one;
+        size_t quiet; /* so many tables raise nothing */
+        size_t alarming;
+        uint32_t alert;
+    } cases[] = {
+        {{.active = 900}, 1, 16, PAWL_ALERT_ACTIVE},
+        {{.active = 250}, 4, 5, PAWL_ALERT_ACTIVE},
+        {{.minute = {.voids = 25}}, 4, 5, PAWL_ALERT_VOIDS},
+        {{.minute = {.ended = 1, .expired = 1}}, 19, 20, PAWL_ALERT_EXPIRED},
+        {{.minute = {.turns = 1, .waited = 6 * PAWL_SECOND}}, 19, 20, PAWL_ALERT_WAIT},
+        {{.stalled = 1}, 0, 1, PAWL_ALERT_STALLED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(alerts_of(cases[i].one, cases[i].quiet), 0);
+        assert_int_equal(alerts_of(cases[i].one, cases[i].alarming), cases[i].alert);
+    }
+    assert_int_equal(alerts_of((pawl_lease_figures){.minute = {.ended = 100, .expired = 5}}, 16), 0);
+    assert_int_equal(alerts_of((pawl_lease_figures){.minute = {.turns = 9, .waited = 45 * PAWL_SECOND}}, 16),
+                     0);
+}
+
+TEST(rates_of_many_tables_are_those_of_all_their_work)
+{
+    pawl_lease_figures sum = {0};
+    pawl_lease_figures busy = {.p99_wait = 2 * PAWL_SECOND,
+                               .minute = {.turns = 99,
+                                          .waited = 99 * PAWL_SECOND,
+                                          .used = 90,
+                                          .granted = 100,
+                                          .committed = 98,
+                                          .expired = 1}};
+    pawl_lease_figures idle = {.p99_wait = 9 * PAWL_SECOND,
+                               .minute = {.turns = 1, .waited = 9 * PAWL_SECOND, .granted = 100, .expired = 1}};
+    pawl_lease_figures_add(&sum, &(pawl_lease_figures){0});
+    assert_true(sum.efficiency == 1 && sum.performing_well && sum.utilisation == 0);
+    pawl_lease_figures_add(&sum, &idle);
+    assert_false(sum.performing_well);
+    pawl_lease_figures_add(&sum, &busy);
+    assert_int_equal(sum.average_wait, (99 + 9) * PAWL_SECOND / 100);
+    assert_true(sum.utilisation == 0.45 && sum.efficiency == 0.98);
+    assert_int_equal(sum.p99_wait, 9 * PAWL_SECOND);
+    assert_false(sum.performing_well); /* by its wait */
+}
+
+TEST(what_is_not_counted_dilutes_no_rate_and_no_wait)
+{
+    struct desk desk;
+    pawl_leases_options options = {.projections = 2};
+    desk_open(&desk, &options);
+    assert_ok(pawl_leases_uncounted(desk.leases, 1));
+    assert_status(pawl_leases_uncounted(desk.leases, 2), PAWL_EINVAL);
+    desk_play(&desk, "bind                -> 1\n"
+                     "acquire a for 10s   -> a=1\n");
+    for (int number = 2; number <= 101; number++) {
+        char script[200];
+        snprintf(script, sizeof script, "bind p1 -> %d\nacquire b p1 -> b=%d\nready b -> ok\n", number, number);
+        desk_play(&desk, script);
+    }
+    desk_play(&desk, "wait 5s                      -> quiet\n"
+                     "ready a                      -> ok\n"
+                     "wait 2s                      -> quiet\n"
+                     "figures used                 -> 50\n"
+                     "figures waiting acquired     -> 101 101\n");
+    assert_int_equal(take_all(&desk), 101);
+    desk_play(&desk, "commit 101                   -> ok\n"
+                     "figures committed wait_ms    -> 101 2000\n"
+                     "bind                         -> 102\n"
+                     "acquire a for 1s             -> a=102\n"
+                     "wait 2s                      -> changed 1\n"
+                     "figures percent              -> 50\n" /* 1 of 2 */
+                     "bind p1                      -> 103\n"
+                     "void 103 x                   -> ok\n");
+    pawl_lease_figures figures;
+    pawl_leases_figures(desk.leases, &figures);
+    assert_int_equal(figures.minute.ended, 2);
+    assert_int_equal(figures.minute.turns, 1);
+    assert_int_equal(figures.minute.voids, 1); /* somebody should be told of these, whoever made them */
+    desk_close(&desk);
+}
+
 TEST(a_thousand_that_expire_at_once_are_a_few_firings_and_lose_no_order)
 {
     struct desk desk;
@@ -348,6 +504,10 @@ int main(void)
         RUN(many_active_leases_and_many_voids_alert),
         RUN(efficiency_and_utilisation_are_of_the_last_minute),
         RUN(every_alert_says_what_it_means_and_what_to_do),
+        RUN(a_thousand_active_leases_and_a_hundred_voids_are_not_alarming_and_one_more_is),
+        RUN(figures_of_many_tables_are_judged_together),
+        RUN(rates_of_many_tables_are_those_of_all_their_work),
+        RUN(what_is_not_counted_dilutes_no_rate_and_no_wait),
         RUN(a_thousand_that_expire_at_once_are_a_few_firings_and_lose_no_order),
         RUN(a_number_is_handed_in_between_its_deadline_and_its_turn_to_expire),
         RUN(words_are_cut_at_a_character_and_given_back),

@@ -51,7 +51,7 @@ void due_arm(pawl_leases *leases, pawl_instant now)
     pawl_env_after(leases->options.env, &leases->timer, at > now.ns ? at - now.ns : 0);
 }
 
-static void expire(pawl_leases *leases, struct slot *slot, struct minute_sums *sums)
+static void expire(pawl_leases *leases, struct slot *slot, pawl_lease_minute *sums)
 {
     pawl_duration max = leases->limits.max;
     leases->counts.expired++;
@@ -66,7 +66,7 @@ static void expire(pawl_leases *leases, struct slot *slot, struct minute_sums *s
 
 struct firing {
     pawl_leases *leases;
-    struct minute_sums *sums;
+    pawl_lease_minute *sums;
 };
 
 static void pass(struct wheel_node *node, void *arg)

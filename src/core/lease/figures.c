@@ -5,29 +5,39 @@
 #define EFFICIENCY_WELL 0.95
 #define WAIT_WELL       PAWL_SECOND
 
-static uint32_t alerts_of(const pawl_leases *leases, const struct minute_sums *sums)
+uint32_t pawl_lease_alerts(const pawl_lease_figures *figures, const pawl_lease_thresholds *thresholds)
 {
-    const pawl_lease_thresholds *limit = &leases->options.thresholds;
+    const pawl_lease_thresholds limit = thresholds_with_defaults(thresholds);
+    const pawl_lease_minute *sums = &figures->minute;
     uint32_t alerts = 0;
-    if (sums->ended >= SAMPLES_MIN && (double)sums->expired > limit->expired_rate * (double)sums->ended)
+    if (sums->ended >= SAMPLES_MIN && (double)sums->expired > limit.expired_rate * (double)sums->ended)
         alerts |= PAWL_ALERT_EXPIRED;
-    if (sums->turns >= SAMPLES_MIN && sums->waited / sums->turns > limit->average_wait)
+    if (sums->turns >= SAMPLES_MIN && sums->waited / sums->turns > limit.average_wait)
         alerts |= PAWL_ALERT_WAIT;
-    if (leases->counts.active > limit->active)
+    if (figures->active > limit.active)
         alerts |= PAWL_ALERT_ACTIVE;
-    if (sums->voids > limit->voids)
+    if (sums->voids > limit.voids)
         alerts |= PAWL_ALERT_VOIDS;
-    if (leases->counts.stalled)
+    if (figures->stalled)
         alerts |= PAWL_ALERT_STALLED;
     return alerts;
+}
+
+/* Rates and averages follow from the sums of the minute, whether those are of one table or of many. */
+static void work_out(pawl_lease_figures *f)
+{
+    const pawl_lease_minute *sums = &f->minute;
+    uint64_t finished = sums->committed + sums->expired;
+    f->utilisation = sums->granted ? (double)sums->used / (double)sums->granted : 0;
+    f->average_wait = sums->turns ? sums->waited / sums->turns : 0;
+    f->efficiency = finished ? (double)sums->committed / (double)finished : 1;
+    f->performing_well = f->efficiency > EFFICIENCY_WELL && f->average_wait < WAIT_WELL;
 }
 
 void pawl_leases_figures(const pawl_leases *leases, pawl_lease_figures *ret_figures)
 {
     pawl_instant now = pawl_env_now(leases->options.env);
-    struct minute_sums sums = minute_sum(&leases->minute, now);
     const struct lease_counts *counts = &leases->counts;
-    uint64_t finished = sums.committed + sums.expired;
     pawl_lease_figures figures = {
         .bound = leases->bound,
         .taken = leases->taken,
@@ -43,14 +53,34 @@ void pawl_leases_figures(const pawl_leases *leases, pawl_lease_figures *ret_figu
         .voids = counts->voids,
         .fenced = counts->fenced,
         .repeated = counts->repeated,
-        .utilisation = sums.granted ? (double)sums.used / (double)sums.granted : 0,
-        .average_wait = sums.turns ? sums.waited / sums.turns : 0,
+        .minute = minute_sum(&leases->minute, now),
         .p99_wait = minute_p99(&leases->minute, now),
-        .efficiency = finished ? (double)sums.committed / (double)finished : 1,
-        .alerts = alerts_of(leases, &sums),
     };
-    figures.performing_well = figures.efficiency > EFFICIENCY_WELL && figures.average_wait < WAIT_WELL;
+    work_out(&figures);
+    figures.alerts = pawl_lease_alerts(&figures, &leases->options.thresholds);
     *ret_figures = figures;
+}
+
+void pawl_lease_figures_add(pawl_lease_figures *to, const pawl_lease_figures *more)
+{
+    to->bound += more->bound;
+    to->taken += more->taken;
+    to->watermark += more->watermark;
+    to->active += more->active;
+    to->waiting += more->waiting;
+    to->stalled += more->stalled;
+    to->acquired += more->acquired;
+    to->committed += more->committed;
+    to->expired += more->expired;
+    to->released += more->released;
+    to->failed += more->failed;
+    to->voids += more->voids;
+    to->fenced += more->fenced;
+    to->repeated += more->repeated;
+    minute_add(&to->minute, &more->minute);
+    to->p99_wait = more->p99_wait > to->p99_wait ? more->p99_wait : to->p99_wait;
+    to->alerts |= more->alerts;
+    work_out(to);
 }
 
 pawl_duration pawl_leases_estimate(const pawl_leases *leases, uint32_t projection, size_t bytes)

@@ -64,6 +64,7 @@ struct slot {
     bool is_current;
     bool has_expired;
     bool is_void;
+    bool is_uncounted; /* as its projection is */
 };
 
 _Static_assert(sizeof(struct slot) == LEASE_SLOT_BYTES, "a slot is two cache lines");
@@ -74,6 +75,7 @@ struct projection {
     struct heap back; /* came back, by number */
     uint32_t attempts_max;
     pawl_lease_policy policy;
+    bool is_uncounted; /* in what is said of the last minute */
     struct estimate estimate;
 };
 
@@ -132,6 +134,9 @@ static inline struct slot *slot_find(const pawl_leases *leases, uint64_t number)
     bool is_here = number > leases->committed && number <= leases->bound;
     return is_here ? &leases->slots[number & leases->mask] : NULL;
 }
+
+/* lifetime.c: zeros become the defaults. */
+pawl_lease_thresholds thresholds_with_defaults(const pawl_lease_thresholds *given);
 
 /* table.c */
 void slot_void(pawl_leases *leases, struct slot *slot, const char *words, pawl_instant now);

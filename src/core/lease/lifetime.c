@@ -18,10 +18,19 @@ static void set_count(uint32_t *value, uint32_t fallback)
     *value = *value ? *value : fallback;
 }
 
+pawl_lease_thresholds thresholds_with_defaults(const pawl_lease_thresholds *given)
+{
+    pawl_lease_thresholds limit = *given;
+    limit.expired_rate = limit.expired_rate != 0 ? limit.expired_rate : 0.05;
+    set_duration(&limit.average_wait, 5 * PAWL_SECOND);
+    limit.active = limit.active ? limit.active : 1000;
+    limit.voids = limit.voids ? limit.voids : 100;
+    return limit;
+}
+
 static pawl_leases_options with_defaults(const pawl_leases_options *given)
 {
     pawl_leases_options o = *given;
-    pawl_lease_thresholds *limit = &o.thresholds;
     o.next = o.next ? o.next : 1;
     set_count(&o.window, WINDOW_DEFAULT);
     set_count(&o.projections, 1);
@@ -32,10 +41,7 @@ static pawl_leases_options with_defaults(const pawl_leases_options *given)
     set_duration(&o.duration_first, 30 * PAWL_SECOND);
     set_duration(&o.backoff_min, 100 * PAWL_MILLISECOND);
     set_duration(&o.backoff_max, 60 * PAWL_SECOND);
-    limit->expired_rate = limit->expired_rate != 0 ? limit->expired_rate : 0.05;
-    set_duration(&limit->average_wait, 5 * PAWL_SECOND);
-    limit->active = limit->active ? limit->active : 1000;
-    limit->voids = limit->voids ? limit->voids : 100;
+    o.thresholds = thresholds_with_defaults(&o.thresholds);
     return o;
 }
 
@@ -162,6 +168,14 @@ int pawl_leases_policy(pawl_leases *leases, uint32_t projection, pawl_lease_poli
     leases->projections[projection].policy = policy;
     if (attempts_max)
         leases->projections[projection].attempts_max = attempts_max;
+    return PAWL_OK;
+}
+
+int pawl_leases_uncounted(pawl_leases *leases, uint32_t projection)
+{
+    if (projection >= leases->options.projections)
+        return PAWL_EINVAL;
+    leases->projections[projection].is_uncounted = true;
     return PAWL_OK;
 }
 

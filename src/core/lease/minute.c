@@ -28,7 +28,7 @@ void minute_init(struct minute *minute)
 
 void minute_turn(struct minute *minute, pawl_instant now, pawl_duration wait)
 {
-    struct minute_sums *sums = minute_now(minute, now);
+    pawl_lease_minute *sums = minute_now(minute, now);
     sums->turns++;
     sums->waited += wait;
     uint64_t moment = now.ns >> MINUTE_HALF_BITS;
@@ -40,24 +40,28 @@ void minute_turn(struct minute *minute, pawl_instant now, pawl_duration wait)
     half->cells[cell_of(wait)]++;
 }
 
-struct minute_sums minute_sum(const struct minute *minute, pawl_instant now)
+pawl_lease_minute minute_sum(const struct minute *minute, pawl_instant now)
 {
     uint64_t moment = now.ns >> MINUTE_SLICE_BITS;
-    struct minute_sums total = {0};
+    pawl_lease_minute total = {0};
     for (size_t i = 0; i < MINUTE_SLICES; i++) {
         const struct minute_slice *slice = &minute->slices[i];
-        if (slice->moment + MINUTE_AGE_MAX <= moment)
-            continue;
-        total.ended += slice->sums.ended;
-        total.expired += slice->sums.expired;
-        total.committed += slice->sums.committed;
-        total.voids += slice->sums.voids;
-        total.turns += slice->sums.turns;
-        total.waited += slice->sums.waited;
-        total.used += slice->sums.used;
-        total.granted += slice->sums.granted;
+        if (slice->moment + MINUTE_AGE_MAX > moment)
+            minute_add(&total, &slice->sums);
     }
     return total;
+}
+
+void minute_add(pawl_lease_minute *to, const pawl_lease_minute *more)
+{
+    to->ended += more->ended;
+    to->expired += more->expired;
+    to->committed += more->committed;
+    to->voids += more->voids;
+    to->turns += more->turns;
+    to->waited += more->waited;
+    to->used += more->used;
+    to->granted += more->granted;
 }
 
 static uint32_t cell_count(const struct minute *minute, uint64_t moment, unsigned cell)

@@ -9,7 +9,7 @@
 #ifndef CORE_LEASE_MINUTE_H
 #define CORE_LEASE_MINUTE_H
 
-#include <pawl/types.h>
+#include <pawl/lease.h>
 
 #define MINUTE_SLICE_BITS 30 /* a slice is 2^30 ns */
 #define MINUTE_SLICES     64 /* room; 56 of them make a minute */
@@ -17,20 +17,9 @@
 #define MINUTE_HALF_BITS  35 /* a half is 2^35 ns, 34 s */
 #define MINUTE_CELLS      496
 
-struct minute_sums {
-    uint64_t ended; /* attempts, in whichever way */
-    uint64_t expired;
-    uint64_t committed;
-    uint64_t voids;
-    uint64_t turns;
-    pawl_duration waited; /* of the turns */
-    pawl_duration used;
-    pawl_duration granted;
-};
-
 struct minute_slice {
     uint64_t moment;
-    struct minute_sums sums;
+    pawl_lease_minute sums;
 };
 
 struct minute_half {
@@ -46,7 +35,7 @@ struct minute {
 void minute_init(struct minute *minute);
 
 /* Where what happens now is added. */
-static inline struct minute_sums *minute_now(struct minute *minute, pawl_instant now)
+static inline pawl_lease_minute *minute_now(struct minute *minute, pawl_instant now)
 {
     uint64_t moment = now.ns >> MINUTE_SLICE_BITS;
     struct minute_slice *slice = &minute->slices[moment % MINUTE_SLICES];
@@ -58,7 +47,9 @@ static inline struct minute_sums *minute_now(struct minute *minute, pawl_instant
 /* A turn came, after this wait. */
 void minute_turn(struct minute *minute, pawl_instant now, pawl_duration wait);
 
-struct minute_sums minute_sum(const struct minute *minute, pawl_instant now);
+pawl_lease_minute minute_sum(const struct minute *minute, pawl_instant now);
+
+void minute_add(pawl_lease_minute *to, const pawl_lease_minute *more);
 
 /* The upper end of the cell that 99 % of the waits reach at most; 0: there were none. */
 pawl_duration minute_p99(const struct minute *minute, pawl_instant now);

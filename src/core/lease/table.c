@@ -43,6 +43,7 @@ int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *work, size_
     struct slot *slot = &leases->slots[number & leases->mask];
     slot_begin(slot, number, projection, work);
     slot->size_class = estimate_class(bytes);
+    slot->is_uncounted = leases->projections[projection].is_uncounted;
     queue_put(leases, slot);
     *ret_number = number;
     return PAWL_OK;
@@ -225,8 +226,8 @@ static void hand_in(pawl_leases *leases, struct slot *slot, void *result, pawl_i
     pawl_duration max = leases->limits.max;
     estimate_observe(&leases->projections[slot->projection].estimate, slot->size_class,
                      took < max ? took : max);
-    if (slot->state == PAWL_LEASE_LEASED) {
-        struct minute_sums *sums = minute_now(&leases->minute, now);
+    if (slot->state == PAWL_LEASE_LEASED && !slot->is_uncounted) {
+        pawl_lease_minute *sums = minute_now(&leases->minute, now);
         sums->ended++;
         sums->used += took < slot->duration ? took : slot->duration;
         sums->granted += slot->duration;

@@ -19,7 +19,8 @@ size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns)
             break;
         slot_move(leases, slot, PAWL_LEASE_TAKEN);
         leases->taken++;
-        minute_turn(&leases->minute, now, now.ns - slot->handed_at.ns);
+        if (!slot->is_uncounted)
+            minute_turn(&leases->minute, now, now.ns - slot->handed_at.ns);
         ret_turns[count] = (pawl_turn){
             .number = slot->number,
             .operation = slot->operation,
@@ -108,14 +109,16 @@ int pawl_leases_commit(pawl_leases *leases, uint64_t number)
     if (count == 0)
         return PAWL_OK;
     pawl_instant now = pawl_env_now(leases->options.env);
+    uint64_t counted = 0;
     for (uint64_t n = leases->committed + 1; n <= number; n++) {
         struct slot *slot = slot_find(leases, n);
+        counted += !slot->is_uncounted;
         remember(leases, slot, now);
         words_fix(&leases->words, &slot->words, WORDS_NONE);
         slot_move(leases, slot, PAWL_LEASE_COMMITTED);
     }
     leases->committed = number; /* L1 */
     leases->counts.committed += count;
-    minute_now(&leases->minute, now)->committed += count;
+    minute_now(&leases->minute, now)->committed += counted;
     return PAWL_OK;
 }

@@ -101,6 +101,8 @@ static int know_projectors(struct lane *lane)
             continue;
         status = intents_of(projector, &lane->replay, &intents, &count);
         lane->quick[i] = status == PAWL_OK && intents_are_quick(intents, count);
+        if (lane->quick[i]) /* what it does itself says nothing about those who work for it */
+            status = pawl_leases_uncounted(lane->leases, i);
     }
     arena_reset(&lane->replay);
     return status;

@@ -3,19 +3,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "core/project/match.h"
 
 void reproject_init(struct reproject *r, const pawl_allocator *alloc)
 {
-    *r = (struct reproject){0};
+    *r = (struct reproject){.alloc = alloc};
     operation_maker_init(&r->writes, alloc);
 }
 
 void reproject_release(struct reproject *r)
 {
     operation_maker_release(&r->writes);
+    mem_free(r->alloc, (void *)r->first.key.data, r->first.key.size);
 }
 
 /* A match, and the operation that the log has for it. */
@@ -36,11 +38,12 @@ static void differ(struct matching *m, const struct schema_type *entity, pawl_by
                                              .event = m->derivation->offset,
                                              .wsid = m->derivation->event->envelope.wsid,
                                              .projector = m->projector,
+                                             .schema = m->derivation->schema,
                                              .entity = entity,
                                              .words = words};
-    r->first.key_size = key.size < sizeof r->first.key ? key.size : sizeof r->first.key;
-    if (key.size > 0)
-        memcpy(r->first.key, key.data, r->first.key_size);
+    void *copy = key.size > 0 ? mem_new(r->alloc, key.size, 1) : NULL;
+    if (copy)
+        r->first.key = (pawl_bytes){memcpy(copy, key.data, key.size), key.size};
 }
 
 static bool same_set(const struct operation_row *a, const struct operation_row *b)

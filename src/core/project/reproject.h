@@ -26,9 +26,9 @@ struct reproject_difference {
     uint64_t event;
     uint64_t wsid;
     const struct schema_projector *projector;
-    const struct schema_type *entity;   /* NULL: it is not about a row */
-    uint8_t key[PAWL_KEY_BYTES_SORTED]; /* of the row; the first bytes of it, if it is longer */
-    size_t key_size;
+    const struct schema *schema;
+    const struct schema_type *entity; /* NULL: it is not about a row */
+    pawl_bytes key;                   /* of the row; a copy, empty if there was no memory for it */
     const char *words;
 };
 
@@ -47,6 +47,7 @@ struct reproject {
                   const struct intent **ret_intents, size_t *ret_count, pawl_error *error);
     void *ctx;
 
+    const pawl_allocator *alloc;
     pawl_bytes body; /* of the event at hand */
     struct operation_maker writes;
     uint64_t operations; /* applied */

@@ -268,7 +268,7 @@ int json_request_key(struct request *request, pawl_bytes key, pawl_error *error)
 {
     if (request->key.size && !bytes_equal(request->key, key))
         return error_set(error, PAWL_EINVAL,
-                         "$.idempotency_key: it differs from the key that was given beside the command");
+                         "$.idempotency_key: the command has another key than the one that is given beside it");
     request->key = key;
     return PAWL_OK;
 }

@@ -22,7 +22,7 @@ int json_request(pawl_bytes text, uint64_t wsid, const struct schema *schema, st
                  struct request *ret_request, pawl_error *error);
 
 /* A key of idempotency that came beside the text, as a header does; borrowed for as long as the request is
- * used. PAWL_EINVAL: the text has another one. */
+ * used. The same key in both places is fine. PAWL_EINVAL: the text has another one. */
 int json_request_key(struct request *request, pawl_bytes key, pawl_error *error);
 
 #endif

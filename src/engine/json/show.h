@@ -34,6 +34,10 @@ struct operation;
 int json_operation(struct json_out *out, uint16_t partition, const struct schema *schema,
                    const struct operation *operation, pawl_error *error);
 
+/* The key of a row, as an object with its fields. key: the row's own, behind the workspace. */
+int json_show_key(struct json_out *out, const struct schema *schema, const struct schema_type *entity,
+                  pawl_bytes key, pawl_error *error);
+
 /* The fields of a row of this type, an entity's for instance. */
 int json_row(struct json_out *out, const struct schema *schema, const struct schema_type *type, pawl_bytes row,
              pawl_error *error);

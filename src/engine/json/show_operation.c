@@ -41,7 +41,6 @@ static int show_key(struct rows *rows, const struct schema_type *entity, pawl_by
         return status;
     if (row_key_read(key, types, entity->key_count, rows->scratch, values))
         return error_set(show->error, PAWL_ECORRUPT, "a key is none of %.*s", TEXT(entity->name));
-    out_key(show->out, "key");
     out_open(show->out, '{');
     for (size_t i = 0; i < entity->key_count && status == PAWL_OK; i++) {
         out_name(show->out, entity->fields[entity->key[i]].name);
@@ -56,6 +55,7 @@ static int show_row(struct rows *rows, const struct schema_type *entity, enum ac
 {
     struct json_out *out = rows->show->out;
     out_open(out, '{');
+    out_key(out, "key");
     int status = show_key(rows, entity, row->key);
     if (status == PAWL_OK && kind != ACTION_DELETE) {
         out_key(out, "set");
@@ -145,4 +145,16 @@ int json_operation(struct json_out *out, uint16_t partition, const struct schema
     struct show show;
     int status = show_begin(&show, out, schema, error);
     return status ? status : show_end(&show, show_operation(&show, partition, operation));
+}
+
+int json_show_key(struct json_out *out, const struct schema *schema, const struct schema_type *entity,
+                  pawl_bytes key, pawl_error *error)
+{
+    struct show show;
+    struct rows rows = {.show = &show};
+    int status = show_begin(&show, out, schema, error);
+    if (status == PAWL_OK)
+        status = show_key(&rows, entity, key);
+    mem_free(out->alloc, rows.scratch, rows.scratch_size);
+    return show_end(&show, status);
 }
