@@ -157,6 +157,10 @@ PAWL_API int pawl_leases_release(pawl_leases *leases, uint64_t number, pawl_oper
 PAWL_API int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id operation, bool permanent,
                               const char *words);
 
+/* Whether this number's next failure is the one after which its projection's policy decides: expiries do not
+ * count, nor what failed before a retry. False also for a number that is not bound, or is committed. */
+PAWL_API bool pawl_leases_is_last(const pawl_leases *leases, uint64_t number);
+
 /* Hand in. result is the caller's, and comes back from take. *ret_again (may be NULL): it was handed in before
  * under this ID, and result was not looked at. */
 PAWL_API int pawl_leases_ready(pawl_leases *leases, uint64_t number, pawl_operation_id operation, void *result,

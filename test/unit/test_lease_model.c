@@ -240,6 +240,7 @@ static void step_fail(struct model *m)
     struct claim claim = pick_claim(m);
     struct piece *p = believed(m, claim);
     bool permanent = test_below(&m->state, 10) == 0;
+    bool is_last = pawl_leases_is_last(m->desk.leases, claim.number);
     int status = pawl_leases_fail(m->desk.leases, claim.number, claim.operation, permanent, "failed");
     assert_status(status, is_under_work(p) ? PAWL_OK : refusal(m, claim.number));
     if (status)
@@ -248,6 +249,7 @@ static void step_fail(struct model *m)
     p->is_current = false;
     p->failures++;
     bool too_often = p->failures >= m->attempts_max[p->projection];
+    assert_int_equal(is_last, too_often);
     if (permanent || (too_often && m->policies[p->projection] == PAWL_LEASE_VOID)) {
         model_void(m, p);
     } else if (too_often) {

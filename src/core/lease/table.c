@@ -190,6 +190,18 @@ static pawl_duration back_off(const pawl_leases *leases, uint32_t failures)
     return delay - pawl_env_random(leases->options.env) % (delay / 2 + 1);
 }
 
+/* Whether the next failure of this number is the one after which the policy decides. */
+static bool is_last_failure(const pawl_leases *leases, const struct slot *slot)
+{
+    return slot->failures + 1 >= leases->projections[slot->projection].attempts_max;
+}
+
+bool pawl_leases_is_last(const pawl_leases *leases, uint64_t number)
+{
+    const struct slot *slot = slot_find(leases, number);
+    return slot && is_last_failure(leases, slot);
+}
+
 int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id operation, bool permanent,
                      const char *words)
 {
@@ -200,8 +212,8 @@ int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id ope
     pawl_instant now = pawl_env_now(leases->options.env);
     leases->counts.failed++;
     count_end(leases, slot, now);
+    bool too_often = is_last_failure(leases, slot);
     slot->failures++;
-    bool too_often = slot->failures >= projection->attempts_max;
     if (permanent || (too_often && projection->policy == PAWL_LEASE_VOID)) {
         slot_void(leases, slot, words, now);
         return PAWL_OK;

@@ -74,7 +74,6 @@ struct lane {
     pawl_leases *leases;
     uint32_t projections;
     bool *quick;             /* by projection: run here */
-    uint32_t *attempts_max;  /* the same: failures that decide */
     struct lane_work *works; /* by number, window of them */
     struct recent *recent;
     struct overlay overlay;
