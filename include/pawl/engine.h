@@ -202,7 +202,10 @@ PAWL_API int pawl_workspace_create(pawl_engine *engine, pawl_request *request, u
 
 /* --- reading --- */
 
-/* Which state a read sees: at least that of min_offset of the partition (0: whatever is applied now), waiting
+/* Any read may give, besides what it says itself, PAWL_EBUSY (as many snapshots are held as the store gives
+ * out, 126 of a shard: try again), PAWL_ENOMEM, PAWL_EIO or PAWL_ECORRUPT.
+ *
+ * Which state a read sees: at least that of min_offset of the partition (0: whatever is applied now), waiting
  * up to timeout for it (0: 10 s). NULL is allowed in place of it. */
 typedef struct pawl_read_options {
     uint64_t min_offset;

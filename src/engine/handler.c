@@ -24,7 +24,7 @@ struct pawl_handler_ctx {
     pawl_store *store; /* which its reads are from */
     struct run_room *room;
     uint64_t wsid;
-    int status; /* of a read that failed for no fault of the handler's */
+    int status; /* of the first read that failed for no fault of the handler's */
 };
 
 /* --- the event --- */
@@ -85,11 +85,19 @@ static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name
     return PAWL_OK;
 }
 
+/* Whether a read says something about what was asked for, or about what is there. Any other status is a read
+ * that failed: what the handler makes of that counts for nothing. */
+static bool is_an_answer(int status)
+{
+    return status == PAWL_OK || status == PAWL_ENOTFOUND || status == PAWL_EINVAL || status == PAWL_ETOOBIG;
+}
+
 static int end_look(struct looking *l, int status, pawl_text *ret_text)
 {
-    if (status == PAWL_ENOMEM || status == PAWL_EBUSY || status == PAWL_EIO)
+    status = look_end(&l->look, status, ret_text);
+    if (!is_an_answer(status) && l->ctx->status == PAWL_OK)
         l->ctx->status = status;
-    return look_end(&l->look, status, ret_text);
+    return status;
 }
 
 /* Until run_look_away. */
@@ -172,6 +180,13 @@ static void end(struct job *job, enum job_outcome outcome, bool permanent, const
     snprintf(job->words, sizeof job->words, "%.*s", (int)sizeof job->words - 1, words);
 }
 
+static void end_as_postponed(struct job *job, const char *what, int status)
+{
+    char words[PAWL_LEASE_WORDS_MAX];
+    snprintf(words, sizeof words, "%s: %s", what, pawl_status_text(status));
+    end(job, JOB_POSTPONED, false, words);
+}
+
 int job_handle(const struct handling *h, struct job *job, struct run_room *room)
 {
     pawl_engine *e = h->engine;
@@ -186,7 +201,7 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     if (status == PAWL_OK)
         status = event_decode((pawl_bytes){job->run.event->bytes, job->run.event->size}, &event, &error);
     if (status != PAWL_OK) {
-        end(job, status == PAWL_ENOMEM ? JOB_GIVEN_BACK : JOB_FAILED, false, error.text);
+        end(job, status == PAWL_ENOMEM ? JOB_POSTPONED : JOB_FAILED, false, error.text);
         json_out_release(&out);
         return status;
     }
@@ -194,13 +209,19 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     results_init(&results, job, h->cache, &event);
     status = h->fn(&ctx, &shown, &results, h->arg);
     json_out_release(&out);
+    if (ctx.status != PAWL_OK) {
+        end_as_postponed(job, "a read failed", ctx.status);
+        return ctx.status;
+    }
     if (status == PAWL_OK)
         status = results_finish(&results);
     if (status == PAWL_OK)
         return status;
-    if (ctx.status != PAWL_OK || results.error.code == PAWL_ENOMEM)
-        end(job, JOB_GIVEN_BACK, false, pawl_status_text(ctx.status ? ctx.status : PAWL_ENOMEM));
-    else if (results.error.code)
+    if (results.error.code == PAWL_ENOMEM) {
+        end_as_postponed(job, "the results", PAWL_ENOMEM);
+        return PAWL_ENOMEM;
+    }
+    if (results.error.code)
         end(job, JOB_FAILED, results.permanent, results.error.text);
     else {
         char words[64];
@@ -228,11 +249,8 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room)
                                 .fn = crew->handler,
                                 .arg = crew->arg,
                                 .cache = crew->cache};
-    if (crew->handler && job_handle(&handling, job, room) != PAWL_OK) {
-        if (job->outcome == JOB_GIVEN_BACK)
-            pause_thread(job);
+    if (crew->handler && job_handle(&handling, job, room) != PAWL_OK)
         return;
-    }
     int status = PAWL_EBUSY;
     for (int i = 0; i < TRIES && status != PAWL_OK; i++) {
         if (i > 0 && atomic_load(&job->given_up))
@@ -241,7 +259,7 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room)
             pause_thread(job);
         status = run_explode(&job->run, shard_of(e, job->run.partition)->store, room, &error);
     }
-    end(job, status == PAWL_OK ? JOB_DONE : JOB_GIVEN_BACK, false, error.text);
+    end(job, status == PAWL_OK ? JOB_DONE : JOB_POSTPONED, false, error.text);
 }
 
 /* --- registering --- */

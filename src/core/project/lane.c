@@ -430,6 +430,12 @@ int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const
     return after(lane, status == PAWL_ENOTFOUND ? PAWL_EFENCED : status);
 }
 
+int lane_postpone(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words)
+{
+    int status = pawl_leases_postpone(lane->leases, number, id, words);
+    return status == PAWL_ENOTFOUND ? PAWL_EFENCED : status;
+}
+
 int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration)
 {
     int status = pawl_leases_extend(lane->leases, number, id, duration);

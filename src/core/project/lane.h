@@ -147,6 +147,7 @@ bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const cha
 /* As in pawl/lease.h. The run is not kept. */
 int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool permanent, const char *words);
 int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
+int lane_postpone(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
 int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration);
 
 /* What a later schema says of its projectors without making another generation of them: how often they are
