@@ -217,9 +217,9 @@ PAWL_API int pawl_lane_pause(pawl_engine *engine, const char *lane, bool paused,
  * already. */
 PAWL_API int pawl_lane_rebuild(pawl_engine *engine, const char *lane, pawl_error *error);
 
-/* Wait until every lane (or this one) has applied all that was in the log when it was called, and no generation
- * is being built; or until nothing goes on any more by itself: stalled, paused, or waiting for workers
- * (PAWL_EBUSY, error says which). PAWL_ETIMEOUT. */
+/* Wait until every lane (or this one) has applied all that was in the log when it was called, also what was
+ * acknowledged as durable and not yet applied, and no generation is being built; or until nothing goes on any
+ * more by itself: stalled, paused, or waiting for workers (PAWL_EBUSY, error says which). PAWL_ETIMEOUT. */
 PAWL_API int pawl_lanes_wait(pawl_engine *engine, const char *lane, pawl_duration timeout, pawl_error *error);
 
 /* Work the operations of a lane (NULL: of all) out again, one after the other, by the schema and by the
