@@ -54,11 +54,45 @@ TEST(after_a_retry_a_number_has_all_its_failures_before_it_again)
     close_lanes(&b);
 }
 
+/* --- the reason --- */
+
+/* 100 / x, of a row whose x will be zero when its turn comes. Whoever handed it in is told why it does not
+ * count, and so is whoever asks for the same number again. */
+TEST(what_fails_at_its_turn_says_why)
+{
+    struct lane_bed b;
+    struct attempt slow, share, again;
+    open_lanes(&b);
+    lane_bed_event(&b, "Add", WS, 1, 4);
+    lane_bed_event(&b, "Slow", WS, 1, 0);
+    lane_bed_event(&b, "Share", WS, 1, 0);
+    acquire(&slow, &b, SLOW);
+    acquire(&share, &b, SHARE);
+    attempt_explode(&share);
+    assert_ok(share.run.status);
+    assert_ok(attempt_hand_in(&share));
+    assert_ok(attempt_hand_in_as(&again, &share));
+    attempt_put(&slow, 1, 0);
+    attempt_explode(&slow);
+    assert_ok(attempt_hand_in(&slow));
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_true(share.is_told && again.is_told);
+    assert_status(share.told, PAWL_EINVAL);
+    assert_contains(share.run.error.text, "zero");
+    assert_status(again.told, PAWL_EINVAL);
+    assert_contains(again.run.error.text, "zero");
+    attempt_release(&slow);
+    attempt_release(&share);
+    attempt_release(&again);
+    close_lanes(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(slowness_never_makes_a_failure_the_last_one),
         RUN(after_a_retry_a_number_has_all_its_failures_before_it_again),
+        RUN(what_fails_at_its_turn_says_why),
     };
     return TEST_MAIN(tests);
 }

@@ -221,6 +221,9 @@ void lane_move_cursor_now(struct lane *lane);
  * another's, whichever they had. */
 void lane_tell_waiting(struct lane *lane, uint64_t number, const struct id128 *id);
 
+/* Waiting runs of this operation, which was refused at its turn: they are told so, and why. */
+void lane_tell_refused(struct lane *lane, const pawl_turn *turn, int status, const char *words);
+
 /* lane_recover.c: as far as it can go now. start_over: forget all that is not applied. */
 void lane_recover(struct lane *lane);
 void lane_start_over(struct lane *lane);
