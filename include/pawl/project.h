@@ -25,7 +25,9 @@ extern "C" {
 
 /* --- results: what an event shall do to the lane's entities --- */
 
-/* Being put together, write after write; an error is kept, and ends the attempt. */
+/* Being put together, write after write; an error is kept, and ends the attempt. PAWL_ETOOBIG: they come to
+ * more than an entry of the log may have, 64 MiB, each write counted with one row at least; PAWL_ENOMEM: there
+ * is no memory now, and the handler is run again. */
 typedef struct pawl_results pawl_results;
 
 /* Begin a write. key and where are about rows of the event's workspace.

@@ -180,11 +180,30 @@ static void end(struct job *job, enum job_outcome outcome, bool permanent, const
     snprintf(job->words, sizeof job->words, "%.*s", (int)sizeof job->words - 1, words);
 }
 
-static void end_as_postponed(struct job *job, const char *what, int status)
+static int postpone(struct job *job, const char *what, int status)
 {
     char words[PAWL_LEASE_WORDS_MAX];
     snprintf(words, sizeof words, "%s: %s", what, pawl_status_text(status));
     end(job, JOB_POSTPONED, false, words);
+    return status;
+}
+
+/* What becomes of what a handler has said, which returned status. */
+static int judge(const pawl_handler_ctx *ctx, struct pawl_results *results, int status)
+{
+    struct job *job = ctx->job;
+    char words[64];
+    if (ctx->status != PAWL_OK)
+        return postpone(job, "a read failed", ctx->status);
+    if (status == PAWL_OK)
+        status = results_finish(results);
+    if (status == PAWL_OK)
+        return status;
+    if (results->error.code == PAWL_ENOMEM)
+        return postpone(job, "what it wants", PAWL_ENOMEM);
+    snprintf(words, sizeof words, "the handler returned %d", status);
+    end(job, JOB_FAILED, results->permanent, results->error.code ? results->error.text : words);
+    return status;
 }
 
 int job_handle(const struct handling *h, struct job *job, struct run_room *room)
@@ -209,25 +228,8 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     results_init(&results, job, h->cache, &event);
     status = h->fn(&ctx, &shown, &results, h->arg);
     json_out_release(&out);
-    if (ctx.status != PAWL_OK) {
-        end_as_postponed(job, "a read failed", ctx.status);
-        return ctx.status;
-    }
-    if (status == PAWL_OK)
-        status = results_finish(&results);
-    if (status == PAWL_OK)
-        return status;
-    if (results.error.code == PAWL_ENOMEM) {
-        end_as_postponed(job, "the results", PAWL_ENOMEM);
-        return PAWL_ENOMEM;
-    }
-    if (results.error.code)
-        end(job, JOB_FAILED, results.permanent, results.error.text);
-    else {
-        char words[64];
-        snprintf(words, sizeof words, "the handler returned %d", status);
-        end(job, JOB_FAILED, false, words);
-    }
+    status = judge(&ctx, &results, status);
+    results_release(&results);
     return status;
 }
 

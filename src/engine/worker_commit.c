@@ -107,6 +107,7 @@ static int explode_result(struct job *job, const char *json, size_t size, pawl_e
     status = pawl_results_json(&results, json, size, error);
     if (status == PAWL_OK)
         status = results_finish(&results);
+    results_release(&results);
     if (status != PAWL_OK)
         return error_set(error, status, "%s", results.error.text);
     status = run_room_init(&room, e->options.allocator);
