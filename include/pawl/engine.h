@@ -178,8 +178,8 @@ PAWL_API void pawl_request_ack(pawl_request *request, pawl_ack ack);
 /* Send it, and wait for the answer.
  * Errors: PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_EEXISTS, PAWL_ETOOBIG (the request does not make sense; error names
  * the path), PAWL_ECONFLICT (an expectation, or a key), PAWL_EEXHAUSTED (a sequence has ended), PAWL_EBUSY (too
- * much is waiting, or the partition is recovering: try again), PAWL_EFULL (no space left), PAWL_EIO (it was not
- * written), PAWL_EUNKNOWN (the engine was closed before it was known, or the log cannot be
+ * much is waiting, or the partition is recovering or has no room: try again), PAWL_EFULL (no space left),
+ * PAWL_EIO (it was not written), PAWL_EUNKNOWN (the engine was closed before it was known, or the log cannot be
  * asked for so long, or the event is in the log and the state has had no room for it; ask again with the same
  * key). */
 PAWL_API int pawl_command(pawl_engine *engine, pawl_request *request, pawl_answer *ret_answer,
