@@ -181,8 +181,8 @@ PAWL_API void pawl_request_ack(pawl_request *request, pawl_ack ack);
 /* Send it, and wait for the answer.
  * Errors: PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_EEXISTS, PAWL_ETOOBIG (the request does not make sense; error names
  * the path), PAWL_ECONFLICT (an expectation, or a key), PAWL_EEXHAUSTED (a sequence has ended), PAWL_EBUSY (too
- * much is waiting, or the partition is recovering: try again), PAWL_EFULL (no space left), PAWL_EIO (it was not
- * written), PAWL_EUNKNOWN (the engine was closed before it was known, or the log cannot be
+ * much is waiting, or the partition is recovering or has no room: try again), PAWL_EFULL (no space left),
+ * PAWL_EIO (it was not written), PAWL_EUNKNOWN (the engine was closed before it was known, or the log cannot be
  * asked for so long, or the event is in the log and the state has had no room for it; ask again with the same
  * key). */
 PAWL_API int pawl_command(pawl_engine *engine, pawl_request *request, pawl_answer *ret_answer,
@@ -205,7 +205,10 @@ PAWL_API int pawl_workspace_create(pawl_engine *engine, pawl_request *request, u
 
 /* --- reading --- */
 
-/* Which state a read sees: at least that of min_offset of the partition (0: whatever is applied now), waiting
+/* Any read may give, besides what it says itself, PAWL_EBUSY (as many snapshots are held as the store gives
+ * out, 126 of a shard: try again), PAWL_ENOMEM, PAWL_EIO or PAWL_ECORRUPT.
+ *
+ * Which state a read sees: at least that of min_offset of the partition (0: whatever is applied now), waiting
  * up to timeout for it (0: 10 s). NULL is allowed in place of it. */
 typedef struct pawl_read_options {
     uint64_t min_offset;

@@ -15,8 +15,8 @@
  *                ├── retry ─────── STALLED ───────── void ───┘                 │
  *                └── repeat ───────────────────────────────────────────────────┘
  *
- * fails: BACKING_OFF; too often, and the policy is stall: STALLED. void: an operator's decision, also for BOUND
- * and LEASED.
+ * fails, or is postponed: BACKING_OFF; fails too often, and the policy is stall: STALLED. void: an operator's
+ * decision, also for BOUND and LEASED.
  *
  * Fencing. Every attempt has an operation ID of its own, 128 random bits. Whatever a worker says of a number is
  * believed only with the ID of the present attempt: a worker that was given up, and comes back after an hour's
@@ -63,7 +63,7 @@ typedef struct pawl_operation_id {
 typedef enum pawl_lease_state {
     PAWL_LEASE_BOUND = 1,       /* waits for a worker */
     PAWL_LEASE_LEASED = 2,      /* somebody works on it */
-    PAWL_LEASE_BACKING_OFF = 3, /* it failed, and is tried again in a while */
+    PAWL_LEASE_BACKING_OFF = 3, /* it failed or was postponed, and is tried again in a while */
     PAWL_LEASE_STALLED = 4,     /* it failed too often, and waits for a decision */
     PAWL_LEASE_READY = 5,       /* handed in; waits for its turn */
     PAWL_LEASE_TAKEN = 6,       /* its turn has come: being committed */
@@ -109,7 +109,7 @@ typedef struct pawl_leases_options {
     pawl_duration duration_first; /* 30 s: before anything was observed */
     pawl_duration duration_min;   /* 1 s */
     pawl_duration duration_max;   /* 10 minutes */
-    pawl_duration backoff_min;    /* 100 ms; doubled with each attempt */
+    pawl_duration backoff_min;    /* 100 ms; doubled each time */
     pawl_duration backoff_max;    /* 1 minute */
     uint32_t attempts_max;        /* 5 failures */
     uint32_t remembered;          /* 1000 committed numbers */
@@ -150,7 +150,7 @@ PAWL_API uint64_t pawl_leases_peek(const pawl_leases *leases, uint32_t projectio
 PAWL_API int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
                                  pawl_lease *ret_leases, size_t *ret_count);
 
-/* From now on this long (0: adaptive again). Errors of these four: PAWL_EFENCED, also if the number is
+/* From now on this long (0: adaptive again). Errors of these five: PAWL_EFENCED, also if the number is
  * committed and no longer remembered; PAWL_ENOTFOUND: no such number has been bound. */
 PAWL_API int pawl_leases_extend(pawl_leases *leases, uint64_t number, pawl_operation_id operation,
                                 pawl_duration duration);
@@ -159,9 +159,18 @@ PAWL_API int pawl_leases_extend(pawl_leases *leases, uint64_t number, pawl_opera
 PAWL_API int pawl_leases_release(pawl_leases *leases, uint64_t number, pawl_operation_id operation,
                                  const char *words);
 
+/* The same, because something that the work needs is not to be had now: it is tried again after a while, which
+ * is as long as after a failure, and longer each time. */
+PAWL_API int pawl_leases_postpone(pawl_leases *leases, uint64_t number, pawl_operation_id operation,
+                                  const char *words);
+
 /* The work failed. permanent: no other attempt would do better; it becomes a void. */
 PAWL_API int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id operation, bool permanent,
                               const char *words);
+
+/* Whether this number's next failure is the one after which its projection's policy decides: expiries do not
+ * count, nor what failed before a retry. False also for a number that is not bound, or is committed. */
+PAWL_API bool pawl_leases_is_last(const pawl_leases *leases, uint64_t number);
 
 /* Hand in. result is the caller's, and comes back from take. *ret_again (may be NULL): it was handed in before
  * under this ID, and result was not looked at. */

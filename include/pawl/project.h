@@ -25,7 +25,9 @@ extern "C" {
 
 /* --- results: what an event shall do to the lane's entities --- */
 
-/* Being put together, write after write; an error is kept, and ends the attempt. */
+/* Being put together, write after write; an error is kept, and ends the attempt. PAWL_ETOOBIG: they come to
+ * more than an entry of the log may have, 64 MiB, each write counted with one row at least; PAWL_ENOMEM: there
+ * is no memory now, and the handler is run again. */
 typedef struct pawl_results pawl_results;
 
 /* Begin a write. key and where are about rows of the event's workspace.
@@ -78,8 +80,13 @@ PAWL_API int pawl_projector_register(pawl_engine *engine, const char *projector,
 
 /* Read rows of the lane's own entities, in the event's workspace, as pawl_entity_get and _list do. What is read
  * is remembered: if an operation before this one changes it, the handler is run again. On the handler's own
- * thread, before it returns. Errors: PAWL_ENOTFOUND (no such row), PAWL_EINVAL (the key, or an entity of
- * others, or one that the projector's schema names neither in writes nor in reads). */
+ * thread, before it returns. Errors that answer: PAWL_ENOTFOUND (no such row), PAWL_EINVAL (the key; an
+ * entity of others, or one that the projector's schema names neither in writes nor in reads), PAWL_ETOOBIG (the
+ * key). All others mean that the read failed: PAWL_EBUSY (the store gives
+ * out no more snapshots at once), PAWL_ENOMEM, PAWL_EIO, PAWL_ECORRUPT, PAWL_EVERSION. Whatever a handler
+ * returns after a read that failed counts for nothing, neither as a result nor as a failure: it is run again
+ * after a while, and that counts as the same attempt. So it need not tell these errors apart, and may return at
+ * once. */
 PAWL_API int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes key, pawl_text *ret_text,
                               pawl_error *error);
 PAWL_API int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
@@ -118,9 +125,10 @@ PAWL_API void pawl_worker_lease_free(pawl_worker_lease *lease);
 
 /* Commit a result (as pawl_results_json takes it), and wait until its turn has come and it is durable and
  * applied. Repeating it is harmless. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT: it is handed in, and
- * waits for those before it; ask again. PAWL_EBUSY: the lane is recovering; ask again. PAWL_EINVAL: the result
- * does not make sense; the lease is still held, unless that came out only at its turn ("at its turn: ..."):
- * then the projector's policy decides. */
+ * waits for those before it; ask again. PAWL_EBUSY: the lane is recovering, or the store
+ * gives out no more snapshots at once; ask again. PAWL_EINVAL, PAWL_ETOOBIG: the result does not make sense;
+ * the lease is still held, unless that came out only at its turn ("at its turn: ..."): then the projector's
+ * policy decides. Others (PAWL_ENOMEM, PAWL_EIO): what it is about cannot be read; the lease is still held. */
 PAWL_API int pawl_worker_commit(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
                                 pawl_operation_id operation, const char *json, size_t size, pawl_duration wait,
                                 pawl_error *error);
@@ -223,9 +231,9 @@ PAWL_API int pawl_lane_pause(pawl_engine *engine, const char *lane, bool paused,
  * already. */
 PAWL_API int pawl_lane_rebuild(pawl_engine *engine, const char *lane, pawl_error *error);
 
-/* Wait until every lane (or this one) has applied all that was in the log when it was called, and no generation
- * is being built; or until nothing goes on any more by itself: stalled, paused, or waiting for workers
- * (PAWL_EBUSY, error says which). PAWL_ETIMEOUT. */
+/* Wait until every lane (or this one) has applied all that was in the log when it was called, also what was
+ * acknowledged as durable and not yet applied, and no generation is being built; or until nothing goes on any
+ * more by itself: stalled, paused, or waiting for workers (PAWL_EBUSY, error says which). PAWL_ETIMEOUT. */
 PAWL_API int pawl_lanes_wait(pawl_engine *engine, const char *lane, pawl_duration timeout, pawl_error *error);
 
 /* Work the operations of a lane (NULL: of all) out again, one after the other, by the schema and by the

@@ -24,7 +24,7 @@ struct pawl_handler_ctx {
     pawl_store *store; /* which its reads are from */
     struct run_room *room;
     uint64_t wsid;
-    int status; /* of a read that failed for no fault of the handler's */
+    int status; /* of the first read that failed for no fault of the handler's */
 };
 
 /* --- the event --- */
@@ -105,11 +105,19 @@ static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name
     return PAWL_OK;
 }
 
+/* Whether a read says something about what was asked for, or about what is there. Any other status is a read
+ * that failed: what the handler makes of that counts for nothing. */
+static bool is_an_answer(int status)
+{
+    return status == PAWL_OK || status == PAWL_ENOTFOUND || status == PAWL_EINVAL || status == PAWL_ETOOBIG;
+}
+
 static int end_look(struct looking *l, int status, pawl_text *ret_text)
 {
-    if (status == PAWL_ENOMEM || status == PAWL_EBUSY || status == PAWL_EIO)
+    status = look_end(&l->look, status, ret_text);
+    if (!is_an_answer(status) && l->ctx->status == PAWL_OK)
         l->ctx->status = status;
-    return look_end(&l->look, status, ret_text);
+    return status;
 }
 
 /* Until run_look_away. */
@@ -192,6 +200,32 @@ static void end(struct job *job, enum job_outcome outcome, bool permanent, const
     snprintf(job->words, sizeof job->words, "%.*s", (int)sizeof job->words - 1, words);
 }
 
+static int postpone(struct job *job, const char *what, int status)
+{
+    char words[PAWL_LEASE_WORDS_MAX];
+    snprintf(words, sizeof words, "%s: %s", what, pawl_status_text(status));
+    end(job, JOB_POSTPONED, false, words);
+    return status;
+}
+
+/* What becomes of what a handler has said, which returned status. */
+static int judge(const pawl_handler_ctx *ctx, struct pawl_results *results, int status)
+{
+    struct job *job = ctx->job;
+    char words[64];
+    if (ctx->status != PAWL_OK)
+        return postpone(job, "a read failed", ctx->status);
+    if (status == PAWL_OK)
+        status = results_finish(results);
+    if (status == PAWL_OK)
+        return status;
+    if (results->error.code == PAWL_ENOMEM)
+        return postpone(job, "what it wants", PAWL_ENOMEM);
+    snprintf(words, sizeof words, "the handler returned %d", status);
+    end(job, JOB_FAILED, results->permanent, results->error.code ? results->error.text : words);
+    return status;
+}
+
 int job_handle(const struct handling *h, struct job *job, struct run_room *room)
 {
     pawl_engine *e = h->engine;
@@ -206,7 +240,7 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     if (status == PAWL_OK)
         status = event_decode((pawl_bytes){job->run.event->bytes, job->run.event->size}, &event, &error);
     if (status != PAWL_OK) {
-        end(job, status == PAWL_ENOMEM ? JOB_GIVEN_BACK : JOB_FAILED, false, error.text);
+        end(job, status == PAWL_ENOMEM ? JOB_POSTPONED : JOB_FAILED, false, error.text);
         json_out_release(&out);
         return status;
     }
@@ -214,19 +248,8 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     results_init(&results, job, h->cache, &event);
     status = h->fn(&ctx, &shown, &results, h->arg);
     json_out_release(&out);
-    if (status == PAWL_OK)
-        status = results_finish(&results);
-    if (status == PAWL_OK)
-        return status;
-    if (ctx.status != PAWL_OK || results.error.code == PAWL_ENOMEM)
-        end(job, JOB_GIVEN_BACK, false, pawl_status_text(ctx.status ? ctx.status : PAWL_ENOMEM));
-    else if (results.error.code)
-        end(job, JOB_FAILED, results.permanent, results.error.text);
-    else {
-        char words[64];
-        snprintf(words, sizeof words, "the handler returned %d", status);
-        end(job, JOB_FAILED, false, words);
-    }
+    status = judge(&ctx, &results, status);
+    results_release(&results);
     return status;
 }
 
@@ -248,11 +271,8 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room)
                                 .fn = crew->handler,
                                 .arg = crew->arg,
                                 .cache = crew->cache};
-    if (crew->handler && job_handle(&handling, job, room) != PAWL_OK) {
-        if (job->outcome == JOB_GIVEN_BACK)
-            pause_thread(job);
+    if (crew->handler && job_handle(&handling, job, room) != PAWL_OK)
         return;
-    }
     int status = PAWL_EBUSY;
     for (int i = 0; i < TRIES && status != PAWL_OK; i++) {
         if (i > 0 && atomic_load(&job->given_up))
@@ -261,7 +281,7 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room)
             pause_thread(job);
         status = run_explode(&job->run, shard_of(e, job->run.partition)->store, room, &error);
     }
-    end(job, status == PAWL_OK ? JOB_DONE : JOB_GIVEN_BACK, false, error.text);
+    end(job, status == PAWL_OK ? JOB_DONE : JOB_POSTPONED, false, error.text);
 }
 
 /* --- registering --- */

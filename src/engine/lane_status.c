@@ -367,6 +367,33 @@ static int watch(struct watching *w, const char *name, pawl_duration timeout, pa
     }
 }
 
+/* Where each partition's log has come to, as far as anybody was told: an event that is acknowledged as durable
+ * may not be applied yet. */
+struct aiming {
+    const pawl_engine *engine;
+    uint32_t shard;
+    uint64_t *targets;
+};
+
+static void aim_here(void *arg)
+{
+    const struct aiming *a = arg;
+    const pawl_engine *e = a->engine;
+    for (uint32_t i = a->shard; i < e->file.partitions; i += e->file.shards)
+        a->targets[i] = e->partitions[i].seen;
+}
+
+static int aim(pawl_engine *e, uint64_t *targets, pawl_error *error)
+{
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        struct aiming aiming = {.engine = e, .shard = i, .targets = targets};
+        int status = pawl_env_call(e->env, i, aim_here, &aiming);
+        if (status != PAWL_OK)
+            return error_set(error, status, "the engine is being closed");
+    }
+    return PAWL_OK;
+}
+
 int pawl_lanes_wait(pawl_engine *e, const char *name, pawl_duration timeout, pawl_error *error)
 {
     const struct schema_lane *lane;
@@ -379,12 +406,12 @@ int pawl_lanes_wait(pawl_engine *e, const char *name, pawl_duration timeout, paw
     uint64_t *targets = mem_new(e->options.allocator, count, sizeof *targets);
     struct watching w = {
         .engine = e, .targets = targets, .statuses = mem_new(e->options.allocator, count, sizeof *w.statuses)};
-    if (targets && w.statuses) {
-        for (uint32_t i = 0; i < count; i++)
-            targets[i] = atomic_load(&e->partitions[i].offset);
-        status = watch(&w, name, timeout, error);
-    } else
+    if (!targets || !w.statuses)
         status = error_set(error, PAWL_ENOMEM, "no memory to wait for lanes");
+    if (status == PAWL_OK)
+        status = aim(e, targets, error);
+    if (status == PAWL_OK)
+        status = watch(&w, name, timeout, error);
     mem_free(e->options.allocator, w.statuses, w.statuses ? count * sizeof *w.statuses : 0);
     mem_free(e->options.allocator, targets, targets ? count * sizeof *targets : 0);
     return status;

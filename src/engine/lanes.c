@@ -239,7 +239,7 @@ static void take_in(struct lane_part *part, struct job *job)
         if (lane_fail_run(part->lane, run, job->permanent, job->words))
             return;
         break;
-    case JOB_GIVEN_BACK: (void)lane_release(part->lane, run->number, run->id, job->words); break;
+    case JOB_POSTPONED: (void)lane_postpone(part->lane, run->number, run->id, job->words); break;
     }
     put_spare(part, job);
 }

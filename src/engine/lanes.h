@@ -38,8 +38,8 @@
 struct generation;
 struct lane_part;
 
-/* How an attempt ended. */
-enum job_outcome { JOB_DONE, JOB_FAILED, JOB_GIVEN_BACK };
+/* How an attempt ended. POSTPONED: something that it needs was not to be had, which is nobody's failure. */
+enum job_outcome { JOB_DONE, JOB_FAILED, JOB_POSTPONED };
 
 /* A run, and what the engine has to know of it. */
 struct job {

@@ -149,8 +149,7 @@ static int handle(void *ctx, const struct derivation *derivation, const struct s
     run->projector = projector;
     status = job_handle(&handling, &r->job, &r->room);
     if (status != PAWL_OK)
-        return r->job.outcome == JOB_GIVEN_BACK ? error_set(error, PAWL_ENOMEM, "no memory for a handler")
-                                                : error_set(error, PAWL_EINVAL, "%s", r->job.words);
+        return error_set(error, r->job.outcome == JOB_POSTPONED ? status : PAWL_EINVAL, "%s", r->job.words);
     *ret_intents = run->intents;
     *ret_count = run->intent_count;
     return PAWL_OK;

@@ -6,153 +6,20 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "core/schema/compile.h"
 #include "core/schema/definition.h"
+#include "core/schema/row.h"
 #include "core/schema/text.h"
 #include "engine/json/results.h"
 #include "engine/node.h"
 
-#define CACHED_MAX 256
-
-/* --- expressions --- */
-
-struct cached_expr {
-    struct cached_expr *next;
-    const struct schema *schema;
-    const struct schema_projector *projector; /* names are of its package */
-    const struct schema_type *entity;
-    uint16_t command;
-    enum value_type want;
-    struct expr *expr;
-    size_t size;
-    char text[];
-};
-
-struct expr_cache {
-    const pawl_allocator *alloc;
-    pthread_mutex_t lock;
-    struct cached_expr *first;
-    size_t count;
-};
-
-struct results_expr {
-    struct results_expr *next;
-    struct expr *expr;
-};
-
-int expr_cache_new(const pawl_allocator *alloc, struct expr_cache **ret_cache)
-{
-    struct expr_cache *cache = mem_new(alloc, 1, sizeof *cache);
-    if (!cache)
-        return PAWL_ENOMEM;
-    cache->alloc = alloc;
-    pthread_mutex_init(&cache->lock, NULL);
-    *ret_cache = cache;
-    return PAWL_OK;
-}
-
-void expr_cache_free(struct expr_cache *cache)
-{
-    if (!cache)
-        return;
-    while (cache->first) {
-        struct cached_expr *c = cache->first;
-        cache->first = c->next;
-        expr_free(c->expr);
-        mem_free(cache->alloc, c, sizeof *c + c->size);
-    }
-    pthread_mutex_destroy(&cache->lock);
-    mem_free(cache->alloc, cache, sizeof *cache);
-}
-
-static const struct expr *find_cached(struct expr_cache *cache, const struct cached_expr *like, pawl_bytes text)
-{
-    const struct expr *found = NULL;
-    pthread_mutex_lock(&cache->lock);
-    for (const struct cached_expr *c = cache->first; c && !found; c = c->next)
-        if (c->schema == like->schema && c->projector == like->projector && c->entity == like->entity
-            && c->command == like->command && c->want == like->want
-            && bytes_equal((pawl_bytes){c->text, c->size}, text))
-            found = c->expr;
-    pthread_mutex_unlock(&cache->lock);
-    return found;
-}
-
-/* False: it stays whose it is. Two threads may come with the same text: both are kept. */
-static bool keep_cached(struct expr_cache *cache, const struct cached_expr *like, pawl_bytes text)
-{
-    struct cached_expr *c = mem_resize(cache->alloc, NULL, 0, sizeof *c + text.size);
-    if (!c)
-        return false;
-    *c = *like;
-    c->size = text.size;
-    memcpy(c->text, text.data, text.size);
-    pthread_mutex_lock(&cache->lock);
-    bool room = cache->count < CACHED_MAX;
-    if (room) {
-        c->next = cache->first;
-        cache->first = c;
-        cache->count++;
-    }
-    pthread_mutex_unlock(&cache->lock);
-    if (!room)
-        mem_free(cache->alloc, c, sizeof *c + c->size);
-    return room;
-}
-
-void results_forget(struct job *job)
-{
-    while (job->exprs) {
-        struct results_expr *e = job->exprs;
-        job->exprs = e->next;
-        expr_free(e->expr);
-        mem_free(job->run.alloc, e, sizeof *e);
-    }
-}
+#define ARENA_CHUNK ((size_t)4096)
+#define ROW_HEAD    ((size_t)4) /* of a row, before the bits of its fields */
+#define SLOT        ((size_t)8) /* of a value that is not null */
+#define CLEARED     ((size_t)2) /* of one that is */
 
 static int fail(struct pawl_results *r, int status)
 {
     return r->error.code ? r->error.code : error_set(&r->error, status, "no memory for results");
-}
-
-static pawl_bytes package_of(pawl_bytes qname)
-{
-    const char *dot = memchr(qname.data, '.', qname.size);
-    return (pawl_bytes){qname.data, dot ? (size_t)(dot - (const char *)qname.data) : 0};
-}
-
-static int compile(struct pawl_results *r, const struct schema_type *entity, enum value_type want,
-                   const char *text, const struct expr **ret_expr)
-{
-    const struct run *run = &r->job->run;
-    const struct schema_command *command = schema_command_by_id(run->schema, r->event->head.command);
-    struct compile_scope scope = {
-        .row = entity, .event = true, .argument = command ? command->argument : NULL, .want = want};
-    struct cached_expr like = {.schema = run->schema,
-                               .projector = run->projector,
-                               .entity = entity,
-                               .command = r->event->head.command,
-                               .want = want};
-    pawl_bytes bytes = {text, strlen(text)};
-    const struct expr *found = find_cached(r->cache, &like, bytes);
-    if (!found) {
-        int status = schema_compile(run->schema, package_of(run->projector->name), bytes, &scope, r->alloc,
-                                    &like.expr, &r->error);
-        if (status != PAWL_OK)
-            return status;
-        found = like.expr;
-    }
-    if (like.expr && !keep_cached(r->cache, &like, bytes)) {
-        struct results_expr *own = mem_new(r->alloc, 1, sizeof *own);
-        if (!own) {
-            expr_free(like.expr);
-            return fail(r, PAWL_ENOMEM);
-        }
-        *own = (struct results_expr){.next = r->job->exprs, .expr = like.expr};
-        r->job->exprs = own;
-    }
-    *ret_expr = found;
-    return PAWL_OK;
 }
 
 /* --- writes --- */
@@ -180,21 +47,38 @@ void results_init(struct pawl_results *r, struct job *job, struct expr_cache *ca
 {
     *r = (struct pawl_results){.job = job, .cache = cache, .event = event, .alloc = job->run.alloc};
     r->last = &r->first;
+    r->bytes = OPERATION_HEAD;
+    arena_init(&r->building, r->alloc, ARENA_CHUNK);
 }
 
-static void *take(struct pawl_results *r, size_t size)
+void results_release(struct pawl_results *r)
 {
-    r->bytes += size;
-    if (r->bytes > OPERATION_BYTES_MAX) {
-        error_set(&r->error, PAWL_ETOOBIG, "the results are larger than an entry of the log may be");
-        return NULL;
-    }
-    void *memory = arena_take(&r->job->run.memory, size);
+    arena_release(&r->building);
+}
+
+/* So much more of the entry. */
+static int charge(struct pawl_results *r, size_t bytes)
+{
+    if (bytes > OPERATION_BYTES_MAX - r->bytes)
+        return error_set(&r->error, PAWL_ETOOBIG, "the results are larger than an entry of the log may be");
+    r->bytes += bytes;
+    return PAWL_OK;
+}
+
+static void *take_of(struct pawl_results *r, struct arena *arena, size_t size)
+{
+    void *memory = arena_take(arena, size);
     if (!memory)
         (void)fail(r, PAWL_ENOMEM);
     else
         memset(memory, 0, size);
     return memory;
+}
+
+/* Memory for what the run needs to its end. */
+static void *take(struct pawl_results *r, size_t size)
+{
+    return take_of(r, &r->job->run.memory, size);
 }
 
 static bool may_write(const struct run *run, const struct schema_type *entity)
@@ -216,12 +100,15 @@ static int begin(struct pawl_results *r, enum action_kind kind, const char *name
     if (!may_write(run, entity))
         return error_set(&r->error, PAWL_EINVAL, "%s is not among what %.*s writes", name,
                          (int)run->projector->name.size, (const char *)run->projector->name.data);
-    struct results_write *w = take(r, sizeof *w);
+    size_t row = kind == ACTION_DELETE ? 0 : ROW_HEAD + (entity->field_count + 7) / 8;
+    if (charge(r, OPERATION_WRITE + OPERATION_ROW + row) != PAWL_OK)
+        return r->error.code;
+    struct results_write *w = take_of(r, &r->building, sizeof *w);
     if (!w)
         return r->error.code;
     *w = (struct results_write){.kind = kind, .entity = entity, .has_where = where != NULL};
     w->last_set = &w->sets;
-    if (where && compile(r, entity, VALUE_BOOL, where, &w->where) != PAWL_OK)
+    if (where && results_compile(r, entity, VALUE_BOOL, where, &w->where) != PAWL_OK)
         return error_wrap(&r->error, r->error.code, "where");
     *r->last = w;
     r->last = &w->next;
@@ -278,7 +165,7 @@ static int set_key(struct pawl_results *r, const char *field, size_t place, stru
         return error_set(&r->error, PAWL_EINVAL, "%s is of the key, and there is a where", field);
     if (!w->key) {
         w->key = take(r, count * sizeof *w->key);
-        w->key_set = w->key ? take(r, count * sizeof *w->key_set) : NULL;
+        w->key_set = w->key ? take_of(r, &r->building, count * sizeof *w->key_set) : NULL;
         if (!w->key_set)
             return r->error.code;
     }
@@ -296,7 +183,7 @@ static int add_set(struct pawl_results *r, const char *field, uint16_t place, co
     struct results_write *w = r->open;
     if (w->kind == ACTION_DELETE)
         return error_set(&r->error, PAWL_EINVAL, "%s: a delete sets nothing", field);
-    struct results_set *s = take(r, sizeof *s);
+    struct results_set *s = take_of(r, &r->building, sizeof *s);
     if (!s)
         return r->error.code;
     *s = (struct results_set){.set = {.field = place, .value = expr}, .value = value};
@@ -320,6 +207,13 @@ static int keep(struct pawl_results *r, struct value *value)
     return PAWL_OK;
 }
 
+/* Of the entry, outside the key. */
+static size_t set_size(const struct value *value)
+{
+    bool tail = value->type == VALUE_STRING || value->type == VALUE_BYTES;
+    return value->type == VALUE_NULL ? CLEARED : tail ? SLOT + value->bytes.size : SLOT;
+}
+
 static int set(struct pawl_results *r, const char *field, struct value value)
 {
     int place;
@@ -330,10 +224,12 @@ static int set(struct pawl_results *r, const char *field, struct value value)
     if (value.type != VALUE_NULL && value.type != wants)
         return error_set(&r->error, PAWL_EINVAL, "%s is of type %s, not %s", field, value_type_text(wants),
                          value_type_text(value.type));
-    status = keep(r, &value);
+    int key = key_place(r->open->entity, place);
+    status = charge(r, key >= 0 ? row_key_write(&value, 1, NULL, 0) : set_size(&value));
+    if (status == PAWL_OK)
+        status = keep(r, &value);
     if (status != PAWL_OK)
         return status;
-    int key = key_place(r->open->entity, place);
     return key >= 0 ? set_key(r, field, (size_t)key, value) : add_set(r, field, (uint16_t)place, NULL, value);
 }
 
@@ -400,9 +296,11 @@ int pawl_results_set_expr(pawl_results *r, const char *field, const char *expres
     const struct schema_type *entity = r->open->entity;
     if (key_place(entity, place) >= 0)
         return error_set(&r->error, PAWL_EINVAL, "%s is of the key: it is a value", field);
-    status = compile(r, entity, entity->fields[place].type, expression, &expr);
+    status = results_compile(r, entity, entity->fields[place].type, expression, &expr);
     if (status != PAWL_OK)
         return error_wrap(&r->error, status, "%s", field);
+    if (charge(r, CLEARED) != PAWL_OK) /* at least */
+        return r->error.code;
     return add_set(r, field, (uint16_t)place, expr, (struct value){.type = VALUE_NULL});
 }
 

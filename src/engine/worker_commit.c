@@ -91,7 +91,8 @@ static void leave_here(void *arg)
     l->left = commit->left = !l->soon && !l->idle;
 }
 
-/* The result, as writes. PAWL_EINVAL: it does not make sense; the lease is still held. */
+/* The result, as writes. PAWL_EINVAL, PAWL_ETOOBIG: it does not make sense. Others: the rows that it is about
+ * cannot be read now. The lease is still held. */
 static int explode_result(struct job *job, const char *json, size_t size, pawl_error *error)
 {
     struct generation *g = job->part->generation;
@@ -106,13 +107,16 @@ static int explode_result(struct job *job, const char *json, size_t size, pawl_e
     status = pawl_results_json(&results, json, size, error);
     if (status == PAWL_OK)
         status = results_finish(&results);
+    results_release(&results);
     if (status != PAWL_OK)
         return error_set(error, status, "%s", results.error.text);
     status = run_room_init(&room, e->options.allocator);
     if (status == PAWL_OK)
         status = run_explode(&job->run, shard_of(e, job->run.partition)->store, &room, error);
     run_room_release(&room);
-    return status;
+    return status == PAWL_OK
+               ? status
+               : error_set(error, status, "cannot read what the result is about: %s", pawl_status_text(status));
 }
 
 static int outcome(const struct worker_commit *commit, pawl_error *error)
@@ -180,15 +184,17 @@ static int commit_to(struct generation *g, uint16_t partition, struct resuming *
     int status = pawl_env_call(e->env, partition % e->file.shards, resume_here, r);
     if (status == PAWL_OK)
         status = r->status;
-    if (status == PAWL_OK && !r->again)
+    if (status == PAWL_EBUSY)
+        error_set(error, status, "the lane is recovering");
+    else if (status == PAWL_EFENCED)
+        error_set(error, status, "operation %" PRIu64 " is not leased to this one", r->number);
+    else if (status != PAWL_OK)
+        error_set(error, status, "%s", pawl_status_text(status));
+    else if (!r->again)
         status = explode_result(&r->commit->job, json, size, error);
     if (status == PAWL_OK)
         return wait_for_turn(e, r->commit, wait, error);
     commit_free(r->commit);
-    if (status == PAWL_EBUSY)
-        return error_set(error, status, "the lane is recovering");
-    if (status == PAWL_EFENCED)
-        return error_set(error, status, "operation %" PRIu64 " is not leased to this one", r->number);
     return status;
 }
 
@@ -202,13 +208,15 @@ int pawl_worker_commit(pawl_engine *e, uint16_t partition, const char *name, uin
     int status = lanes_find_part(e, partition, name, &lane, error);
     if (status != PAWL_OK)
         return status;
-    status = PAWL_EFENCED;
+    status = error_set(error, PAWL_EFENCED, "lane %s is not worked on", name);
     while ((status == PAWL_EFENCED || status == PAWL_EBUSY) && (g = generation_hold_next(e, g))) {
-        int before = status;
-        if (g->id == lane->id)
-            status = commit_to(g, partition, &r, json, size, wait, error);
-        if (status == PAWL_EFENCED && before == PAWL_EBUSY)
-            status = before; /* it may be the other one's */
+        pawl_error why = {0};
+        if (g->id != lane->id)
+            continue;
+        int one = commit_to(g, partition, &r, json, size, wait, &why);
+        if (one == PAWL_EFENCED && status == PAWL_EBUSY)
+            continue; /* it may be the other one's */
+        status = one == PAWL_OK ? one : error_set(error, one, "%s", why.text);
     }
     if (g)
         generation_drop(g);

@@ -5,6 +5,7 @@
 #include "adapter/lmdb/store.h"
 #include "core/project/cursor.h"
 #include "core/state/key.h"
+#include "engine/node.h"
 
 #define NOTES ", \"workers\": 3"
 
@@ -225,6 +226,64 @@ TEST(a_handler_reads_what_its_schema_says_that_it_reads_and_nothing_else)
     }
 }
 
+/* --- waiting for what is durable --- */
+
+/* A store with no room: what a shard's applier writes stays in front of it. */
+static int full_put(pawl_store *store, uint8_t space, pawl_bytes key, pawl_bytes value)
+{
+    return PAWL_EFULL;
+}
+
+static int full_remove(pawl_store *store, uint8_t space, pawl_bytes key)
+{
+    return PAWL_EFULL;
+}
+
+static int full_commit(pawl_store *store)
+{
+    return PAWL_EFULL;
+}
+
+static void full_abort(pawl_store *store)
+{
+}
+
+static const struct pawl_store_ops full_ops = {
+    .put = full_put, .remove = full_remove, .commit = full_commit, .abort = full_abort};
+
+struct exchange {
+    struct shard *shard;
+    pawl_store *store;
+};
+
+static void exchange_store(void *arg)
+{
+    struct exchange *x = arg;
+    x->shard->applier.store = x->store;
+}
+
+TEST(waiting_for_lanes_is_waiting_for_what_was_acknowledged_as_durable)
+{
+    struct lanes_bed bed = {0};
+    pawl_store full = {.ops = &full_ops};
+    bed_begin(&bed, LANES_SCHEMA(NOTES));
+    bed_wait(&bed, "t.totals");
+    struct shard *shard = shard_of(bed.engine, pawl_partition_of(bed.engine, 1));
+    struct exchange away = {shard, &full}, back = {shard, shard->store};
+    assert_ok(pawl_env_call(bed.engine->env, shard->index, exchange_store, &away));
+    assert_ok(pawl_request_begin(bed.request, 1, "t.Bill", &bed.error));
+    assert_ok(pawl_request_record(bed.request, 1, "t.Item", &bed.error));
+    assert_ok(pawl_request_set_string(bed.request, "who", "ada", &bed.error));
+    assert_ok(pawl_request_set_int64(bed.request, "cents", 1, &bed.error));
+    pawl_request_ack(bed.request, PAWL_ACK_DURABLE);
+    assert_ok(pawl_command(bed.engine, bed.request, NULL, &bed.error));
+    assert_status(pawl_lanes_wait(bed.engine, "t.totals", 20 * PAWL_MILLISECOND, &bed.error), PAWL_ETIMEOUT);
+    assert_ok(pawl_env_call(bed.engine->env, shard->index, exchange_store, &back));
+    bed_wait(&bed, "t.totals");
+    assert_contains(bed_row(&bed, 1, "t.Total", "[\"ada\"]", 0), "\"bills\":1");
+    bed_end(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +293,7 @@ int main(void)
         RUN(a_lane_that_is_refused_refuses_nothing_else),
         RUN(an_engine_that_only_reads_shows_what_is_there),
         RUN(a_handler_reads_what_its_schema_says_that_it_reads_and_nothing_else),
+        RUN(waiting_for_lanes_is_waiting_for_what_was_acknowledged_as_durable),
     };
     return TEST_MAIN(tests);
 }

@@ -24,6 +24,35 @@ static int commit(struct lanes_bed *bed, const pawl_worker_lease *lease, pawl_du
                               strlen(json), wait, &bed->error);
 }
 
+/* A commit on a thread of its own, which waits for its turn. */
+struct committing {
+    struct lanes_bed *bed;
+    const pawl_worker_lease *lease;
+    const char *json;
+    pthread_t thread;
+    int status;
+    pawl_error error;
+};
+
+static void *committing_main(void *arg)
+{
+    struct committing *c = arg;
+    c->status = pawl_worker_commit(c->bed->engine, c->lease->partition, c->lease->lane, c->lease->number,
+                                   c->lease->operation, c->json, strlen(c->json), BED_PATIENCE, &c->error);
+    return NULL;
+}
+
+static void committing_begin(struct committing *c)
+{
+    assert_int_equal(pthread_create(&c->thread, NULL, committing_main, c), 0);
+}
+
+static int committing_end(struct committing *c)
+{
+    pthread_join(c->thread, NULL);
+    return c->status;
+}
+
 TEST(a_worker_leases_works_and_commits)
 {
     struct lanes_bed bed = {0};
@@ -163,6 +192,32 @@ TEST(nonsense_leaves_the_lease_with_its_worker)
     }
     assert_ok(commit(&bed, &lease, BED_PATIENCE));
     pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
+/* The second result divides by what the first one leaves. */
+TEST(a_result_that_fails_at_its_turn_says_why)
+{
+    static const char zero[] = "{\"writes\": [{\"upsert\": \"t.Note\", \"key\": [7], \"set\": {\"sum\": 0}}]}";
+    static const char share[] = "{\"writes\": [{\"upsert\": \"t.Note\", \"key\": [7],"
+                                " \"set\": {\"sum\": {\"expr\": \"100 / coalesce(sum, 1)\"}}}]}";
+    struct lanes_bed bed = {0};
+    pawl_worker_lease first, second;
+    bed_begin(&bed, LANES_SCHEMA(", \"max_attempts\": 1"));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    bed_send(&bed, 1, "t.Ask", "ada", 2);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", BED_PATIENCE, BED_PATIENCE, &first, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", BED_PATIENCE, BED_PATIENCE, &second, &bed.error));
+    struct committing waits = {.bed = &bed, .lease = &second, .json = share};
+    committing_begin(&waits);
+    BED_UNTIL(bed_status(&bed, "t.notes", second.partition, 0).leases.waiting == 1);
+    assert_ok(pawl_worker_commit(bed.engine, first.partition, "t.notes", first.number, first.operation, zero,
+                                 strlen(zero), BED_PATIENCE, &bed.error));
+    assert_status(committing_end(&waits), PAWL_EINVAL);
+    assert_contains(waits.error.text, "at its turn: ");
+    assert_contains(waits.error.text, "zero");
+    pawl_worker_lease_free(&first);
+    pawl_worker_lease_free(&second);
     bed_end(&bed);
 }
 
@@ -317,6 +372,7 @@ int main(void)
         RUN(a_worker_that_is_late_is_fenced_once_another_has_begun),
         RUN(a_commit_waits_for_those_before_it),
         RUN(nonsense_leaves_the_lease_with_its_worker),
+        RUN(a_result_that_fails_at_its_turn_says_why),
         RUN(whoever_was_given_nothing_is_refused),
         RUN(what_is_given_back_or_fails_comes_again),
         RUN(closing_ends_the_wait_for_something_to_lease),

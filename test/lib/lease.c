@@ -186,6 +186,13 @@ static void do_release(struct line *line)
                                          line->desk->held[letter].operation, line->args));
 }
 
+static void do_postpone(struct line *line)
+{
+    int letter = next_letter(line);
+    say_status(line, pawl_leases_postpone(line->desk->leases, line->desk->held[letter].number,
+                                          line->desk->held[letter].operation, line->args));
+}
+
 static void do_fail(struct line *line)
 {
     int letter = next_letter(line);
@@ -428,31 +435,19 @@ static const struct verb {
     void (*fn)(struct line *line);
     bool is_outside; /* of the shard: it lets time pass */
 } verbs[] = {
-    {"bind", do_bind, false},
-    {"peek", do_peek, false},
-    {"acquire", do_acquire, false},
-    {"extend", do_extend, false},
-    {"release", do_release, false},
-    {"fail", do_fail, false},
-    {"break", do_fail_for_good, false},
-    {"ready", do_ready, false},
-    {"take", do_take, false},
-    {"repeat", do_repeat, false},
-    {"refuse", do_refuse, false},
-    {"commit", do_commit, false},
-    {"reset", do_reset, false},
-    {"reclaim", do_reclaim, false},
-    {"retry", do_retry, false},
-    {"void", do_void, false},
-    {"policy", do_policy, false},
-    {"look", do_look, false},
-    {"list", do_list, false},
-    {"forge", do_forge, false},
-    {"steal", do_steal, false},
-    {"estimate", do_estimate, false},
-    {"figures", do_figures, false},
-    {"tick", do_tick, false},
-    {"wait", do_wait, true},
+    {"bind", do_bind, false},         {"peek", do_peek, false},
+    {"acquire", do_acquire, false},   {"extend", do_extend, false},
+    {"release", do_release, false},   {"postpone", do_postpone, false},
+    {"fail", do_fail, false},         {"break", do_fail_for_good, false},
+    {"ready", do_ready, false},       {"take", do_take, false},
+    {"repeat", do_repeat, false},     {"refuse", do_refuse, false},
+    {"commit", do_commit, false},     {"reset", do_reset, false},
+    {"reclaim", do_reclaim, false},   {"retry", do_retry, false},
+    {"void", do_void, false},         {"policy", do_policy, false},
+    {"look", do_look, false},         {"list", do_list, false},
+    {"forge", do_forge, false},       {"steal", do_steal, false},
+    {"estimate", do_estimate, false}, {"figures", do_figures, false},
+    {"tick", do_tick, false},         {"wait", do_wait, true},
     {"jump", do_jump, true},
 };
 

@@ -1,5 +1,7 @@
 #include "test/lib/partition.h"
 
+#include "base/error.h"
+#include "base/heap.h"
 #include "core/state/key.h"
 #include "test/lib/schema.h"
 #include "test/lib/test.h"
@@ -48,6 +50,15 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return schema && schema->position == position && !p->no_schemas ? schema : NULL;
 }
 
+static int write_sequences(void *ctx, const pawl_sequence_row *rows, size_t count, uint64_t last,
+                           pawl_error *error)
+{
+    struct partition *p = heap_entry(ctx, struct partition, sequences);
+    pawl_sequence_storage storage = sequences_storage(&p->sequences);
+    return p->no_flushes ? error_set(error, PAWL_EIO, "the view is out of order")
+                         : storage.write_values_and_offset(ctx, rows, count, last, error);
+}
+
 static void boot(void *arg)
 {
     struct partition *p = arg;
@@ -61,6 +72,7 @@ static void boot(void *arg)
     o.applier = &p->applier;
     o.partition = PARTITION_NUMBER;
     o.sequences = sequences_storage(&p->sequences);
+    o.sequences.write_values_and_offset = write_sequences;
     o.schema = group0_schema(p->group0);
     o.schema_at = schema_at;
     o.ctx = p;

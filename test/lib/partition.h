@@ -31,6 +31,7 @@ struct partition {
     struct mem_log_options log_options;
     pawl_log *front;  /* what the processor takes for its log; NULL: the log itself */
     bool no_schemas;  /* what an event names is not found any more */
+    bool no_flushes;  /* the sequences view cannot be written */
     uint64_t answers; /* counted by test/lib/ask.h */
 
     /* of a life */

@@ -187,6 +187,35 @@ TEST(what_fails_is_tried_again_later_and_each_time_twice_as_late)
                "figures failed   -> 3\n");
 }
 
+TEST(what_is_postponed_comes_again_after_a_back_off_and_the_attempt_does_not_count)
+{
+    play(NULL, "bind             -> 1\n"
+               "policy void 1    -> ok\n"
+               "acquire a        -> a=1\n"
+               "postpone a no room -> ok\n"
+               "postpone a no room -> fenced\n"
+               "ready a          -> fenced\n"
+               "look 1           -> backing off for 30s \"no room\"\n"
+               "acquire b        -> not found\n"
+               "wait 49ms        -> quiet\n"
+               "wait 53ms        -> changed 1\n"
+               "acquire b        -> b=1\n"
+               "postpone b       -> ok\n"
+               "wait 99ms        -> quiet\n"
+               "wait 103ms       -> changed 1\n"
+               "acquire c        -> c=1\n"
+               "wait 31s         -> changed 1\n"
+               "postpone c       -> ok\n" /* it has expired, and nobody else has begun */
+               "acquire d        -> not found\n"
+               "retry 1          -> ok\n"
+               "acquire d        -> d=1\n"
+               "look 1           -> leased try 1 for 60s\n"
+               "postpone d       -> ok\n"
+               "wait 49ms        -> quiet\n"
+               "wait 53ms        -> changed 1\n"
+               "figures released expired failed voids -> 4 1 0 0\n");
+}
+
 TEST(the_back_off_has_an_end)
 {
     pawl_leases_options options = {.backoff_max = 150 * PAWL_MILLISECOND, .attempts_max = 99};
@@ -597,6 +626,7 @@ int main(void)
         RUN(extending_sets_a_new_deadline_and_takes_an_expired_number_back),
         RUN(a_released_attempt_does_not_count),
         RUN(what_fails_is_tried_again_later_and_each_time_twice_as_late),
+        RUN(what_is_postponed_comes_again_after_a_back_off_and_the_attempt_does_not_count),
         RUN(the_back_off_has_an_end),
         RUN(what_fails_too_often_waits_for_somebody_to_decide),
         RUN(by_policy_what_fails_too_often_becomes_a_void_that_says_why),

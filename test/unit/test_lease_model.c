@@ -15,6 +15,7 @@ struct piece {
     uint32_t projection;
     uint32_t attempt;
     uint32_t failures;
+    uint32_t postponed;
     bool is_fresh;
     bool is_current;
     bool has_expired;
@@ -226,6 +227,30 @@ static void step_release(struct model *m)
     p->attempt--;
 }
 
+static void model_back_off(struct model *m, struct piece *p, uint32_t times)
+{
+    pawl_duration delay = 100 * PAWL_MILLISECOND << (times - 1 < 20 ? times - 1 : 20);
+    delay = delay < 60 * PAWL_SECOND ? delay : 60 * PAWL_SECOND;
+    p->state = PAWL_LEASE_BACKING_OFF;
+    p->from = now_of(m) + delay / 2;
+    p->to = now_of(m) + delay + (1 << TICK_BITS);
+}
+
+static void step_postpone(struct model *m)
+{
+    struct claim claim = pick_claim(m);
+    struct piece *p = believed(m, claim);
+    int status = pawl_leases_postpone(m->desk.leases, claim.number, claim.operation, "postponed");
+    assert_status(status, is_under_work(p) ? PAWL_OK : refusal(m, claim.number));
+    if (status)
+        return;
+    m->f.released++;
+    p->is_current = false;
+    p->is_fresh = false;
+    p->attempt--;
+    model_back_off(m, p, ++p->postponed);
+}
+
 static void model_void(struct model *m, struct piece *p)
 {
     m->f.voids++;
@@ -240,6 +265,7 @@ static void step_fail(struct model *m)
     struct claim claim = pick_claim(m);
     struct piece *p = believed(m, claim);
     bool permanent = test_below(&m->state, 10) == 0;
+    bool is_last = pawl_leases_is_last(m->desk.leases, claim.number);
     int status = pawl_leases_fail(m->desk.leases, claim.number, claim.operation, permanent, "failed");
     assert_status(status, is_under_work(p) ? PAWL_OK : refusal(m, claim.number));
     if (status)
@@ -248,16 +274,13 @@ static void step_fail(struct model *m)
     p->is_current = false;
     p->failures++;
     bool too_often = p->failures >= m->attempts_max[p->projection];
+    assert_int_equal(is_last, too_often);
     if (permanent || (too_often && m->policies[p->projection] == PAWL_LEASE_VOID)) {
         model_void(m, p);
     } else if (too_often) {
         p->state = PAWL_LEASE_STALLED;
     } else {
-        pawl_duration delay = 100 * PAWL_MILLISECOND << (p->failures - 1 < 20 ? p->failures - 1 : 20);
-        delay = delay < 60 * PAWL_SECOND ? delay : 60 * PAWL_SECOND;
-        p->state = PAWL_LEASE_BACKING_OFF;
-        p->from = now_of(m) + delay / 2;
-        p->to = now_of(m) + delay + (1 << TICK_BITS);
+        model_back_off(m, p, p->failures);
     }
 }
 
@@ -355,7 +378,7 @@ static void step_operator(struct model *m)
         assert_status(pawl_leases_retry(m->desk.leases, number), is_fine ? PAWL_OK : PAWL_ENOTFOUND);
         if (is_fine) {
             p->state = PAWL_LEASE_BOUND;
-            p->failures = 0;
+            p->failures = p->postponed = 0;
         }
         break;
     }
@@ -467,9 +490,9 @@ static const struct {
     void (*fn)(struct model *m);
     unsigned weight;
 } steps[] = {
-    {step_bind, 20},  {step_acquire, 30}, {step_ready, 50}, {step_take, 12},    {step_commit, 10},
-    {step_extend, 4}, {step_release, 3},  {step_fail, 5},   {step_operator, 6}, {step_repeat, 2},
-    {step_refuse, 1}, {step_policy, 1},   {step_reset, 0},
+    {step_bind, 20},  {step_acquire, 30}, {step_ready, 50},   {step_take, 12}, {step_commit, 10},
+    {step_extend, 4}, {step_release, 3},  {step_postpone, 2}, {step_fail, 5},  {step_operator, 6},
+    {step_repeat, 2}, {step_refuse, 1},   {step_policy, 1},   {step_reset, 0},
 };
 
 static void random_step(void *arg)

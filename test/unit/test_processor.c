@@ -309,6 +309,56 @@ TEST(nobody_waits_longer_than_the_time_limit)
     finish(&p);
 }
 
+enum { PATIENCE_MS = 100 }; /* no command takes so long that has room */
+
+/* Workspaces are created until there is no room for the numbers of one more; its command is then under way. */
+static void fill_sequencer(struct partition *p, struct ask *ask, uint64_t *wsid)
+{
+    for (;;) {
+        ask_create(ask, p, ++*wsid, "p.w");
+        ask_send(ask);
+        for (int ms = 0; ms < PATIENCE_MS && ask->answers == 0; ms++)
+            steps(p, 1);
+        if (ask->answers == 0)
+            return;
+        assert_ok(ask->call.status);
+        ask_release(ask);
+    }
+}
+
+TEST(nobody_waits_longer_for_a_sequencer_that_has_no_room)
+{
+    struct partition p;
+    struct ask first, second;
+    uint64_t wsid = 1000;
+    open_partition(&p);
+    p.options.wait = 2 * PAWL_SECOND;
+    boot(&p);
+    p.no_flushes = true;
+    fill_sequencer(&p, &first, &wsid);
+    steps(&p, 1000 - PATIENCE_MS);
+    ask_customer(&second, &p, 7);
+    ask_send(&second);
+    steps(&p, 990);
+    assert_int_equal(first.answers + second.answers, 0);
+    steps(&p, 20);
+    assert_int_equal(first.answers, 1);
+    assert_status(first.call.status, PAWL_EBUSY);
+    assert_contains(first.error.text, "no room");
+    assert_int_equal(second.answers, 0);
+    steps(&p, 1000);
+    assert_int_equal(second.answers, 1);
+    assert_status(second.call.status, PAWL_EBUSY);
+    p.no_flushes = false;
+    first.answers = second.answers = 0; /* what was refused has left no trace */
+    assert_ok(ask_and_wait(&first));
+    assert_ok(ask_and_wait(&second));
+    assert_int_equal(second.call.offset, first.call.offset + 1);
+    ask_release(&first);
+    ask_release(&second);
+    finish(&p);
+}
+
 TEST(a_new_sequence_comes_between_batches)
 {
     struct partition p;
@@ -493,6 +543,7 @@ int main(void)
         RUN(an_append_that_fails_on_the_spot_is_like_any_other),
         RUN(no_more_batches_are_under_way_than_allowed),
         RUN(nobody_waits_longer_than_the_time_limit),
+        RUN(nobody_waits_longer_for_a_sequencer_that_has_no_room),
         RUN(a_new_sequence_comes_between_batches),
         RUN(more_lost_events_than_one_read_shows_are_all_found),
         RUN(a_full_queue_is_busy),

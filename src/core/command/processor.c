@@ -259,6 +259,22 @@ static void fetch_ahead(struct processor *p)
         pawl_sequencer_prefetch(p->sequencer, wsids, count);
 }
 
+/* There is no room for a command now: later, or not at all, if it has waited for long enough. */
+static bool wait_for_room(struct processor *p, struct call *call)
+{
+    if (call->deadline.ns <= pawl_env_now(p->options.env).ns) {
+        error_wrap(call->error, PAWL_EBUSY, "partition %u has no room", p->options.partition);
+        processor_answer(p, call, PAWL_EBUSY);
+        return false;
+    }
+    struct calls back;
+    calls_init(&back);
+    calls_add(&back, call);
+    calls_return(&p->queue, &back);
+    pause_begin(p);
+    return true;
+}
+
 static void fill(struct processor *p, struct batch *batch)
 {
     size_t taken = 0;
@@ -267,14 +283,8 @@ static void fill(struct processor *p, struct batch *batch)
         if (taken++ % FETCH_AHEAD == 0)
             fetch_ahead(p);
         struct call *call = calls_take(&p->queue);
-        if (process(p, batch, call) != PAWL_EBUSY)
-            continue;
-        struct calls back;
-        calls_init(&back);
-        calls_add(&back, call);
-        calls_return(&p->queue, &back);
-        pause_begin(p);
-        return;
+        if (process(p, batch, call) == PAWL_EBUSY && wait_for_room(p, call))
+            return;
     }
 }
 

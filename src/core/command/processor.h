@@ -112,8 +112,10 @@ struct processor_options {
     size_t event_bytes_max;    /* 1 MiB */
     uint32_t workspaces_max;   /* 4096 cached */
     uint32_t windows_max;      /* 256 cached, 4 KiB each */
-    pawl_duration wait; /* 10 s: how long a command waits for a processor that is not running; PAWL_EUNKNOWN
-                           if it was sent by then, or is durable and cannot be applied */
+
+    /* 10 s: how long a command waits for a processor that is not running, or whose sequencer has no room:
+     * PAWL_EBUSY then; or PAWL_EUNKNOWN, if it was sent by then, or is durable and cannot be applied. */
+    pawl_duration wait;
     const pawl_allocator *allocator;
 };
 

@@ -60,7 +60,8 @@ struct slot {
     uint32_t words;
     uint8_t state; /* pawl_lease_state */
     uint8_t size_class;
-    bool is_fresh; /* never given out: in the queue's list, not in its heap */
+    uint8_t postponed; /* so often; no more than it can count */
+    bool is_fresh;     /* never given out: in the queue's list, not in its heap */
     bool is_current;
     bool has_expired;
     bool is_void;

@@ -19,6 +19,7 @@ int pawl_leases_retry(pawl_leases *leases, uint64_t number)
     if (!slot || (slot->state != PAWL_LEASE_STALLED && slot->state != PAWL_LEASE_BACKING_OFF))
         return PAWL_ENOTFOUND;
     slot->failures = 0;
+    slot->postponed = 0;
     slot_move(leases, slot, PAWL_LEASE_BOUND);
     return PAWL_OK;
 }

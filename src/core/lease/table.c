@@ -25,6 +25,7 @@ static void slot_begin(struct slot *slot, uint64_t number, uint32_t projection, 
     slot->projection = projection;
     slot->attempt = 0;
     slot->failures = 0;
+    slot->postponed = 0;
     slot->words = WORDS_NONE;
     slot->state = PAWL_LEASE_BOUND;
     slot->is_fresh = true;
@@ -165,30 +166,63 @@ static void count_end(pawl_leases *leases, const struct slot *slot, pawl_instant
         minute_now(&leases->minute, now)->ended++;
 }
 
+/* Given back: the attempt does not count. */
+static void give_back(pawl_leases *leases, struct slot *slot, const char *words, pawl_instant now)
+{
+    leases->counts.released++;
+    count_end(leases, slot, now);
+    words_set(&leases->words, &slot->words, words);
+    slot->is_current = false;
+    slot->attempt--;
+}
+
 int pawl_leases_release(pawl_leases *leases, uint64_t number, pawl_operation_id operation, const char *words)
 {
     struct slot *slot = slot_under_work(leases, number, operation);
     if (!slot)
         return refuse(leases, number);
-    leases->counts.released++;
-    count_end(leases, slot, pawl_env_now(leases->options.env));
-    words_set(&leases->words, &slot->words, words);
-    slot->is_current = false;
-    slot->attempt--;
+    give_back(leases, slot, words, pawl_env_now(leases->options.env));
     if (slot->state == PAWL_LEASE_LEASED)
         slot_move(leases, slot, PAWL_LEASE_BOUND);
     return PAWL_OK;
 }
 
-/* Doubled with each failure; between half of it and all, so that what failed together is not tried together. */
-static pawl_duration back_off(const pawl_leases *leases, uint32_t failures)
+/* Doubled each time; between half of it and all, so that what ended together is not tried together. */
+static void back_off(pawl_leases *leases, struct slot *slot, uint32_t times, pawl_instant now)
 {
     pawl_duration delay = leases->options.backoff_min;
-    for (uint32_t i = 1; i < failures && delay < leases->options.backoff_max; i++)
+    for (uint32_t i = 1; i < times && delay < leases->options.backoff_max; i++)
         delay *= 2;
     if (delay > leases->options.backoff_max)
         delay = leases->options.backoff_max;
-    return delay - pawl_env_random(leases->options.env) % (delay / 2 + 1);
+    slot_move(leases, slot, PAWL_LEASE_BACKING_OFF);
+    due_set(leases, slot, now, delay - pawl_env_random(leases->options.env) % (delay / 2 + 1));
+    due_arm(leases, now);
+}
+
+int pawl_leases_postpone(pawl_leases *leases, uint64_t number, pawl_operation_id operation, const char *words)
+{
+    struct slot *slot = slot_under_work(leases, number, operation);
+    if (!slot)
+        return refuse(leases, number);
+    pawl_instant now = pawl_env_now(leases->options.env);
+    give_back(leases, slot, words, now);
+    if (slot->postponed < UINT8_MAX)
+        slot->postponed++;
+    back_off(leases, slot, slot->postponed, now);
+    return PAWL_OK;
+}
+
+/* Whether the next failure of this number is the one after which the policy decides. */
+static bool is_last_failure(const pawl_leases *leases, const struct slot *slot)
+{
+    return slot->failures + 1 >= leases->projections[slot->projection].attempts_max;
+}
+
+bool pawl_leases_is_last(const pawl_leases *leases, uint64_t number)
+{
+    const struct slot *slot = slot_find(leases, number);
+    return slot && is_last_failure(leases, slot);
 }
 
 int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id operation, bool permanent,
@@ -201,8 +235,8 @@ int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id ope
     pawl_instant now = pawl_env_now(leases->options.env);
     leases->counts.failed++;
     count_end(leases, slot, now);
+    bool too_often = is_last_failure(leases, slot);
     slot->failures++;
-    bool too_often = slot->failures >= projection->attempts_max;
     if (permanent || (too_often && projection->policy == PAWL_LEASE_VOID)) {
         slot_void(leases, slot, words, now);
         return PAWL_OK;
@@ -213,9 +247,7 @@ int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id ope
         slot_move(leases, slot, PAWL_LEASE_STALLED);
         return PAWL_OK;
     }
-    slot_move(leases, slot, PAWL_LEASE_BACKING_OFF);
-    due_set(leases, slot, now, back_off(leases, slot->failures));
-    due_arm(leases, now);
+    back_off(leases, slot, slot->failures, now);
     return PAWL_OK;
 }
 

@@ -413,7 +413,7 @@ int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool per
 
 bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const char *words)
 {
-    bool decides = permanent || run->attempt >= lane->attempts_max[run->projection];
+    bool decides = permanent || pawl_leases_is_last(lane->leases, run->number);
     if (!decides || run->at_turn || reads_is_blind(&run->seen)) {
         (void)lane_fail(lane, run->number, run->id, permanent, words);
         return false;
@@ -428,6 +428,12 @@ int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const
 {
     int status = pawl_leases_release(lane->leases, number, id, words);
     return after(lane, status == PAWL_ENOTFOUND ? PAWL_EFENCED : status);
+}
+
+int lane_postpone(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words)
+{
+    int status = pawl_leases_postpone(lane->leases, number, id, words);
+    return status == PAWL_ENOTFOUND ? PAWL_EFENCED : status;
 }
 
 int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration)

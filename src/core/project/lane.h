@@ -140,13 +140,14 @@ bool lane_leave(struct lane *lane, struct run *run);
 void lane_exploded(struct lane *lane, struct run *run, int status);
 
 /* The handler of a run failed. What it read may have been too early, and a failure that decides (permanent, or
- * the last attempt) counts only if it would be the same at its turn: then the run is kept until that comes, as
- * one that is handed in, and this returns true. */
+ * the last that the lease table allows) counts only if it would be the same at its turn: then the run is kept
+ * until that comes, as one that is handed in, and this returns true. */
 bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const char *words);
 
 /* As in pawl/lease.h. The run is not kept. */
 int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool permanent, const char *words);
 int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
+int lane_postpone(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
 int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration);
 
 /* What a later schema says of its projectors without making another generation of them: how often they are

@@ -72,6 +72,24 @@ void lane_tell_waiting(struct lane *lane, uint64_t number, const struct id128 *i
         runs_add(&lane->waiting, run);
 }
 
+void lane_tell_refused(struct lane *lane, const pawl_turn *turn, int status, const char *words)
+{
+    struct runs rest;
+    struct run *run;
+    runs_init(&rest);
+    while ((run = runs_take(&lane->waiting))) {
+        if (run->number != turn->number || run->id.high != turn->operation.high
+            || run->id.low != turn->operation.low) {
+            runs_add(&rest, run);
+            continue;
+        }
+        error_set(&run->error, status, "%s", words);
+        run->finished(run, status);
+    }
+    while ((run = runs_take(&rest)))
+        runs_add(&lane->waiting, run);
+}
+
 /* --- applying --- */
 
 static void move_past(struct lane *lane, uint64_t number)

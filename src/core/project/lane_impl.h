@@ -74,7 +74,6 @@ struct lane {
     pawl_leases *leases;
     uint32_t projections;
     bool *quick;             /* by projection: run here */
-    uint32_t *attempts_max;  /* the same: failures that decide */
     struct lane_work *works; /* by number, window of them */
     struct recent *recent;
     struct overlay overlay;
@@ -221,6 +220,9 @@ void lane_move_cursor_now(struct lane *lane);
 /* Waiting runs up to this number, which is applied: those whose operation it was are told so. id NULL: it was
  * another's, whichever they had. */
 void lane_tell_waiting(struct lane *lane, uint64_t number, const struct id128 *id);
+
+/* Waiting runs of this operation, which was refused at its turn: they are told so, and why. */
+void lane_tell_refused(struct lane *lane, const pawl_turn *turn, int status, const char *words);
 
 /* lane_recover.c: as far as it can go now. start_over: forget all that is not applied. */
 void lane_recover(struct lane *lane);

@@ -72,7 +72,6 @@ static void run_task(pawl_task *task)
 
 static int set_policy(struct lane *lane, uint32_t projection, const struct schema_projector *projector)
 {
-    lane->attempts_max[projection] = projector->attempts_max;
     return pawl_leases_policy(lane->leases, projection,
                               projector->on_failure == ON_FAILURE_VOID ? PAWL_LEASE_VOID : PAWL_LEASE_STALL,
                               projector->attempts_max);
@@ -124,8 +123,7 @@ static int new_parts(struct lane *lane, pawl_error *error)
     lane->scratch = mem_new(o->allocator, 1, STATE_SCRATCH_BYTES);
     lane->works = mem_new(o->allocator, o->window, sizeof lane->works[0]);
     lane->quick = mem_new(o->allocator, lane->projections, sizeof lane->quick[0]);
-    lane->attempts_max = mem_new(o->allocator, lane->projections, sizeof lane->attempts_max[0]);
-    if (!lane->scratch || !lane->works || !lane->quick || !lane->attempts_max || new_batches(lane)
+    if (!lane->scratch || !lane->works || !lane->quick || new_batches(lane)
         || recent_new(o->allocator, RECENT_CAPACITY, &lane->recent))
         return error_set(error, PAWL_ENOMEM, "no memory for a lane");
     int status = cursor_read(&lane->cursor, pawl_store_writer(o->store), error);
@@ -180,7 +178,6 @@ void lane_free(struct lane *lane)
         recent_free(lane->recent);
     free_batches(lane);
     mem_free(o->allocator, lane->quick, lane->projections * sizeof lane->quick[0]);
-    mem_free(o->allocator, lane->attempts_max, lane->projections * sizeof lane->attempts_max[0]);
     mem_free(o->allocator, lane->works, o->window * sizeof lane->works[0]);
     mem_free(o->allocator, lane->scratch, STATE_SCRATCH_BYTES);
     arena_release(&lane->replay);

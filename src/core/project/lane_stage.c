@@ -61,11 +61,15 @@ static bool stumble(struct lane *lane, const pawl_turn *turn, struct run *run, i
     return false;
 }
 
-/* It would come to the same whoever tried it. */
+/* It would come to the same whoever tried it. The reason is for the table, for whoever handed it in, and for
+ * whoever handed it in again; a run has it in error. */
 static bool refuse(struct lane *lane, const pawl_turn *turn, struct run *run, int status, const char *words)
 {
     (void)pawl_leases_refuse(lane->leases, turn->number, words);
     lane_work(lane, turn->number)->at_turn = false;
+    lane_tell_refused(lane, turn, status, words);
+    if (run && words != run->error.text)
+        error_set(&run->error, status, "%s", words);
     tell(run, status);
     return true;
 }

@@ -8,9 +8,6 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define WRITE ((size_t)8) /* kind, zero, entity, rows */
-#define ROW   ((size_t)8) /* sizes */
-
 /* Not inside a character. */
 static pawl_bytes cut_reason(pawl_bytes reason)
 {
@@ -54,15 +51,15 @@ int operation_encode(const struct operation *o, struct arena *arena, pawl_bytes 
 
 static struct operation_row row_at(const uint8_t *at)
 {
-    struct operation_row row = {.key = {at + ROW, get_u16(at)}, .cleared_count = get_u16(at + 2)};
-    row.set = (pawl_bytes){at + ROW + row.key.size, get_u32(at + 4)};
+    struct operation_row row = {.key = {at + OPERATION_ROW, get_u16(at)}, .cleared_count = get_u16(at + 2)};
+    row.set = (pawl_bytes){at + OPERATION_ROW + row.key.size, get_u32(at + 4)};
     row.cleared = (pawl_bytes){(const uint8_t *)row.set.data + row.set.size, 2 * row.cleared_count};
     return row;
 }
 
 static size_t row_bytes(const struct operation_row *row)
 {
-    return ROW + row->key.size + row->set.size + row->cleared.size;
+    return OPERATION_ROW + row->key.size + row->set.size + row->cleared.size;
 }
 
 bool operation_next_row(const struct operation_write *write, size_t *cursor, struct operation_row *ret_row)
@@ -83,11 +80,11 @@ bool operation_next_write(const struct operation *o, size_t *cursor, struct oper
         .kind = (enum action_kind)at[0], .entity = get_u16(at + 2), .rows = get_u32(at + 4)};
     size_t size = 0;
     for (uint32_t i = 0; i < ret_write->rows; i++) {
-        struct operation_row row = row_at(at + WRITE + size);
+        struct operation_row row = row_at(at + OPERATION_WRITE + size);
         size += row_bytes(&row);
     }
-    ret_write->bytes = (pawl_bytes){at + WRITE, size};
-    *cursor += WRITE + size;
+    ret_write->bytes = (pawl_bytes){at + OPERATION_WRITE, size};
+    *cursor += OPERATION_WRITE + size;
     return true;
 }
 
@@ -100,8 +97,8 @@ bool operation_walk(const struct operation *o, struct operation_walk *w, struct 
         w->kind = (enum action_kind)at[0];
         w->entity = get_u16(at + 2);
         w->rows = get_u32(at + 4);
-        w->at += WRITE;
-        at += WRITE;
+        w->at += OPERATION_WRITE;
+        at += OPERATION_WRITE;
     }
     *ret_row = row_at(at);
     w->at += row_bytes(ret_row);
@@ -130,7 +127,7 @@ static int bad(const struct check *c, const char *what)
 
 static int check_row(struct check *c, enum action_kind kind)
 {
-    const uint8_t *at = decode_raw(&c->d, ROW);
+    const uint8_t *at = decode_raw(&c->d, OPERATION_ROW);
     size_t key = at ? get_u16(at) : 0, cleared = at ? get_u16(at + 2) : 0, set = at ? get_u32(at + 4) : 0;
     if (key == 0 || (kind == ACTION_DELETE) != (set == 0) || (set == 0 && cleared > 0))
         return bad(c, "this is not the head of a row");
@@ -149,7 +146,7 @@ static int check_row(struct check *c, enum action_kind kind)
 
 static int check_write(struct check *c)
 {
-    const uint8_t *at = decode_raw(&c->d, WRITE);
+    const uint8_t *at = decode_raw(&c->d, OPERATION_WRITE);
     if (!at || at[0] < ACTION_UPSERT || at[0] > ACTION_DELETE || at[1] != 0 || get_u16(at + 2) == 0
         || get_u32(at + 4) == 0)
         return bad(c, "this is not the head of a write");
@@ -264,7 +261,7 @@ void operation_maker_write(struct operation_maker *m, enum action_kind kind, uin
         m->size = m->write;
     m->write = m->size;
     m->rows = 0;
-    uint8_t *at = make_room(m, WRITE);
+    uint8_t *at = make_room(m, OPERATION_WRITE);
     if (!at)
         return;
     put_u8(at, (uint8_t)kind);
@@ -299,7 +296,7 @@ static size_t pick_set(struct operation_maker *m, const struct value *values, co
 void operation_maker_row(struct operation_maker *m, pawl_bytes key, const struct value *values,
                          const uint64_t *set, size_t field_count)
 {
-    assert(m->status != PAWL_OK || m->size >= m->write + WRITE);
+    assert(m->status != PAWL_OK || m->size >= m->write + OPERATION_WRITE);
     assert(key.size > 0 && key.size <= UINT16_MAX);
     size_t cleared = 0, size = 0;
     if (m->status == PAWL_OK && values) {
@@ -307,14 +304,14 @@ void operation_maker_row(struct operation_maker *m, pawl_bytes key, const struct
         if (m->status == PAWL_OK)
             m->status = row_size(m->values, field_count, &size);
     }
-    uint8_t *at = m->status == PAWL_OK ? make_room(m, ROW + key.size + size + 2 * cleared) : NULL;
+    uint8_t *at = m->status == PAWL_OK ? make_room(m, OPERATION_ROW + key.size + size + 2 * cleared) : NULL;
     if (!at)
         return;
     put_u16(at, (uint16_t)key.size);
     put_u16(at + 2, (uint16_t)cleared);
     put_u32(at + 4, (uint32_t)size);
-    memcpy(at + ROW, key.data, key.size);
-    at += ROW + key.size;
+    memcpy(at + OPERATION_ROW, key.data, key.size);
+    at += OPERATION_ROW + key.size;
     if (values) {
         row_write(m->values, field_count, at);
         at += size;

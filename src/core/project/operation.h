@@ -33,6 +33,8 @@
 
 #define OPERATION_VERSION   1
 #define OPERATION_HEAD      ((size_t)72)
+#define OPERATION_WRITE     ((size_t)8) /* of a write: kind, zero, entity, rows */
+#define OPERATION_ROW       ((size_t)8) /* of a row: sizes */
 #define OPERATION_BYTES_MAX ((size_t)64 << 20)
 #define OPERATION_REASON    ((size_t)200)
 

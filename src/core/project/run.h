@@ -74,8 +74,9 @@ struct run {
     bool permanent;
     pawl_error error;
 
-    /* Between lane_hand_in and its end, which is told on the shard: PAWL_OK, committed and applied; else it was
-     * not, or is not known to be: PAWL_EFENCED, PAWL_ECLOSED. The run is its owner's again. */
+    /* Between lane_hand_in and its end, which is told on the shard: PAWL_OK, committed and applied;
+     * PAWL_EINVAL, PAWL_ETOOBIG: refused at its turn, and error says why; else it was not, or is not known to
+     * be: PAWL_EFENCED, PAWL_ECONFLICT, PAWL_ECLOSED. The run is its owner's again. */
     void (*finished)(struct run *run, int status);
     void *arg;
     struct run *next;
