@@ -23,12 +23,11 @@ void left_out_say(const struct left_out *l)
     fflush(stdout); /* behind what is shown */
     fprintf(stderr, "pawl: %" PRIu64 " %s of ", l->entries, l->entries == 1 ? "entry" : "entries");
     if (l->streams == 1)
-        fprintf(stderr, "%s behind offset %" PRIu64, l->stream, l->first - 1);
+        fprintf(stderr, "%s, from offset %" PRIu64 " on,", l->stream, l->first);
     else
-        fprintf(stderr, "%" PRIu64 " streams, the first %s behind offset %" PRIu64 ",", l->streams, l->stream,
-                l->first - 1);
-    fprintf(
-        stderr,
-        " %s whole but not known to be durable, and not shown: 'pawl log read --recover' makes %s durable\n",
-        l->entries == 1 ? "is" : "are", l->entries == 1 ? "it" : "them");
+        fprintf(stderr, "%" PRIu64 " streams, the first %s from offset %" PRIu64 " on,", l->streams, l->stream,
+                l->first);
+    fprintf(stderr,
+            " %s whole but not known to be durable, and not shown; 'pawl log read --recover' recovers %s\n",
+            l->entries == 1 ? "is" : "are", l->entries == 1 ? "it" : "them");
 }
