@@ -32,12 +32,14 @@ def records(data):
         at += (size + 7) // 8 * 8
 
 
-def forget_watermark(journal):
-    """As if the writer had been killed between a sync and the watermark behind it, which is not synced."""
+def forget_watermark(journal, entries=0):
+    """As if the writer had been killed between a sync and the watermark behind it, which is not synced. Damage, and
+    not what a kill can do: as if so many entries before it had not been written either."""
     with open(newest_segment(journal), 'r+b') as file:
         found = list(records(file.read()))
-        while found and found[-1][2] == WATERMARK:
-            at, size, _ = found.pop()
+        while found and (found[-1][2] == WATERMARK or entries > 0):
+            at, size, kind = found.pop()
+            entries -= kind != WATERMARK
             file.seek(at)
             file.write(bytes(size))
 
@@ -137,7 +139,7 @@ def killed_at_full_speed_what_is_shown_and_what_is_counted_is_all_that_is_there(
     pawl('verify', '--dir', folder).expect(0, 'is sound')
 
 
-def killed_shop(folder):
+def killed_shop(folder, lost=0):
     """A directory of commands, applied, and of what lanes made of them; its writer killed before the watermark."""
     verb = shop(folder, 7)
     writer = start('command', '7', '--dir', folder)
@@ -147,7 +149,7 @@ def killed_shop(folder):
     while verb('project', 'status', 'shop.accounts', JSON).expect(0).json()['operations'] < 2:
         pass  # applied, and so durable
     kill(writer)
-    forget_watermark(folder + '/log/journal')
+    forget_watermark(folder + '/log/journal', lost)
     return verb, answers[-1]['partition'], answers[-1]['offset']
 
 
@@ -162,6 +164,14 @@ def what_a_state_or_a_lane_has_applied_is_shown(folder):
         answer = verb(*words).expect(0)
         assert len(answer.lines()) == 2 and answer.err == '', answer.out + answer.err
     assert verb('verify', JSON).expect(0).json()['unwitnessed'] == 0
+
+
+def a_log_without_an_operation_that_a_lane_has_applied_has_lost_something(folder):
+    verb, _, _ = killed_shop(folder + '/data', lost=1)
+    before = state_of(folder + '/data/log')
+    verb('ws', 'create', '8', 'shop.tenant').expect(3, 'is known elsewhere')
+    assert {path: now for path, now in state_of(folder + '/data/log').items() if path.endswith('.seg')} == \
+        {path: then for path, then in before.items() if path.endswith('.seg')}
 
 
 def a_store_that_is_to_be_discarded_witnesses_nothing(folder):
@@ -224,5 +234,6 @@ if __name__ == '__main__':
           beside_a_writer_that_lives_nothing_is_said_and_nothing_recovered,
           killed_at_full_speed_what_is_shown_and_what_is_counted_is_all_that_is_there,
           what_a_state_or_a_lane_has_applied_is_shown,
+          a_log_without_an_operation_that_a_lane_has_applied_has_lost_something,
           a_store_that_is_to_be_discarded_witnesses_nothing,
           verbs_that_read_say_what_they_leave_out_and_write_nothing])
