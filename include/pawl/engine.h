@@ -50,7 +50,8 @@ typedef struct pawl_options {
     uint32_t shards;       /* of a new directory: 2; at most 64, and at most partitions */
     bool must_exist;       /* PAWL_ENOTFOUND instead of making a new directory */
     bool read_only;        /* only read, beside the process that writes or without one: as far as that has come.
-                              Implies must_exist; whatever would write is PAWL_EREADONLY */
+                              Implies must_exist; whatever would write is PAWL_EREADONLY. What is left out
+                              after a process that was killed, pawl_unwitnessed counts */
     uint32_t pool_threads; /* 2 */
     uint32_t mailbox;      /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
@@ -328,6 +329,16 @@ typedef struct pawl_events pawl_events;
 PAWL_API int pawl_events_follow(pawl_engine *engine, uint16_t partition, uint64_t from, pawl_event_visit visit,
                                 void *arg, pawl_events **ret_events, pawl_error *error);
 PAWL_API int pawl_events_unfollow(pawl_events *events, pawl_error *error);
+
+/* What an engine that was opened read-only leaves out, because a process that wrote was killed: entries that
+ * are whole in the files of the log, and that nothing says are durable; no later entry, no position of the
+ * state and no cursor of a lane. They may have been acknowledged. They are not shown, because a loss of power
+ * could still take them; the next opening for writing makes them durable first, and then they show. visit gets
+ * each stream of the log that has such entries ("plog/3"; borrowed until visit returns), with the offset of the
+ * first and how many they are. Never called beside a process that writes, for which they are what it is writing
+ * just now, nor of an engine that writes itself. Blocks. Errors: those of reading the log. */
+typedef void (*pawl_unwitnessed_visit)(void *arg, const char *stream, uint64_t first, uint64_t count);
+PAWL_API int pawl_unwitnessed(pawl_engine *engine, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
 
 PAWL_API uint32_t pawl_partitions(const pawl_engine *engine);
 PAWL_API uint16_t pawl_partition_of(const pawl_engine *engine, uint64_t wsid);

@@ -151,6 +151,7 @@ static int run_follow(const struct options *options)
         return say_failure(options, &error);
     int code = open_dir(options, OPEN_TO_READ, &r.engine);
     if (code == CLI_OK) {
+        say_left_out(r.engine);
         int status = follow(&r, &feed, &signal, &error);
         code = close_dir(options, r.engine, status, &error);
     }

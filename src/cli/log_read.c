@@ -1,6 +1,7 @@
 /* cli/log_read.c: print a stream's entries, and, if asked, go on as more become durable.
  *
- * Opens read-only: works beside a writer, and shows what is witnessed durable. Everything runs on the log's one
+ * Opens read-only: works beside a writer, and shows what is witnessed durable; after a writer that was killed
+ * it says what it does not show, and with --recover has that recovered first. Everything runs on the log's one
  * shard, which has nothing else to do; the main thread only waits. What was printed is flushed whenever the
  * shard has come to the end of what it was given, so a follower sees an entry at once. */
 #include <errno.h>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/latch.h"
+#include "cli/left_out.h"
 #include "cli/say.h"
 #include "engine/log.h"
 
@@ -138,6 +140,27 @@ static int prepare(struct reading *r, const struct options *options, const char 
     return status;
 }
 
+static void say_unwitnessed(struct reading *r)
+{
+    char stream[PAWL_STREAM_TEXT_MAX];
+    struct left_out left_out = {.only = stream};
+    pawl_stream_format(r->stream, stream);
+    if (engine_log_unwitnessed(r->log, left_out_note, &left_out, NULL) == PAWL_OK)
+        left_out_say(&left_out);
+}
+
+/* Where somebody writes there is nothing to recover: that one will say that it is durable, or die and leave it.
+ */
+static int recover(const char *dir, pawl_error *error)
+{
+    int status = engine_log_recover(dir, error);
+    if (status != PAWL_ELOCKED)
+        return status;
+    fprintf(stderr, "pawl: not recovered: %s\n", error->text);
+    error_clear(error);
+    return PAWL_OK;
+}
+
 static int run(const struct options *options)
 {
     struct reading r = {.start.fn = start,
@@ -148,9 +171,13 @@ static int run(const struct options *options)
     const char *dir;
     if (prepare(&r, options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
-    int status = engine_log_open(dir, true, &r.log, &error);
+    int status = options_get(options, "recover") ? recover(dir, &error) : PAWL_OK;
+    if (status == PAWL_OK)
+        status = engine_log_open(dir, true, &r.log, &error);
     if (status != PAWL_OK)
         return say_failure(options, &error);
+    if (r.following)
+        say_unwitnessed(&r);
     latch_init(&r.over);
     status = pawl_env_post(engine_log_env(r.log), 0, &r.start);
     if (status == PAWL_OK) {
@@ -158,6 +185,8 @@ static int run(const struct options *options)
         status = r.status;
         error = r.error;
     }
+    if (status == PAWL_OK && !r.following)
+        say_unwitnessed(&r);
     (void)engine_log_close(r.log);
     if (status != PAWL_OK) {
         fflush(stdout);
@@ -173,13 +202,17 @@ const struct command command_log_read = {
     .summary = "print a stream's entries, each with its offset",
     .about =
         "Prints OFFSET, a tab and the entry's bytes as they are, one entry a line. Works beside a writer, and\n"
-        "shows what is known to be durable: after a crash, what was written last shows once a writer has\n"
-        "opened the directory again.\n",
+        "shows what is known to be durable. After a crash, entries that were written last may be whole and "
+        "not\n"
+        "known to be durable: they are not shown, and stderr says how many they are, until a writer has "
+        "opened\n"
+        "the directory again, or --recover did. Without --recover nothing is written.\n",
     .options = {OPTION_DIR,
                 OPTION_LOG,
                 {"stream", "STREAM", "the stream to read: raw/0, plog/5, oplog/5/7.2, group0"},
                 {"from", "N", "begin with this offset (1)"},
                 {"limit", "N", "end after so many entries"},
+                {"recover", NULL, "first make durable what a writer that was killed has left"},
                 {"follow", NULL, "go on as more entries come, until interrupted"},
                 OPTION_JSON},
     .run = run,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/left_out.h"
 #include "engine/log.h"
 
 #define READ_BYTES ((size_t)64 << 10)
@@ -35,8 +36,17 @@ int open_dir(const struct options *options, enum opening opening, pawl_engine **
     return open_for(where, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
 }
 
+void say_left_out(pawl_engine *engine)
+{
+    struct left_out left_out = {0};
+    if (pawl_unwitnessed(engine, left_out_note, &left_out, NULL) == PAWL_OK)
+        left_out_say(&left_out);
+}
+
 int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error)
 {
+    if (status == PAWL_OK)
+        say_left_out(engine);
     int closed = pawl_close(engine);
     if (status == PAWL_OK && closed != PAWL_OK)
         status = error_set(error, closed, "cannot close it cleanly; what was acknowledged is durable");

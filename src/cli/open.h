@@ -15,6 +15,10 @@ enum opening { OPEN_TO_READ, OPEN_TO_WRITE };
  * open. */
 int open_dir(const struct options *options, enum opening opening, pawl_engine **ret_engine);
 
+/* Say on stderr what whoever only reads it is not shown: cli/left_out.h. close_dir does; those who follow do it
+ * when they begin. */
+void say_left_out(pawl_engine *engine);
+
 /* Close it, and see that stdout has taken everything. status and error: how the command went; if not well, that
  * is said. Returns the exit code. */
 int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error);

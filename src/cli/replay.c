@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/left_out.h"
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/state.h"
@@ -14,12 +15,15 @@ static int run(const struct options *options)
 {
     struct replay_report report;
     struct progress progress;
+    struct left_out left_out = {0};
     pawl_error error = {0};
     const char *where, *to = options_get(options, "to");
     struct replay_options how = {.to = to,
                                  .reproject = options_get(options, "reproject") != NULL,
                                  .progress = progress_count,
-                                 .arg = &progress};
+                                 .arg = &progress,
+                                 .left_out = left_out_note,
+                                 .left_out_arg = &left_out};
     if (options_dir(options, &where, &error) != PAWL_OK
         || options_number(options, "until", 1, 0, &how.until, &error) != PAWL_OK)
         return say_usage(&error);
@@ -44,6 +48,7 @@ static int run(const struct options *options)
         print_state(&report, seconds);
         printf("%s has the derived state; read it with 'pawl record get --dir %s ...'\n", to, to);
     }
+    left_out_say(&left_out);
     status = say_finish(&error);
     if (status != PAWL_OK && status != PAWL_ECLOSED)
         return say_failure(options, &error);

@@ -47,7 +47,8 @@ static void print_text(const char *dir, const struct journal_verify_report *r, d
         printf("note: %" PRIu64 " bytes at byte %" PRIu64 " of segment %s were never finished\n", r->torn_bytes,
                r->torn_at, r->torn_file);
     if (r->unwitnessed)
-        printf("note: the last %" PRIu64 " records are whole, but not yet known to be durable\n",
+        printf("note: the last %" PRIu64
+               " records are whole, but not known to be durable; readers do not show them\n",
                r->unwitnessed);
     if (r->bad_indexes)
         printf("note: %" PRIu64 " index files cannot be believed; they are made anew when needed\n",

@@ -1,7 +1,7 @@
 /* engine/engine.c: opening and closing.
  *
- *     node file ─► env ─► stores ─► log (with the stores' positions as witnesses) ─► group0 ─► partitions
- *     ─► lanes ─► open
+ *     node file ─► env ─► stores ─► log (with the stores' positions and cursors as witnesses) ─► group0 ─►
+ * partitions ─► lanes ─► open
  *
  * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
 #include <pawl/engine.h>
@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/node.h"
+#include "engine/witness.h"
 
 #define PARTITIONS_DEFAULT 16
 #define SHARDS_DEFAULT     2
@@ -195,51 +196,36 @@ static int close_stores(pawl_engine *e)
 }
 
 /* The places that the states have come to were durable: a log without them has lost something. A position that
- * is none bears witness to nothing: whoever only reads is not here to judge it. */
-static int gather_witnesses(pawl_engine *e, pawl_place *witnesses, size_t *ret_count, pawl_error *error)
+ * is none says nothing: whoever only reads is not here to judge it. */
+static int gather_witness(pawl_engine *e, pawl_place *highest, pawl_error *error)
 {
-    size_t count = 0;
     int status = PAWL_OK;
-    for (uint32_t i = 0; i < e->file.partitions && status == PAWL_OK; i++) {
-        pawl_store *store = e->shards[i % e->file.shards].store;
-        pawl_reader *snapshot;
-        struct position position;
-        status = pawl_store_snapshot(store, &snapshot);
-        if (status != PAWL_OK)
-            return error_set(error, status, "cannot read the state of shard %u", i % e->file.shards);
-        position_init(&position, e->options.allocator, (uint16_t)i);
-        status = position_read(&position, snapshot, error);
-        if (status == PAWL_OK && position.offset > 0)
-            witnesses[count++] = position.place;
+    for (uint32_t i = 0; i < e->file.shards && status == PAWL_OK; i++) {
+        status = witness_of_store(e->shards[i].store, &e->file, i, e->options.allocator, highest, error);
         if (status == PAWL_ECORRUPT && e->options.read_only)
             status = PAWL_OK;
-        position_release(&position);
-        pawl_store_release(store, snapshot);
     }
-    *ret_count = count;
     return status;
 }
 
 static int open_log(pawl_engine *e, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
-    pawl_place *witnesses = mem_new(e->options.allocator, e->file.partitions, sizeof *witnesses);
-    struct journal_options options = {
-        .dir = path, .env = e->env, .alloc = e->options.allocator, .witnesses = witnesses};
-    if (!witnesses)
-        return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
+    pawl_place witness = {0};
+    struct journal_options options = {.dir = path,
+                                      .env = e->env,
+                                      .alloc = e->options.allocator,
+                                      .read_only = e->options.read_only,
+                                      .witnesses = &witness,
+                                      .witness_count = 1};
     int status = PAWL_OK;
-    options.read_only = e->options.read_only;
     if (e->file.log[0])
         snprintf(path, sizeof path, "%s", e->file.log);
     else
         status = node_path(e->dir, path, error, "log");
     if (status == PAWL_OK && !e->file.log[0])
-        status = gather_witnesses(e, witnesses, &options.witness_count, error);
-    if (status == PAWL_OK)
-        status = journal_open(&options, &e->log, error);
-    mem_free(e->options.allocator, witnesses, e->file.partitions * sizeof *witnesses);
-    return status;
+        status = gather_witness(e, &witness, error);
+    return status == PAWL_OK ? journal_open(&options, &e->log, error) : status;
 }
 
 static int open_partitions(pawl_engine *e, pawl_error *error)

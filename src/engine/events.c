@@ -8,6 +8,7 @@
 #include "core/state/key.h"
 #include "engine/json/show.h"
 #include "engine/node.h"
+#include "engine/witness.h"
 
 /* Entries become events for a visitor, whichever way they come. */
 struct showing {
@@ -327,4 +328,12 @@ int pawl_events_unfollow(pawl_events *events, pawl_error *error)
     json_out_release(&events->showing.out);
     mem_free(e->options.allocator, events, sizeof *events);
     return status;
+}
+
+/* --- and those that are not shown --- */
+
+int pawl_unwitnessed(pawl_engine *e, pawl_unwitnessed_visit visit, void *arg, pawl_error *error)
+{
+    int status = engine_enter(e, error);
+    return status == PAWL_OK ? witness_left_out(e->log, visit, arg, error) : status;
 }

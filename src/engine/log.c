@@ -1,18 +1,21 @@
 #include "engine/log.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "adapter/journal/journal.h"
 #include "adapter/uv/env.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/cluster.h"
+#include "engine/witness.h"
 
 #define POOL_THREADS 2
 
 struct engine_log {
     struct uv_env *env;
     pawl_log *log;
+    bool cluster;
 };
 
 int engine_directory(const char *where, const char **ret_dir, pawl_error *error)
@@ -58,14 +61,60 @@ int engine_log_directory(const char *where, char *path, bool *ret_engine, pawl_e
     return PAWL_OK;
 }
 
+pawl_place engine_log_witness(const char *where)
+{
+    const char *dir;
+    struct node_file file;
+    pawl_place highest = {0};
+    if (engine_directory(where, &dir, NULL) == PAWL_OK && node_file_read(dir, &file, NULL) == PAWL_OK
+        && !file.log[0])
+        witness_of_directory(dir, &file, &highest);
+    return highest;
+}
+
+static void count_streams(void *arg, pawl_stream stream, uint64_t first, uint64_t count)
+{
+    (void)stream, (void)first, (void)count;
+    ++*(uint64_t *)arg;
+}
+
+/* Whether there is something that the files do not witness, and no writer that will. */
+static bool lacks_witness(pawl_log *log)
+{
+    uint64_t streams = 0;
+    return !journal_has_writer(log) && journal_unwitnessed(log, count_streams, &streams, NULL) == PAWL_OK
+           && streams > 0;
+}
+
+/* The stores are asked only where that matters: to open one leaves its mark on LMDB's table of readers. */
+static int open_to_read(pawl_env *env, const char *where, const char *path, pawl_log **ret_log,
+                        pawl_error *error)
+{
+    struct journal_options journal = {.dir = path, .env = env, .read_only = true};
+    int status = journal_open(&journal, ret_log, error);
+    if (status == PAWL_OK && lacks_witness(*ret_log))
+        journal_witness(*ret_log, engine_log_witness(where));
+    return status;
+}
+
+static int open_to_write(pawl_env *env, const char *where, const char *path, pawl_log **ret_log,
+                         pawl_error *error)
+{
+    pawl_place witness = engine_log_witness(where);
+    struct journal_options journal = {.dir = path, .env = env, .witnesses = &witness, .witness_count = 1};
+    return journal_open(&journal, ret_log, error);
+}
+
 static int open_on(pawl_env *env, const char *where, bool read_only, pawl_log **ret_log, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
     if (cluster_is(where))
         return cluster_open(where, env, ret_log, error);
-    struct journal_options journal = {.dir = path, .env = env, .read_only = read_only};
     int status = engine_log_directory(where, path, NULL, error);
-    return status == PAWL_OK ? journal_open(&journal, ret_log, error) : status;
+    if (status != PAWL_OK)
+        return status;
+    return read_only ? open_to_read(env, where, path, ret_log, error)
+                     : open_to_write(env, where, path, ret_log, error);
 }
 
 int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
@@ -78,6 +127,7 @@ int engine_log_open(const char *where, bool read_only, struct engine_log **ret_l
     status = uv_env_open(&env, &log->env, error);
     if (status != PAWL_OK)
         goto no_env;
+    log->cluster = cluster_is(where);
     status = open_on(uv_env_port(log->env), where, read_only, &log->log, error);
     if (status != PAWL_OK)
         goto no_log;
@@ -109,4 +159,59 @@ pawl_log *engine_log_port(struct engine_log *log)
 pawl_env *engine_log_env(struct engine_log *log)
 {
     return uv_env_port(log->env);
+}
+
+int engine_log_unwitnessed(struct engine_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error)
+{
+    return log->cluster ? PAWL_OK : witness_left_out(log->log, visit, arg, error);
+}
+
+/* Whether a writer that opens it now would find something to recover. */
+static int look_for_unwitnessed(const char *where, bool *ret_found, pawl_error *error)
+{
+    struct engine_log *log;
+    uint64_t streams = 0;
+    int status = engine_log_open(where, true, &log, error);
+    if (status != PAWL_OK)
+        return status;
+    status = journal_unwitnessed(log->log, count_streams, &streams, error);
+    (void)engine_log_close(log);
+    *ret_found = streams > 0;
+    return status;
+}
+
+/* The lock of the engine's directory that was named, if it was one. */
+static int lock_directory(const char *where, int *ret_lock, pawl_error *error)
+{
+    const char *dir;
+    struct node_file file;
+    int status = engine_directory(where, &dir, error);
+    if (status == PAWL_OK)
+        status = node_file_read(dir, &file, error);
+    if (status != PAWL_OK)
+        return status == PAWL_ENOTFOUND ? PAWL_OK : status;
+    if (file.log[0])
+        return error_set(error, PAWL_EREADONLY, "%s holds only state, of the log in %s: recover that one", dir,
+                         file.log);
+    return node_lock(dir, NODE_LOCK, ret_lock, error);
+}
+
+int engine_log_recover(const char *where, pawl_error *error)
+{
+    struct engine_log *log;
+    int lock = -1;
+    bool found = false;
+    if (cluster_is(where))
+        return error_set(error, PAWL_EINVAL, "a log on Kafka leaves nothing to recover");
+    int status = look_for_unwitnessed(where, &found, error);
+    if (status != PAWL_OK || !found)
+        return status;
+    status = lock_directory(where, &lock, error);
+    if (status == PAWL_OK)
+        status = engine_log_open(where, false, &log, error);
+    if (status == PAWL_OK)
+        status = engine_log_close(log);
+    if (lock >= 0)
+        close(lock);
+    return status;
 }

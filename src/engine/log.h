@@ -5,6 +5,8 @@
 #ifndef ENGINE_LOG_H
 #define ENGINE_LOG_H
 
+#include <pawl/engine.h>
+
 #include "engine/node_file.h"
 #include "port/env.h"
 #include "port/log.h"
@@ -17,6 +19,19 @@ int engine_log_open(const char *where, bool read_only, struct engine_log **ret_l
 
 /* Blocks until all is put away. PAWL_EMISUSE, and still open, with a request outstanding. */
 int engine_log_close(struct engine_log *log);
+
+/* As pawl_unwitnessed; of a log on Kafka nothing is left out. Any thread. */
+int engine_log_unwitnessed(struct engine_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
+
+/* Open a log for writing and close it, if it has entries that nothing witnesses: then they are durable, and
+ * readers show them. Takes the journal's lock, and before it that of the engine's directory, if one was named.
+ * Blocks. Errors: PAWL_ELOCKED (somebody writes, and will witness them), PAWL_EREADONLY (it is the log of
+ * another directory), PAWL_EINVAL (on Kafka), and those of opening. */
+int engine_log_recover(const char *where, pawl_error *error);
+
+/* The highest place in the log that the stores of an engine's directory know to be durable; zero if there are
+ * none that can be believed (engine/witness.h). */
+pawl_place engine_log_witness(const char *where);
 
 pawl_log *engine_log_port(struct engine_log *log);
 pawl_env *engine_log_env(struct engine_log *log);

@@ -314,6 +314,8 @@ int engine_replay(const struct replay_options *options, struct replay_report *re
         if (!options->to || status != PAWL_OK)
             tree_remove(r.to);
     }
+    if (status == PAWL_OK && options->left_out)
+        status = pawl_unwitnessed(r.source, options->left_out, options->left_out_arg, error);
     pawl_close(r.source);
     if (status == PAWL_OK)
         *ret_report = report;

@@ -19,6 +19,8 @@ struct replay_options {
         until; /* the last offset of each partition; 0: all. Less than DIR's own state: nothing is compared */
     void (*progress)(void *arg, uint64_t events); /* may be NULL; on the calling thread */
     void *arg;
+    pawl_unwitnessed_visit left_out; /* may be NULL; on the calling thread, in the end: pawl_unwitnessed */
+    void *left_out_arg;
     bool backup;    /* DIR may be a backup, or what a loss of power has left: checkpoints, and no live stores */
     bool audit;     /* compare the checkpoint stores too */
     bool reproject; /* work operations of lanes out again, from their events */

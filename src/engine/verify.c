@@ -8,5 +8,7 @@ int engine_verify(const char *where, void (*progress)(void *arg, uint64_t done, 
     char path[NODE_PATH_MAX];
     struct journal_verify_options options = {.dir = path, .progress = progress, .arg = arg};
     int status = engine_log_directory(where, path, NULL, error);
+    if (status == PAWL_OK)
+        options.witness = engine_log_witness(where);
     return status == PAWL_OK ? journal_verify(&options, ret_report, error) : status;
 }

@@ -26,6 +26,9 @@
  *   - Outcomes of one stream come in order; between streams there is none.
  *   - Reads see what is durable, and nothing else. What was acknowledged is always visible to a read that
  *     starts afterwards in the same log.
+ *   - A log that was opened read-only, beside or after another's, sees what can be shown to be durable. After a
+ *     writer that was killed that may be less than it acknowledged; the rest is there once a writer has opened
+ *     the log again. An adapter that leaves something out can say how much (adapter/journal/journal.h).
  *   - The log must outlive its requests: close() with one outstanding is PAWL_EMISUSE. */
 #ifndef PAWL_PORT_LOG_H
 #define PAWL_PORT_LOG_H

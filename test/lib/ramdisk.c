@@ -371,6 +371,15 @@ static int ram_lock(void *ctx, int handle)
     return 0;
 }
 
+static int ram_locked(void *ctx, int handle)
+{
+    struct ramdisk *r = ctx;
+    int rc = fault(r, false);
+    for (int i = 0; i < HANDLES_MAX && rc == 0; i++)
+        rc = r->handles[i].file == r->handles[handle].file && r->handles[i].locked;
+    return rc;
+}
+
 static int ram_rename(void *ctx, int dir, const char *from, const char *to)
 {
     struct ramdisk *r = ctx;
@@ -421,6 +430,7 @@ static const struct disk ram_calls = {
     .sync = ram_sync,
     .push = ram_push,
     .lock = ram_lock,
+    .locked = ram_locked,
     .rename = ram_rename,
     .remove = ram_remove,
     .close = ram_close,

@@ -94,9 +94,29 @@ static int real_push(void *ctx, int file, uint64_t at, uint64_t size)
     return TEMP_FAILURE_RETRY(sync_file_range(file, (off_t)at, (off_t)size, all)) < 0 ? -errno : 0;
 }
 
+static struct flock lock_sign(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+}
+
+/* flock decides who may write. Nobody can ask for such a lock without taking it, and a reader that took it for
+ * a moment would turn a writer away. So its owner also puts up a sign, a lock of the first byte, which can be
+ * asked for. A file system that has no such locks shows no sign. */
 static int real_lock(void *ctx, int file)
 {
-    return TEMP_FAILURE_RETRY(flock(file, LOCK_EX | LOCK_NB)) < 0 ? -errno : 0;
+    struct flock sign = lock_sign();
+    if (TEMP_FAILURE_RETRY(flock(file, LOCK_EX | LOCK_NB)) < 0)
+        return -errno;
+    (void)fcntl(file, F_OFD_SETLK, &sign);
+    return 0;
+}
+
+static int real_locked(void *ctx, int file)
+{
+    struct flock sign = lock_sign();
+    if (fcntl(file, F_OFD_GETLK, &sign) < 0)
+        return -errno;
+    return sign.l_type != F_UNLCK;
 }
 
 static int real_rename(void *ctx, int dir, const char *from, const char *to)
@@ -128,6 +148,7 @@ const struct disk disk_real = {
     .sync = real_sync,
     .push = real_push,
     .lock = real_lock,
+    .locked = real_locked,
     .rename = real_rename,
     .remove = real_remove,
     .close = real_close,

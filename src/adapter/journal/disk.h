@@ -24,7 +24,8 @@ struct disk {
     int (*truncate)(void *ctx, int file, uint64_t size);
     int (*sync)(void *ctx, int file); /* data, and what is needed to find it: fdatasync(2) */
     int (*push)(void *ctx, int file, uint64_t at, uint64_t size); /* write these bytes out; promises nothing */
-    int (*lock)(void *ctx, int file); /* exclusive, until closed; -EWOULDBLOCK if another has it */
+    int (*lock)(void *ctx, int file);   /* exclusive, until closed; -EWOULDBLOCK if another has it */
+    int (*locked)(void *ctx, int file); /* 1 if somebody has that lock, 0 if nobody has; takes nothing */
     int (*rename)(void *ctx, int dir, const char *from, const char *to);
     int (*remove)(void *ctx, int dir, const char *name);
     void (*close)(void *ctx, int file_or_dir);

@@ -203,6 +203,17 @@ int home_settle(struct home *home, int64_t created_ns, pawl_error *error)
     return PAWL_OK;
 }
 
+bool home_has_writer(const struct home *home)
+{
+    const struct disk *disk = home->disk;
+    int lock = disk->open(disk->ctx, home->dir, "lock", O_RDONLY);
+    if (lock < 0)
+        return false; /* no writer was ever here, or none that we may know of */
+    int locked = disk->locked(disk->ctx, lock);
+    disk->close(disk->ctx, lock);
+    return locked > 0;
+}
+
 struct sweep {
     char names[16][SEGMENT_NAME_MAX + 8];
     size_t count;

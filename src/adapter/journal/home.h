@@ -31,6 +31,9 @@ int home_open(struct home *home, const struct disk *disk, const char *path, bool
 /* The journal has been made: write its id file. */
 int home_settle(struct home *home, int64_t created_ns, pawl_error *error);
 
+/* Whether somebody has the journal open for writing just now. Takes nothing. */
+bool home_has_writer(const struct home *home);
+
 /* Remove drafts that a writer left behind. */
 void home_sweep(struct home *home);
 

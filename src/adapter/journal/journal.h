@@ -24,7 +24,8 @@ struct journal_options {
     const pawl_allocator *alloc; /* NULL: the C library's */
     const struct disk *disk;     /* NULL: disk_real */
     bool read_only; /* see what is witnessed durable; change nothing; next to a writer or without */
-    const pawl_place *witnesses; /* places known durable from elsewhere */
+    const pawl_place *witnesses; /* places known durable from elsewhere: read-only, what is there up to them is
+                                    shown; for writing, a journal without them is corrupt */
     size_t witness_count;
     uint64_t segment_bytes; /* 0: JOURNAL_SEGMENT_BYTES. A journal's first segment after opening is smaller
                                (at most JOURNAL_SEGMENT_FIRST), each next one twice as large, up to this. */
@@ -60,6 +61,18 @@ void journal_stats(pawl_log *log, struct journal_stats *ret_stats);
 /* Read-only: a place known durable from elsewhere, as those given at opening are. Reads that start from now on
  * show it, if it is there. Any thread. */
 void journal_witness(pawl_log *log, pawl_place place);
+
+/* Read-only: what is left out. Entries that are whole in the files, and that nothing there, and no witness,
+ * says are durable: written by a process that died before it could say so, acknowledged or not. They are
+ * neither shown nor synced where they lie; the next opening for writing copies them to a new segment, and then
+ * they show. visit gets each stream that has such entries, with the offset of the first and how many they are.
+ * Beside a running writer they are what is being written just now: see journal_has_writer. Looks at the files
+ * again, as a read does. Blocks; any thread. Errors: PAWL_ECORRUPT, PAWL_EIO, PAWL_ENOMEM. */
+typedef void (*journal_unwitnessed_visit)(void *arg, pawl_stream stream, uint64_t first, uint64_t count);
+int journal_unwitnessed(pawl_log *log, journal_unwitnessed_visit visit, void *arg, pawl_error *error);
+
+/* Whether somebody, in this process or another, has the journal open for writing just now. Any thread. */
+bool journal_has_writer(pawl_log *log);
 
 /* With no_threads: write and sync what is queued, in this thread, as one group. */
 void journal_pump(pawl_log *log);

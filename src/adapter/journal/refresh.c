@@ -3,7 +3,7 @@
  * It claims nothing and cuts nothing, and shows exactly what the files witness to be durable: the records up to
  * the highest durable field that is found in the newest segment, or up to a later one that is known durable
  * from elsewhere, as far as it is there. A writer that goes idle leaves a watermark, so nothing stays hidden
- * for long.
+ * for long; after one that was killed, what is hidden can be counted.
  */
 #include "adapter/journal/impl.h"
 #include "base/error.h"
@@ -32,7 +32,7 @@ static int show_tail(struct journal *j, struct segment_list *fresh)
     return status;
 }
 
-static int look_again(struct journal *j, struct segment_list *list, pawl_error *error)
+static int look_again(struct journal *j, struct segment_list *list, struct tail_end *ret_end, pawl_error *error)
 {
     int status = segment_list_load(list, j->disk, j->home.dir, error);
     /* A listing is not of one moment: a writer that goes on to new segments meanwhile can make it look as if
@@ -63,7 +63,59 @@ static int look_again(struct journal *j, struct segment_list *list, pawl_error *
     uint64_t elsewhere = j->witness < end.whole ? j->witness : end.whole;
     uint64_t durable = end.witnessed > elsewhere ? end.witnessed : elsewhere;
     status = tail_advance(&j->tail, durable, NULL, NULL, error);
+    *ret_end = end;
     return status == PAWL_OK ? show_tail(j, list) : status;
+}
+
+/* Take note of what stands between the tail's present record and the end of the whole ones: of each stream that
+ * has entries there, .visible is the last that is shown, and .next is behind the last that is not. */
+static int find_unwitnessed(struct tail *t, const struct tail_end *end, struct streams *found,
+                            pawl_error *error)
+{
+    struct record r;
+    int status = PAWL_OK;
+    scan_seek(&t->scan, t->file, t->at, t->lsn + 1, t->chain, true);
+    while (status == PAWL_OK && t->scan.at < end->whole_at && scan_next(&t->scan, &r, &status) == SCAN_RECORD) {
+        if (r.type != RECORD_ENTRY)
+            continue;
+        struct stream *s = streams_add(found, r.stream);
+        if (!s)
+            return error_set(error, PAWL_ENOMEM, "no memory to count what is not shown");
+        if (!s->touched)
+            s->visible = r.offset - 1;
+        s->touched = true;
+        s->next = r.offset + 1;
+    }
+    return status == PAWL_OK ? PAWL_OK : error_set(error, status, "%s", pawl_status_text(status));
+}
+
+int journal_unwitnessed(pawl_log *log, journal_unwitnessed_visit visit, void *arg, pawl_error *error)
+{
+    struct journal *j = (struct journal *)log;
+    struct segment_list list = {.alloc = j->alloc};
+    struct streams found;
+    struct tail_end end;
+    if (!j->read_only)
+        return PAWL_OK; /* opening recovered it */
+    streams_init(&found, j->alloc);
+    pthread_mutex_lock(&j->refresh);
+    int status = look_again(j, &list, &end, error);
+    if (status == PAWL_OK)
+        status = find_unwitnessed(&j->tail, &end, &found, error);
+    pthread_mutex_unlock(&j->refresh);
+    for (size_t i = 0; status == PAWL_OK && i < found.count; i++) {
+        const struct stream *s = found.items[i];
+        visit(arg, s->id, s->visible + 1, s->next - 1 - s->visible);
+    }
+    streams_release(&found);
+    segment_list_release(&list);
+    return status;
+}
+
+bool journal_has_writer(pawl_log *log)
+{
+    const struct journal *j = (const struct journal *)log;
+    return !j->read_only || home_has_writer(&j->home);
 }
 
 void journal_witness(pawl_log *log, pawl_place place)
@@ -78,8 +130,9 @@ void journal_witness(pawl_log *log, pawl_place place)
 int journal_refresh(struct journal *j, pawl_error *error)
 {
     struct segment_list list = {.alloc = j->alloc};
+    struct tail_end end;
     pthread_mutex_lock(&j->refresh);
-    int status = look_again(j, &list, error);
+    int status = look_again(j, &list, &end, error);
     pthread_mutex_unlock(&j->refresh);
     segment_list_release(&list);
     return status;

@@ -217,7 +217,9 @@ static int count_newest(struct verifying *v, struct tail *t, const char *name, c
     int status = advance(v, t, name, end->witnessed);
     if (status == PAWL_OK)
         status = advance(v, t, name, end->whole);
-    v->report.unwitnessed = end->useful - end->witnessed;
+    uint64_t elsewhere = v->options->witness.position;
+    uint64_t witnessed = end->witnessed > elsewhere ? end->witnessed : elsewhere;
+    v->report.unwitnessed = end->useful > witnessed ? end->useful - witnessed : 0;
     v->report.clean = end->sealed;
     if (end->scraps) {
         v->report.torn_bytes = end->scraps;

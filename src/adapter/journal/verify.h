@@ -22,8 +22,9 @@ struct disk;
 
 struct journal_verify_options {
     const char *dir;
-    const struct disk *disk;                                       /* NULL: disk_real */
-    const pawl_allocator *alloc;                                   /* NULL: the C library's */
+    const struct disk *disk;     /* NULL: disk_real */
+    const pawl_allocator *alloc; /* NULL: the C library's */
+    pawl_place witness; /* known durable from elsewhere: up to it, records that are there are witnessed */
     void (*progress)(void *arg, uint64_t done, uint64_t of_bytes); /* may be NULL; on the calling thread */
     void *arg;
 };
@@ -52,7 +53,8 @@ struct journal_verify_report {
     uint64_t entries;
     uint64_t claims;
     uint64_t watermarks;
-    uint64_t unwitnessed; /* of the records: whole, but nothing says yet that they are durable */
+    uint64_t unwitnessed; /* of the records: whole, but nothing says that they are durable; readers leave out
+                             the entries among them */
     uint64_t bytes;       /* of the segments' files */
     uint64_t dead_bytes;  /* left behind by cuts */
     uint64_t torn_bytes;  /* unfinished at the end of the newest segment */
