@@ -4,15 +4,23 @@
 #   make bench                 all benches                     make bench-log           one of them
 #       JSON=FILE                  and write the answers there     OPTIONS='--quick'        and pass options
 #   make fuzz                  look for breaking inputs,       FUZZ_SECONDS=60          so long each
+#   make install               the library, its headers, pawl.pc and the program
+#       DESTDIR=ROOT               below this folder               PREFIX=/usr              instead of /usr/local
 #   make soak                  the suites that take long       make format, make lint   as they say
 
-.PHONY: run check bench fuzz soak sabotage format lint clean
+.PHONY: run check install bench fuzz soak sabotage format lint clean
 
 run:
 	./run
 
 check:
 	./check
+
+install:
+	tools/install build
+	tools/build release pawl libpawl libpawl.a
+	meson configure -Dprefix=$(or $(PREFIX),/usr/local) build/release
+	meson install -C build/release --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
 bench:
 	tools/install build test

@@ -70,7 +70,7 @@ void report_machine(FILE *out, const char *dir)
     find_line("/proc/cpuinfo", "model name", cpu, sizeof cpu);
     find_filesystem(dir, filesystem, sizeof filesystem);
     uname(&kernel);
-    fprintf(out, "commit      %s\n", BENCH_COMMIT);
+    fprintf(out, "commit      %s\n", PAWL_COMMIT);
     fprintf(out, "machine     %s, %ld cores, %s %s %s\n", cpu, sysconf(_SC_NPROCESSORS_ONLN), kernel.sysname,
             kernel.release, kernel.machine);
     fprintf(out, "directory   %s (%s)\n\n", dir, filesystem);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <pawl/version.h>
+
 #include "base/error.h"
 #include "cli/say.h"
 
@@ -51,6 +53,16 @@ static int print_help(const struct command *command)
         printf("  %-22s %s\n", name, o->help);
     }
     return CLI_OK;
+}
+
+static void print_version(void)
+{
+    const pawl_version_info *info = pawl_version();
+    printf("pawl %s (commit %s%s)\nformats:", info->version, info->commit,
+           info->cluster ? "" : ", without Kafka");
+    for (size_t i = 0; i < info->format_count; i++)
+        printf("%s %s %u", i ? "," : "", info->formats[i].name, info->formats[i].version);
+    putchar('\n');
 }
 
 /* How many of the words are the command's name; 0: it is not that command. */
@@ -168,7 +180,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0)
         return help(0, NULL);
     if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0) {
-        puts("pawl " PAWL_VERSION);
+        print_version();
         return CLI_OK;
     }
     return run_command(argc - 1, argv + 1);

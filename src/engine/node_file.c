@@ -92,10 +92,10 @@ int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *erro
     if (status != PAWL_OK)
         return status;
     bool good = read_number(&at, "pawl", &version);
-    if (good && version > 1)
-        return error_set(error, PAWL_EVERSION, "%s is of version %u; this program knows version 1", path,
-                         version);
-    if (!good || version != 1 || !read_number(&at, "partitions", &partitions)
+    if (good && version > NODE_FILE_VERSION)
+        return error_set(error, PAWL_EVERSION, "%s is of version %u; this program knows version %d", path,
+                         version, NODE_FILE_VERSION);
+    if (!good || version != NODE_FILE_VERSION || !read_number(&at, "partitions", &partitions)
         || !read_number(&at, "shards", &shards) || !read_log_line(at, ret_file->log))
         return error_set(error, PAWL_EFORMAT, "%s is not the file of a Pawl directory", path);
     if (partitions == 0 || partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) || shards == 0
@@ -149,8 +149,8 @@ static int sync_above(const char *dir, pawl_error *error)
 int node_file_make(const char *dir, const struct node_file *file, pawl_error *error)
 {
     char path[NODE_PATH_MAX], temporary[NODE_PATH_MAX], text[TEXT_MAX];
-    snprintf(text, sizeof text, "pawl 1\npartitions %u\nshards %u\n%s%s%s", file->partitions, file->shards,
-             file->log[0] ? "log " : "", file->log, file->log[0] ? "\n" : "");
+    snprintf(text, sizeof text, "pawl %d\npartitions %u\nshards %u\n%s%s%s", NODE_FILE_VERSION,
+             file->partitions, file->shards, file->log[0] ? "log " : "", file->log, file->log[0] ? "\n" : "");
     int status = node_directory_make(dir, error);
     if (status == PAWL_OK)
         status = node_path(dir, path, error, "state");

@@ -10,8 +10,9 @@
 
 #include <pawl/types.h>
 
-#define NODE_PATH_MAX 4096
-#define NODE_LOCK     "lock"
+#define NODE_FILE_VERSION 1
+#define NODE_PATH_MAX     4096
+#define NODE_LOCK         "lock"
 
 struct node_file {
     uint32_t partitions;

@@ -268,7 +268,7 @@ static inline int pawl_log_read(pawl_log *log, pawl_read *read)
     return log->ops->read(log, read);
 }
 
-PAWL_API int pawl_log_sweep(pawl_log *log, pawl_sweep *sweep);
+int pawl_log_sweep(pawl_log *log, pawl_sweep *sweep);
 
 static inline int pawl_log_follow(pawl_log *log, pawl_follow *follow)
 {
@@ -322,8 +322,8 @@ static inline bool pawl_append_valid(const pawl_append *append)
 
 /* "plog/5" and back. Lanes are numbers here; their names are the schema's. text has PAWL_STREAM_TEXT_MAX bytes.
  * parse: PAWL_EINVAL, with the reason, unless the whole text is one stream. */
-PAWL_API void pawl_stream_format(pawl_stream stream, char *text);
-PAWL_API int pawl_stream_parse(const char *text, pawl_stream *ret_stream, pawl_error *error);
+void pawl_stream_format(pawl_stream stream, char *text);
+int pawl_stream_parse(const char *text, pawl_stream *ret_stream, pawl_error *error);
 
 #ifdef __cplusplus
 }

@@ -164,10 +164,10 @@ static inline int pawl_store_close(pawl_store *store)
 }
 
 /* The digest of a range, by reading it; and a row's own share, to keep a digest incrementally. */
-PAWL_API int pawl_store_digest(pawl_reader *reader, pawl_range range, pawl_digest *ret_digest);
-PAWL_API void pawl_digest_add(pawl_digest *digest, pawl_bytes key, pawl_bytes value);
-PAWL_API void pawl_digest_subtract(pawl_digest *digest, pawl_bytes key, pawl_bytes value);
-PAWL_API bool pawl_digest_equal(const pawl_digest *a, const pawl_digest *b);
+int pawl_store_digest(pawl_reader *reader, pawl_range range, pawl_digest *ret_digest);
+void pawl_digest_add(pawl_digest *digest, pawl_bytes key, pawl_bytes value);
+void pawl_digest_subtract(pawl_digest *digest, pawl_bytes key, pawl_bytes value);
+bool pawl_digest_equal(const pawl_digest *a, const pawl_digest *b);
 
 #ifdef __cplusplus
 }

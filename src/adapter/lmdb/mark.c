@@ -12,8 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define MARK_TEMP    MARK_FILE ".tmp"
-#define MARK_VERSION 1
+#define MARK_TEMP MARK_FILE ".tmp"
 
 /* On disk: "PAWLMARK", u32 version, u32 state, u64 device, inode, mount, 48 bytes of boot ID padded with zeros,
  * u64 checksum of all before it. */

@@ -25,6 +25,7 @@
 
 #include "port/store.h"
 
+#define MARK_VERSION    1
 #define MARK_FILE       "pawl.mark"
 #define MARK_BOOT_BYTES 48
 

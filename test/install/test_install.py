@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""test_install.py BUILD COMPILER...: an installed libpawl has what its headers declare, and nothing else.
+
+Installs the build into an empty folder and goes on as one who has only that: the compiler, pkg-config and the
+installed files.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools'))
+import tap  # noqa: E402
+
+BUILD, COMPILER = sys.argv[1], sys.argv[2:]
+EXAMPLES = {
+    'first': ['first.c'],
+    'invoice_numbers': ['invoice_numbers.c'],
+    'lease': ['lease.c'],
+    'shop': sorted(os.path.basename(f) for f in glob.glob(os.path.join(tap.ROOT, 'examples/shop/*.c'))),
+}
+DECLARED = re.compile(r'\bPAWL_API\b[^;{]*?\b(pawl_\w+)\s*\(')
+
+
+def run(command, **how):
+    """What it prints; a command that fails fails the case."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **how)
+    assert done.returncode == 0, f'{command} ended with {done.returncode}:\n{done.stdout}'
+    return done.stdout
+
+
+class Installed:
+    """The build, installed below a folder."""
+
+    def __init__(self, folder):
+        self.root = os.path.join(folder, 'root')
+        run(['meson', 'install', '-C', BUILD, '--no-rebuild', '--destdir', self.root])
+        self.pc = self.only('**/pawl.pc')
+        self.prefix = os.path.join(self.root, 'usr/local')
+        self.libraries = os.path.dirname(self.only('**/libpawl.a'))
+        self.environment = {**os.environ, 'PKG_CONFIG_PATH': os.path.dirname(self.pc),
+                            'LD_LIBRARY_PATH': self.libraries}
+
+    def only(self, pattern):
+        found = glob.glob(os.path.join(self.root, pattern), recursive=True)
+        assert len(found) == 1, f'{pattern}: {found}'
+        return found[0]
+
+    def flags(self, *options):
+        return run(['pkg-config', f'--define-variable=prefix={self.prefix}', *options, 'pawl'],
+                   env=self.environment).split()
+
+    def headers(self):
+        return sorted(glob.glob(os.path.join(self.prefix, 'include/pawl/*.h')))
+
+    def compile(self, compiler, sources, output, static=False):
+        libraries = self.flags('--libs')
+        if static:  # Pawl alone: what it needs is shared
+            needed = self.flags('--print-requires-private')
+            libraries = ['-l:libpawl.a' if flag == '-lpawl' else flag for flag in libraries]
+            libraries += run(['pkg-config', '--libs', *needed]).split()
+        run([*compiler, '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-Wno-unused-parameter',
+             '-Wno-missing-field-initializers', *self.flags('--cflags'), *sources, '-o', output, '-pthread', *libraries])
+
+
+def symbols(library, *options):
+    lines = run(['nm', '--defined-only', '--extern-only', *options, library]).splitlines()
+    names = {line.split()[-1].split('@')[0] for line in lines if len(line.split()) == 3}
+    return names - {'PAWL_0'}
+
+
+def declared(headers):
+    names = set()
+    for header in headers:
+        with open(header, encoding='utf-8') as text:
+            names.update(DECLARED.findall(text.read()))
+    return names
+
+
+def headers_list_and_libraries_name_the_same_functions(folder):
+    installed = Installed(folder)
+    expected = declared(installed.headers())
+    with open(os.path.join(tap.ROOT, 'src/libpawl.map'), encoding='utf-8') as text:
+        listed = set(re.findall(r'^\s+(pawl_\w+);$', text.read(), re.MULTILINE))
+    assert len(expected) > 100
+    assert listed == expected, f'libpawl.map differs from the headers in {sorted(listed ^ expected)}'
+    for library, options in (('libpawl.so', ['-D']), ('libpawl.a', [])):
+        seen = symbols(os.path.join(installed.libraries, library), *options)
+        assert seen == expected, f'{library} differs from the headers in {sorted(seen ^ expected)}'
+
+
+def all_public_headers_are_installed_and_each_compiles_alone(folder):
+    installed = Installed(folder)
+    names = [os.path.basename(header) for header in installed.headers()]
+    source = sorted(os.path.basename(f) for f in glob.glob(os.path.join(tap.ROOT, 'include/pawl/*.h')))
+    assert names == source, f'{names} are installed, {source} are there'
+    for name in names:
+        run([*COMPILER, '-std=c11', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-fsyntax-only', '-x', 'c',
+             *installed.flags('--cflags'), '-'], input=f'#include <pawl/{name}>\n')
+
+
+def the_examples_build_against_the_shared_and_the_static_library(folder):
+    installed = Installed(folder)
+    for static in (False, True):
+        for name, sources in EXAMPLES.items():
+            place = os.path.join(tap.ROOT, 'examples', 'shop' if name == 'shop' else '')
+            installed.compile(COMPILER, [os.path.join(place, source) for source in sources],
+                              os.path.join(folder, name), static)
+        for number in (1, 2):
+            said = run([os.path.join(folder, 'first'), os.path.join(folder, f'store-{static}')],
+                       env=installed.environment)
+            assert said == f'invoice {number}\n', said
+
+
+def a_program_in_cplusplus_sees_every_header_and_links(folder):
+    installed = Installed(folder)
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'headers.cc')
+    with open(source, encoding='utf-8') as text:
+        included = re.findall(r'#include <pawl/(\w+\.h)>', text.read())
+    assert included == [os.path.basename(header) for header in installed.headers()]
+    program = os.path.join(folder, 'headers')
+    installed.compile(['g++', '-std=c++17'], [source], program)
+    assert run([program], env=installed.environment).startswith('pawl ')
+
+
+def the_program_and_the_package_say_the_version(folder):
+    installed = Installed(folder)
+    version = run(['pkg-config', '--modversion', 'pawl'], env=installed.environment).strip()
+    said = run([os.path.join(installed.prefix, 'bin/pawl'), '--version'], env=installed.environment)
+    assert re.fullmatch(rf'pawl {re.escape(version)} \(commit [^)]+\)\nformats: directory \d+, journal \d+, .*\n', said), said
+    with open(os.path.join(installed.prefix, 'include/pawl/version.h'), encoding='utf-8') as text:
+        number = int(re.search(r'PAWL_VERSION_NUMBER (\d+)', text.read()).group(1))
+    major, minor, patch = (int(part) for part in version.split('.'))
+    assert number == 10000 * major + 100 * minor + patch
+
+
+if __name__ == '__main__':
+    tap.main([headers_list_and_libraries_name_the_same_functions,
+              all_public_headers_are_installed_and_each_compiles_alone,
+              the_examples_build_against_the_shared_and_the_static_library,
+              a_program_in_cplusplus_sees_every_header_and_links,
+              the_program_and_the_package_say_the_version])
