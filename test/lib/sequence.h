@@ -46,6 +46,7 @@ struct mock {
     int fail_with;             /* 0: PAWL_EIO */
     enum mock_tear tear;
     uint32_t scan_fails_after; /* events; 0: at the beginning */
+    bool scan_is_deaf;         /* it goes on when take fails, and says that all is well */
     uint64_t calls[MOCK_CALLS];
     size_t batch; /* events that scan_log gives at once; 0: 7 */
     size_t rows_last;

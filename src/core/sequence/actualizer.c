@@ -5,8 +5,9 @@
  *                                     └──── delay, doubling ─────────┘ failed; but corrupt is final
  *
  * The scan fills the table itself: the workspaces of the tail are the ones that will be asked for next. When
- * recovery_batch values have gathered they are written with the offset of the last whole event, and their
- * workspaces may be evicted, so that a tail of any length needs no more memory than the cache.
+ * recovery_batch values have gathered they are written, and their workspaces may be evicted, so that a tail of
+ * any length needs no more memory than the cache. The offset is written last, when the whole tail was judged: a
+ * recovery that refuses the log leaves the offset before its evidence, and the next one finds it again.
  *
  * While recovering, a record's given is the greatest of what the view had and what the log has shown; a place
  * without a row (record_rows) is one of which the log has shown nothing yet.
@@ -72,12 +73,12 @@ static void forget_asides(pawl_sequencer *s)
     map_clear(&s->actualizer.asides);
 }
 
-/* Write what has gathered, with the offset of the last whole event. */
-static int write_out(pawl_sequencer *s)
+/* Write what has gathered, with this offset. */
+static int write_out(pawl_sequencer *s, uint64_t upto)
 {
     struct flusher *f = &s->flusher;
     pawl_error *error = &s->actualizer.error;
-    flusher_collect(s, s->actualizer.last);
+    flusher_collect(s, upto);
     add_stranger_rows(s);
     pawl_instant began = pawl_env_now(s->env);
     int status =
@@ -92,10 +93,16 @@ static int write_out(pawl_sequencer *s)
     return PAWL_OK;
 }
 
-/* There is room for one row more. */
+/* In the middle of the scan: the offset stays where it was, because the events after it are not judged yet. */
+static int write_some(pawl_sequencer *s)
+{
+    return write_out(s, s->actualizer.stored);
+}
+
+/* There is room for two rows more: a number's, and that of its workspace's kind. */
 static int make_room(pawl_sequencer *s)
 {
-    return figure_get(&s->metrics.unflushed) < s->flusher.room ? PAWL_OK : write_out(s);
+    return figure_get(&s->metrics.unflushed) + 1 < s->flusher.room ? PAWL_OK : write_some(s);
 }
 
 static uint64_t aside_hash(uint64_t wsid, uint16_t seq)
@@ -229,20 +236,36 @@ static int take_event(pawl_sequencer *s, const pawl_sequence_event *event)
         return status;
     a->last = event->offset;
     figure_add(&s->metrics.events_replayed, 1);
-    return figure_get(&s->metrics.unflushed) < s->options.recovery_batch ? PAWL_OK : write_out(s);
+    return figure_get(&s->metrics.unflushed) < s->options.recovery_batch ? PAWL_OK : write_some(s);
 }
 
+/* A failure stays: an event was not taken, so whatever the scan goes on to say, nothing after it counts. */
 static int take(pawl_sequence_batcher *batcher, const pawl_sequence_event *events, size_t count)
 {
     pawl_sequencer *s = heap_entry(batcher, pawl_sequencer, actualizer.batcher);
-    for (size_t i = 0; i < count; i++) {
-        if (atomic_load_explicit(&s->closing, memory_order_relaxed))
-            return PAWL_ECLOSED;
-        int status = take_event(s, &events[i]);
-        if (status)
-            return status;
+    struct actualizer *a = &s->actualizer;
+    for (size_t i = 0; i < count && a->refusal == PAWL_OK; i++) {
+        a->refusal = atomic_load_explicit(&s->closing, memory_order_relaxed) ? PAWL_ECLOSED
+                                                                             : take_event(s, &events[i]);
+        if (a->refusal)
+            a->refusal_words = a->error;
     }
-    return PAWL_OK;
+    return a->refusal;
+}
+
+/* Show all events after the stored offset to take. */
+static int scan(pawl_sequencer *s, uint64_t *ret_last)
+{
+    struct actualizer *a = &s->actualizer;
+    a->refusal = PAWL_OK;
+    int status = storage_of(s)->scan_log(storage_of(s)->ctx, a->stored, &a->batcher, ret_last, &a->error);
+    if (a->refusal) { /* whatever the scan made of it */
+        status = a->refusal;
+        a->error = a->refusal_words;
+    }
+    return status ? error_wrap(&a->error, status, "cannot read the log after offset %llu",
+                               (unsigned long long)a->stored)
+                  : PAWL_OK;
 }
 
 /* The table's next record, from *cursor on; NULL: there is none. */
@@ -254,6 +277,22 @@ static struct record *next_record(const pawl_sequencer *s, uint64_t *cursor)
             return table_at(&s->table, (uint32_t)entry - 1);
     }
     return NULL;
+}
+
+/* Whether the log reaches what the view has, and, when actualizing, what flush was told is durable. */
+static int judge_end(pawl_sequencer *s, uint64_t last)
+{
+    struct actualizer *a = &s->actualizer;
+    uint64_t flushed = figure_get(&s->metrics.offset_flushed);
+    if (last < a->stored)
+        return error_set(&a->error, PAWL_ECORRUPT,
+                         "the view has offset %llu, ahead of the log, whose last is %llu",
+                         (unsigned long long)a->stored, (unsigned long long)last);
+    a->last = last > a->last ? last : a->last;
+    if (a->last < flushed)
+        return error_set(&a->error, PAWL_ECORRUPT, "offset %llu was flushed, but the log's last is %llu",
+                         (unsigned long long)flushed, (unsigned long long)a->last);
+    return PAWL_OK;
 }
 
 /* Whether the view is nowhere ahead of the log, now that all of it was shown. */
@@ -286,29 +325,25 @@ static void settle_all(pawl_sequencer *s)
 static int recover(pawl_sequencer *s)
 {
     struct actualizer *a = &s->actualizer;
-    uint64_t stored = 0;
     uint64_t last = 0;
+    a->stored = 0;
     table_clear(&s->table);
     map_clear(&a->asides);
     figure_set(&s->metrics.unflushed, 0);
     figure_set(&s->metrics.workspaces, 0);
-    int status = storage_of(s)->read_last_offset(storage_of(s)->ctx, &stored, &a->error);
+    int status = storage_of(s)->read_last_offset(storage_of(s)->ctx, &a->stored, &a->error);
     if (status)
         return error_wrap(&a->error, status, "cannot read the last offset");
-    a->last = stored;
-    figure_set(&s->metrics.offset_stored, stored);
-    status = storage_of(s)->scan_log(storage_of(s)->ctx, stored, &a->batcher, &last, &a->error);
+    a->last = a->stored;
+    figure_set(&s->metrics.offset_stored, a->stored);
+    status = scan(s, &last);
     if (status)
-        return error_wrap(&a->error, status, "cannot read the log after offset %llu",
-                          (unsigned long long)stored);
-    if (last < stored)
-        return error_set(&a->error, PAWL_ECORRUPT,
-                         "the view has offset %llu, ahead of the log, whose last is %llu",
-                         (unsigned long long)stored, (unsigned long long)last);
-    a->last = last > a->last ? last : a->last;
-    status = judge_all(s);
-    if (status == PAWL_OK && a->last > figure_get(&s->metrics.offset_stored))
-        status = write_out(s);
+        return status;
+    status = judge_end(s, last);
+    if (status == PAWL_OK)
+        status = judge_all(s);
+    if (status == PAWL_OK && a->last > a->stored)
+        status = write_out(s, a->last);
     if (status == PAWL_OK)
         settle_all(s);
     return status;

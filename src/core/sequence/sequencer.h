@@ -12,8 +12,9 @@
  * Invariants
  *   S1  offset_given = offset_flushed + staged events + (1 if an event is open).
  *   S2  unflushed = the rows that gather, and those of the write under way or to be retried.
- *   S3  A row in a write is of durable events only, and the offset written with it is at least that of the
- *       last event which it covers; offset_stored is never above offset_flushed.
+ *   S3  A row in a write is of durable events only. The offset written with it is at least that of the last
+ *       event which it covers, but in the middle of a recovery it is the one that was there before.
+ *       offset_stored is never above offset_flushed.
  *   S4  At most one work is under way: the flusher's while READY or EVENTING or closing, the actualizer's while
  *       RECOVERING. */
 #ifndef CORE_SEQUENCE_SEQUENCER_H
@@ -72,7 +73,10 @@ struct actualizer {
     pawl_timer timer;  /* before a retry */
     struct map asides; /* numbers of the log that no kind knows, or that the view is ahead of */
     uint64_t *numbers; /* a workspace's, as the storage reads them */
+    uint64_t stored;   /* the offset that the view had when the recovery began */
     uint64_t last;     /* the last event that was taken whole */
+    int refusal;       /* why an event of this scan was not taken; PAWL_OK if all were */
+    pawl_error refusal_words;
     bool busy;
     pawl_duration delay;
     pawl_instant began;
