@@ -79,12 +79,15 @@ typedef struct pawl_sequencer pawl_sequencer;
 
 /* A sequence of the workspaces of one kind. */
 typedef struct pawl_sequence {
-    uint16_t seq;   /* its name, as a number */
+    uint16_t seq;   /* its name, as a number; not 0, see PAWL_SEQUENCE_KIND */
     uint64_t first; /* the first number it gives; 0: 1 */
     uint64_t end;   /* the last number it gives; 0: no end before 2^64 - 1 */
 } pawl_sequence;
 
 #define PAWL_SEQUENCES_MAX 4096 /* of one kind */
+
+/* No sequence has this name. In the view it stands for the workspace's kind: its number is the kind plus one. */
+#define PAWL_SEQUENCE_KIND 0
 
 typedef struct pawl_workspace_kind {
     uint16_t kind;
@@ -92,7 +95,8 @@ typedef struct pawl_workspace_kind {
     size_t count;
 } pawl_workspace_kind;
 
-/* A row of the sequences view: the last number of a sequence of a workspace that a durable event has. */
+/* A row of the sequences view: the last number of a sequence of a workspace that a durable event has; or, once a
+ * workspace, its kind. Its key is (wsid, seq). */
 typedef struct pawl_sequence_row {
     uint64_t wsid;
     uint64_t number;
@@ -160,6 +164,12 @@ typedef struct pawl_sequencer_options {
     pawl_sequence_storage storage;
     const pawl_workspace_kind *kinds;
     size_t kind_count;
+
+    /* A workspace keeps its kind for ever: kinds may share sequences, and a workspace that changed its kind would
+     * bring numbers twice. So the view keeps the kind of each workspace, in a row of its own, and another one is
+     * refused. True: you keep the kinds elsewhere, and never give a workspace another one. Then the view has no
+     * such rows, and nothing is checked but what is cached. */
+    bool kinds_elsewhere;
 
     /* The view is written when so many events have gathered, or so much time has passed since the first of
      * them, or three quarters of the values that may be unflushed are. */

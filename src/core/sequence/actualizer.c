@@ -17,7 +17,7 @@
  * Suspects: a view may be ahead of its own offset, because values are written before it. It must not be ahead
  * of the log: what the log has shown of such a value must have reached it at the scan's end.
  *
- * Strangers: numbers of the log whose kind or sequence is not known (any more) have no place in a record, but
+ * Strangers: numbers of the log, and kinds, whose kind or sequence is not known (any more) have no place in a record, but
  * the view must have them before its offset passes their event; else they would be given again when the kind
  * comes back. */
 #include "core/sequence/sequencer.h"
@@ -135,27 +135,76 @@ static void aside_show(struct aside *aside, uint64_t number)
     aside->durable = aside->shown > aside->durable ? aside->shown : aside->durable;
 }
 
+static int read_one(pawl_sequencer *s, uint64_t wsid, uint16_t seq, uint64_t *ret_number)
+{
+    pawl_error *error = &s->actualizer.error;
+    int status = storage_of(s)->read_numbers(storage_of(s)->ctx, wsid, &seq, 1, ret_number, error);
+    if (status)
+        return error_wrap(error, status, "cannot read the numbers of workspace %llu", (unsigned long long)wsid);
+    return PAWL_OK;
+}
+
+static void aside_soil(pawl_sequencer *s, struct aside *aside)
+{
+    if (!aside->dirty)
+        figure_add(&s->metrics.unflushed, 1);
+    aside->dirty = true;
+}
+
 static int take_stranger(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_number *number)
 {
+    if (number->seq == PAWL_SEQUENCE_KIND)
+        return error_set(&s->actualizer.error, PAWL_ECORRUPT,
+                         "the log has a number of sequence %u, which is none, for workspace %llu",
+                         PAWL_SEQUENCE_KIND, (unsigned long long)wsid);
     int status = make_room(s);
     if (status)
         return status;
     struct aside *aside = aside_get(s, wsid, number->seq);
     if (!aside) {
         uint64_t view = 0;
-        status =
-            storage_of(s)->read_numbers(storage_of(s)->ctx, wsid, &number->seq, 1, &view, &s->actualizer.error);
-        if (status)
-            return error_wrap(&s->actualizer.error, status, "cannot read the numbers of workspace %llu",
-                              (unsigned long long)wsid);
-        status = aside_put(s, wsid, number->seq, view, &aside);
+        status = read_one(s, wsid, number->seq, &view);
+        if (status == PAWL_OK)
+            status = aside_put(s, wsid, number->seq, view, &aside);
         if (status)
             return status;
     }
     aside_show(aside, number->number);
-    if (!aside->dirty)
-        figure_add(&s->metrics.unflushed, 1);
-    aside->dirty = true;
+    aside_soil(s, aside);
+    return PAWL_OK;
+}
+
+static int refuse_kind(pawl_sequencer *s, const pawl_sequence_event *event, uint64_t before)
+{
+    return error_set(&s->actualizer.error, PAWL_ECORRUPT,
+                     "the log has workspace %llu with kind %u at offset %llu, and with kind %llu before",
+                     (unsigned long long)event->wsid, event->kind, (unsigned long long)event->offset,
+                     (unsigned long long)before);
+}
+
+/* The workspace of an event whose kind no record can have. Its kind is kept as its numbers are. */
+static int take_unknown_kind(pawl_sequencer *s, const pawl_sequence_event *event)
+{
+    const struct record *record = table_find(&s->table, event->wsid);
+    if (record)
+        return refuse_kind(s, event, s->kinds.list[record->kind].name);
+    struct aside *aside = aside_get(s, event->wsid, PAWL_SEQUENCE_KIND);
+    uint64_t kind = kind_number(event->kind);
+    if (aside)
+        return aside->shown == kind ? PAWL_OK : refuse_kind(s, event, aside->shown - 1);
+    int status = make_room(s);
+    uint64_t view = 0;
+    if (status == PAWL_OK && !s->options.kinds_elsewhere)
+        status = read_one(s, event->wsid, PAWL_SEQUENCE_KIND, &view);
+    if (status == PAWL_OK && view && view != kind)
+        return refuse_kind(s, event, view - 1);
+    if (status == PAWL_OK)
+        status = aside_put(s, event->wsid, PAWL_SEQUENCE_KIND, kind, &aside);
+    if (status)
+        return status;
+    aside_show(aside, kind);
+    if (view == 0 && !s->options.kinds_elsewhere)
+        aside_soil(s, aside);
     return PAWL_OK;
 }
 
@@ -196,20 +245,28 @@ static int take_number(pawl_sequencer *s, struct record *record, const struct ki
     return PAWL_OK;
 }
 
+static int load_known(pawl_sequencer *s, const pawl_sequence_event *event, const struct kind *kind,
+                      struct record **ret_record)
+{
+    const struct aside *aside = aside_get(s, event->wsid, PAWL_SEQUENCE_KIND);
+    if (aside) /* of a kind that is not known */
+        return refuse_kind(s, event, aside->shown - 1);
+    int status = sequencer_load(s, event->wsid, kind, PAWL_ECORRUPT, ret_record, &s->actualizer.error);
+    return status ? error_wrap(&s->actualizer.error, status, "offset %llu", (unsigned long long)event->offset)
+                  : PAWL_OK;
+}
+
 /* The record is held meanwhile: writing out in the middle must not evict it. */
 static int take_known(pawl_sequencer *s, const pawl_sequence_event *event, const struct kind *kind)
 {
     struct record *record = table_find(&s->table, event->wsid);
     int status = PAWL_OK;
     if (!record)
-        status = sequencer_load(s, event->wsid, kind, &record, &s->actualizer.error);
+        status = load_known(s, event, kind, &record);
     if (status)
         return status;
     if (&s->kinds.list[record->kind] != kind)
-        return error_set(&s->actualizer.error, PAWL_ECORRUPT,
-                         "the log has workspace %llu with kind %u at offset %llu, and with kind %u before",
-                         (unsigned long long)event->wsid, event->kind, (unsigned long long)event->offset,
-                         s->kinds.list[record->kind].name);
+        return refuse_kind(s, event, s->kinds.list[record->kind].name);
     s->table.held = record;
     record->used = true;
     for (size_t i = 0; i < event->count && status == PAWL_OK; i++)
@@ -227,8 +284,7 @@ static int take_event(pawl_sequencer *s, const pawl_sequence_event *event)
                          (unsigned long long)event->offset, (unsigned long long)a->last);
     if (event->wsid && event->count) {
         const struct kind *kind = kinds_find(&s->kinds, event->kind);
-        if (kind)
-            status = take_known(s, event, kind);
+        status = kind ? take_known(s, event, kind) : take_unknown_kind(s, event);
         for (size_t i = 0; !kind && i < event->count && status == PAWL_OK; i++)
             status = take_stranger(s, event->wsid, &event->numbers[i]);
     }

@@ -16,7 +16,9 @@
  *       event which it covers, but in the middle of a recovery it is the one that was there before.
  *       offset_stored is never above offset_flushed.
  *   S4  At most one work is under way: the flusher's while READY or EVENTING or closing, the actualizer's while
- *       RECOVERING. */
+ *       RECOVERING.
+ *   S5  A workspace that has a number in the view has its kind there too, unless the options say that kinds are
+ *       kept elsewhere, or the view was written before kinds were. */
 #ifndef CORE_SEQUENCE_SEQUENCER_H
 #define CORE_SEQUENCE_SEQUENCER_H
 
@@ -129,15 +131,20 @@ void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to);
 /* Forget the open event and the staged ones; their records are as they are. */
 void sequencer_forget_events(pawl_sequencer *s);
 
-/* Read a workspace into the table: given, of all its sequences (T1). Errors:
- * PAWL_ENOMEM, and those of read_numbers; then nothing has changed, save that another may have been evicted. */
-int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, struct record **ret_record,
-                   pawl_error *error);
+/* Read a workspace into the table: given, of all its sequences (T1). Errors: other_kind, if the view says that
+ * it is of another kind; PAWL_ENOMEM, and those of read_numbers. Then nothing has changed, save that another may
+ * have been evicted. */
+int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, int other_kind,
+                   struct record **ret_record, pawl_error *error);
 
 /* From here on numbers may be given: the next one is the one after given, or the sequence's first. */
 void record_settle(struct record *record, const struct kind *kind);
 
 void flusher_init(pawl_sequencer *s);
+
+/* A row that says of what kind the workspace is: with the first rows of its numbers. */
+void flusher_put_kind(pawl_sequencer *s, struct record *record);
+
 /* Write what there is, unless a write is under way or waits. */
 void flusher_kick(pawl_sequencer *s);
 
@@ -211,6 +218,14 @@ static inline void flusher_end(pawl_sequencer *s, const struct putter *putter)
     putter->record->batch = s->table.batch; /* T4 */
     s->flusher.gathered_count = putter->count;
     figure_add(&s->metrics.unflushed, fresh);
+    if (!putter->record->known)
+        flusher_put_kind(s, putter->record);
+}
+
+/* How the view has a kind: 0 is none. */
+static inline uint64_t kind_number(uint16_t kind)
+{
+    return (uint64_t)kind + 1;
 }
 
 void actualizer_init(pawl_sequencer *s);
