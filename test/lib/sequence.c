@@ -292,6 +292,35 @@ void bed_crash(struct bed *bed)
     open_node(bed);
 }
 
+struct call_on_shard {
+    pawl_task task;
+    struct bed *bed;
+    int (*fn)(struct bed *bed, void *arg);
+    void *arg;
+    int status;
+    bool done;
+};
+
+static void run_call(pawl_task *task)
+{
+    struct call_on_shard *call = (struct call_on_shard *)task;
+    call->status = call->fn(call->bed, call->arg);
+    call->done = true;
+}
+
+static bool is_called(void *arg)
+{
+    return ((struct call_on_shard *)arg)->done;
+}
+
+int bed_call(struct bed *bed, int (*fn)(struct bed *bed, void *arg), void *arg)
+{
+    struct call_on_shard call = {.task.fn = run_call, .bed = bed, .fn = fn, .arg = arg};
+    assert_ok(pawl_env_post(mem_env_port(bed->env), 0, &call.task));
+    assert_true(mem_world_run_until(bed->world, is_called, &call, STEPS_MAX));
+    return call.status;
+}
+
 static int do_start(struct on_shard *on)
 {
     return pawl_sequencer_start(on->bed->s, on->name, on->number, on->ret);

@@ -88,6 +88,9 @@ void bed_close_begin(struct bed *bed);
 int bed_close(struct bed *bed);
 void bed_crash(struct bed *bed); /* and a new node */
 
+/* Anything else on the shard. */
+int bed_call(struct bed *bed, int (*fn)(struct bed *bed, void *arg), void *arg);
+
 int bed_start(struct bed *bed, uint16_t kind, uint64_t wsid, uint64_t *ret_offset);
 int bed_next(struct bed *bed, uint16_t seq, uint64_t *ret_number);
 int bed_stage(struct bed *bed);

@@ -345,7 +345,8 @@ TEST(any_tail_up_to_ten_times_the_limit_is_recovered_in_bounded_memory)
         assert_int_equal(figures.events_replayed, events);
         assert_true(figures.workspaces <= 8);
         assert_int_equal(bed.mock.view_last, events);
-        assert_int_equal(bed.mock.calls[MOCK_WRITE], events / LIMIT + (events > 0)); /* the offset alone, last */
+        assert_int_equal(bed.mock.calls[MOCK_WRITE],
+                         events / LIMIT + (events > 0)); /* the offset alone, last */
         if (events == 3 * LIMIT - 1)
             least = figures.memory_bytes;
         if (least)

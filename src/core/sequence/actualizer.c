@@ -17,9 +17,9 @@
  * Suspects: a view may be ahead of its own offset, because values are written before it. It must not be ahead
  * of the log: what the log has shown of such a value must have reached it at the scan's end.
  *
- * Strangers: numbers of the log, and kinds, whose kind or sequence is not known (any more) have no place in a record, but
- * the view must have them before its offset passes their event; else they would be given again when the kind
- * comes back. */
+ * Strangers: numbers of the log, and kinds, whose kind or sequence is not known (any more) have no place in a
+ * record, but the view must have them before its offset passes their event; else they would be given again when
+ * the kind comes back. */
 #include "core/sequence/sequencer.h"
 
 #include <assert.h>
@@ -301,8 +301,8 @@ static int take(pawl_sequence_batcher *batcher, const pawl_sequence_event *event
     pawl_sequencer *s = heap_entry(batcher, pawl_sequencer, actualizer.batcher);
     struct actualizer *a = &s->actualizer;
     for (size_t i = 0; i < count && a->refusal == PAWL_OK; i++) {
-        a->refusal = atomic_load_explicit(&s->closing, memory_order_relaxed) ? PAWL_ECLOSED
-                                                                             : take_event(s, &events[i]);
+        a->refusal =
+            atomic_load_explicit(&s->closing, memory_order_relaxed) ? PAWL_ECLOSED : take_event(s, &events[i]);
         if (a->refusal)
             a->refusal_words = a->error;
     }

@@ -145,6 +145,7 @@ int pawl_sequencer_new(const pawl_sequencer_options *options, pawl_sequencer **r
     s->close_timer.fn = close_late;
     flusher_init(s);
     actualizer_init(s);
+    ready_init(s);
     figure_set(&s->metrics.memory_bytes, sizeof *s);
     status = kinds_init(&s->kinds, &s->counting, filled.kinds, filled.kind_count, error);
     if (status == PAWL_OK && allocate(s))
@@ -185,6 +186,7 @@ void sequencer_tell(pawl_sequencer *s, int status)
         s->waiters = waiter->next;
         waiter->fn(waiter, status);
     }
+    ready_look(s);
 }
 
 void sequencer_wait(pawl_sequencer *s, struct sequencer_waiter *waiter)
@@ -219,7 +221,9 @@ void sequencer_close(pawl_sequencer *s, void (*closed)(pawl_sequencer *s, void *
         sequencer_forget_events(s);
     if (sequencer_state(s) != PAWL_SEQUENCER_FINISHED)
         sequencer_move(s, PAWL_SEQUENCER_FINISHED);
+    pawl_env_cancel(s->env, &s->ready.timer);
     sequencer_tell(s, PAWL_ECLOSED);
+    ready_tell_all(s, PAWL_ECLOSED);
     if (s->begun)
         pawl_env_cancel(s->env, &s->actualizer.timer);
     if (s->last_flush) {

@@ -243,6 +243,13 @@ int pawl_sequencer_next(pawl_sequencer *s, uint16_t seq, uint64_t *ret_number)
     return PAWL_OK;
 }
 
+/* An event is over, and there may be room for another. */
+static inline void look_who_waits(pawl_sequencer *s)
+{
+    if (__builtin_expect(s->ready.first != NULL, 0))
+        ready_look(s);
+}
+
 /* The open event is over. Its record stays pinned by whatever came of it. */
 static inline void close_event(pawl_sequencer *s)
 {
@@ -275,6 +282,7 @@ int pawl_sequencer_stage(pawl_sequencer *s)
     figure_set(&s->metrics.staged, s->staged.count);
     close_event(s);
     move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
+    look_who_waits(s);
     return PAWL_OK;
 }
 
@@ -330,6 +338,7 @@ __attribute__((noinline)) static int flush_staged(pawl_sequencer *s, uint64_t up
     for (; flushed < upto; flushed++)
         finish_staged(s);
     figure_set(&s->metrics.staged, s->staged.count);
+    look_who_waits(s);
     return PAWL_OK;
 }
 
@@ -339,6 +348,7 @@ int pawl_sequencer_flush(pawl_sequencer *s, uint64_t upto)
         || upto != figure_get(&s->metrics.offset_given))
         return flush_staged(s, upto);
     finish_open(s);
+    look_who_waits(s);
     return PAWL_OK;
 }
 
@@ -357,6 +367,7 @@ int pawl_sequencer_cancel(pawl_sequencer *s)
     close_event(s);
     figure_set(&s->metrics.offset_given, figure_get(&s->metrics.offset_given) - 1);
     move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
+    look_who_waits(s);
     return PAWL_OK;
 }
 

@@ -3,7 +3,7 @@
  *     sequencer.c    the calls: start, next, stage, flush, cancel, actualize; the state machine
  *     table.c        the workspaces in memory            kinds.c      which sequences they have
  *     flusher.c      changed values to the view          actualizer.c the log's tail into memory and the view
- *     lifetime.c     new, ready, close
+ *     lifetime.c     new, recovered, close               ready.c      telling who was answered PAWL_EBUSY
  *
  * Everything runs on the sequencer's shard, save the two works, which run in the pool: the flusher's touches
  * only the rows it was given, the actualizer's has everything, because the shard touches nothing of it while
@@ -86,7 +86,14 @@ struct actualizer {
     pawl_error error;
 };
 
-/* Somebody who wants to know when it is ready: PAWL_OK; PAWL_ECORRUPT, if it never will be; PAWL_ECLOSED. */
+/* Those who want to know when start is worth another try, the first first. */
+struct ready {
+    pawl_sequencer_waiter *first;
+    size_t count;
+    pawl_timer timer; /* of no delay: to tell them from the loop */
+};
+
+/* Somebody who waits for the recovery: PAWL_OK; PAWL_ECORRUPT, if it never succeeds; PAWL_ECLOSED. */
 struct sequencer_waiter {
     void (*fn)(struct sequencer_waiter *waiter, int status);
     struct sequencer_waiter *next;
@@ -109,6 +116,7 @@ struct pawl_sequencer {
     pawl_allocator counting; /* the user's, and the figure memory_bytes */
     pawl_error error;
     struct sequencer_waiter *waiters;
+    struct ready ready;
     pawl_task begin;
     pawl_timer close_timer;
     void (*closed)(pawl_sequencer *s, void *arg, int status); /* not NULL: closing */
@@ -132,8 +140,8 @@ void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to);
 void sequencer_forget_events(pawl_sequencer *s);
 
 /* Read a workspace into the table: given, of all its sequences (T1). Errors: other_kind, if the view says that
- * it is of another kind; PAWL_ENOMEM, and those of read_numbers. Then nothing has changed, save that another may
- * have been evicted. */
+ * it is of another kind; PAWL_ENOMEM, and those of read_numbers. Then nothing has changed, save that another
+ * may have been evicted. */
 int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, int other_kind,
                    struct record **ret_record, pawl_error *error);
 
@@ -233,7 +241,12 @@ void actualizer_init(pawl_sequencer *s);
 /* Recover, as soon as the flusher's write is over; it calls again then. The status is RECOVERING. */
 void actualizer_run(pawl_sequencer *s);
 
-/* lifetime.c: tell the waiters. */
+/* ready.c. Look whether those who wait can be told; tell all of them now that it never will be ready. */
+void ready_init(pawl_sequencer *s);
+void ready_look(pawl_sequencer *s);
+void ready_tell_all(pawl_sequencer *s, int status);
+
+/* lifetime.c: the recovery is over, or will never be: tell those who wait for it, and look at the others. */
 void sequencer_tell(pawl_sequencer *s, int status);
 
 /* Closing: a step was made; go on, or end. Nothing may touch the sequencer after it. */
