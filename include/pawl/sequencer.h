@@ -12,9 +12,8 @@
  * The cycle
  *
  *     start ──► next, next, ... ──► write the event to your log ──┬─ durable ──► flush
- *       ▲                                                         ├─ not sent ─► cancel      (numbers given
- * back) └─────────────────────────────────────────────────────────┴─ who knows ► actualize   (read the log
- * again)
+ *       ▲                                                         ├─ not sent ─► cancel: its numbers come again
+ *       └─────────────────────────────────────────────────────────┴─ who knows ► actualize: the log is read
  *
  *     uint64_t offset, invoice;
  *     pawl_sequencer_start(s, KIND_SHOP, tenant, &offset);
@@ -136,7 +135,8 @@ typedef struct pawl_sequence_batcher {
  * If your own writes go to the same database, use two connections: one for the thread that appends events, one
  * for these functions, with a lock around the latter. They run in the background, at any time: on one
  * connection a write of the view would fall into a transaction of yours, be rolled back with it, or commit half
- * of it.
+ * of it. Take the numbers before you begin your transaction: next may read the view on your thread, and would
+ * wait for a write of the view that waits for you.
  *
  * read_numbers runs on the thread that called pawl_sequencer_next, and during recovery on a thread of the pool;
  * the other three run on threads of the pool, one at a time. So read_numbers may run while a write is under
