@@ -165,8 +165,8 @@ typedef struct pawl_sequence_storage {
 
     /* Give every event above an offset to the batcher, and say what the log's last offset is; 0: it is empty.
      * The last offset is the log's own, also if nothing is above the offset that was asked for: a smaller one
-     * means that the log has lost events, and is refused. Return what take returns, if that is not PAWL_OK; who
-     * does not is believed nothing: the scan has failed all the same. */
+     * means that the log has lost events, and is refused. If take returns anything but PAWL_OK, return that.
+     * The scan has failed then, also if this function says PAWL_OK. */
     int (*scan_log)(void *ctx, uint64_t after, pawl_sequence_batcher *batcher, uint64_t *ret_last,
                     pawl_error *error);
 } pawl_sequence_storage;
@@ -190,14 +190,13 @@ typedef struct pawl_sequencer_options {
     uint32_t flush_events;        /* 100 */
     pawl_duration flush_interval; /* 500 ms */
 
-    uint32_t
-        unflushed_max;   /* 65536 values, kinds among them, that the view does not have; then start is busy */
-    uint32_t staged_max; /* 4096 events between start and flush; then start is busy. A power of two. */
-    uint32_t workspaces_max;         /* 100000 in the cache. Those with unflushed values are kept beyond it. */
-    uint32_t recovery_batch;         /* 65536 values that recovery gathers before it writes them */
-    pawl_duration retry_min;         /* 10 ms: the delay after the first failure */
-    pawl_duration retry_max;         /* 1 s: where doubling it ends */
-    pawl_duration close_timeout;     /* 5 s: how long free tries to write what is unflushed */
+    uint32_t unflushed_max;      /* 65536 values, kinds too, that the view does not have; then start is busy */
+    uint32_t staged_max;         /* 4096 events between start and flush; then start is busy. A power of two. */
+    uint32_t workspaces_max;     /* 100000 in the cache. Those with unflushed values are kept beyond it. */
+    uint32_t recovery_batch;     /* 65536 values that recovery gathers before it writes them */
+    pawl_duration retry_min;     /* 10 ms: the delay after the first failure */
+    pawl_duration retry_max;     /* 1 s: where doubling it ends */
+    pawl_duration close_timeout; /* 5 s: how long free tries to write what is unflushed */
     const pawl_allocator *allocator; /* NULL: the C library's */
 } pawl_sequencer_options;
 
