@@ -233,6 +233,7 @@ static void run_office(const char *dir, int report)
         .storage = {&office.db, read_numbers, read_last_offset, write_values_and_offset, scan_log},
         .kinds = kinds,
         .kind_count = 1,
+        .kinds_elsewhere = true, /* there is one only, and the view has one number a tenant */
     };
     int status = pawl_env_open(NULL, &office.env, &error);
     options.env = office.env;

@@ -12,9 +12,8 @@
  * The cycle
  *
  *     start ──► next, next, ... ──► write the event to your log ──┬─ durable ──► flush
- *       ▲                                                         ├─ not sent ─► cancel      (numbers given
- * back) └─────────────────────────────────────────────────────────┴─ who knows ► actualize   (read the log
- * again)
+ *       ▲                                                         ├─ not sent ─► cancel: its numbers come again
+ *       └─────────────────────────────────────────────────────────┴─ who knows ► actualize: the log is read
  *
  *     uint64_t offset, invoice;
  *     pawl_sequencer_start(s, KIND_SHOP, tenant, &offset);
@@ -39,8 +38,10 @@
  *      FINISHED: from any of them, once free has begun or the recovery was refused (PAWL_ECORRUPT).
  *
  * Misuse answers PAWL_EMISUSE and changes nothing:
- *     start       while an event is open; of an unknown workspace kind, or another than before
- *     next        with no event open, or with one of workspace 0: a system event takes its offset only
+ *     start       while an event is open; of an unknown workspace kind, or of another than before if the
+ *                 workspace is cached
+ *     next        with no event open, or with one of workspace 0: a system event takes its offset only;
+ *                 with one whose workspace is of another kind, as the view says. Cancel the event then.
  *     stage       with no event open
  *     cancel      with no event open
  *     flush       with nothing open and nothing staged; above the last staged offset; below the last flushed.
@@ -49,8 +50,9 @@
  *     anything    after free has begun
  *
  * Threads. A sequencer lives on a shard of an env (pawl/env.h): start, next, stage, flush, cancel, actualize,
- * prefetch and error are called there, for instance by pawl_env_run. status and metrics are for any thread, at
- * any time, and take no lock. new, wait and free are for any thread outside the env's shards.
+ * prefetch, when_ready, unwait and error are called there, for instance by pawl_env_run. status and metrics are
+ * for any thread, at any time, and take no lock. new, wait and free are for any thread outside the env's
+ * shards.
  *
  * Ownership. The options are copied, the kinds and their sequences too. The env, the allocator and the
  * storage's ctx are borrowed until free has returned.
@@ -79,12 +81,16 @@ typedef struct pawl_sequencer pawl_sequencer;
 
 /* A sequence of the workspaces of one kind. */
 typedef struct pawl_sequence {
-    uint16_t seq;   /* its name, as a number */
+    uint16_t seq;   /* its name, as a number; not 0, see PAWL_SEQUENCE_KIND */
     uint64_t first; /* the first number it gives; 0: 1 */
     uint64_t end;   /* the last number it gives; 0: no end before 2^64 - 1 */
 } pawl_sequence;
 
 #define PAWL_SEQUENCES_MAX 4096 /* of one kind */
+
+/* No sequence has this name. In the view it stands for the workspace's kind: its number is the kind plus one.
+ */
+#define PAWL_SEQUENCE_KIND 0
 
 typedef struct pawl_workspace_kind {
     uint16_t kind;
@@ -92,7 +98,8 @@ typedef struct pawl_workspace_kind {
     size_t count;
 } pawl_workspace_kind;
 
-/* A row of the sequences view: the last number of a sequence of a workspace that a durable event has. */
+/* A row of the sequences view: the last number of a sequence of a workspace that a durable event has; or, once
+ * a workspace, its kind. Its key is (wsid, seq). */
 typedef struct pawl_sequence_row {
     uint64_t wsid;
     uint64_t number;
@@ -120,8 +127,16 @@ typedef struct pawl_sequence_batcher {
     int (*take)(struct pawl_sequence_batcher *batcher, const pawl_sequence_event *events, size_t count);
 } pawl_sequence_batcher;
 
-/* Where the numbers are kept, and the log that they come from: your database. The functions block, and fill in
- * error (never NULL) if they like. None is called from inside another but write from inside scan_log's take.
+/* Where the numbers are kept, and the log that they come from: your database. The functions block. One that
+ * fails returns a code of pawl/status.h, and may put words into error, which is never NULL: error->code must
+ * then be that code, because words without a code are not kept. None is called from inside another but write
+ * and read_numbers from inside scan_log's take.
+ *
+ * If your own writes go to the same database, use two connections: one for the thread that appends events, one
+ * for these functions, with a lock around the latter. They run in the background, at any time: on one
+ * connection a write of the view would fall into a transaction of yours, be rolled back with it, or commit half
+ * of it. Take the numbers before you begin your transaction: next may read the view on your thread, and would
+ * wait for a write of the view that waits for you.
  *
  * read_numbers runs on the thread that called pawl_sequencer_next, and during recovery on a thread of the pool;
  * the other three run on threads of the pool, one at a time. So read_numbers may run while a write is under
@@ -137,18 +152,21 @@ typedef struct pawl_sequence_storage {
     int (*read_numbers)(void *ctx, uint64_t wsid, const uint16_t *seqs, size_t count, uint64_t *ret_numbers,
                         pawl_error *error);
 
-    /* The offset up to which the view is complete; 0: none. */
+    /* The last offset that was written; 0: none. */
     int (*read_last_offset)(void *ctx, uint64_t *ret_last, pawl_error *error);
 
     /* Put these rows, each replacing what is there, and then the offset: either all at once, or so that whoever
      * finds the offset after a crash finds the rows too. count may be 0: the offset is written all the same.
+     * A recovery writes the old offset with the new rows, until it has judged the whole log.
      * No two rows have the same key. When a write fails it is not known what it did; the same or a later one
      * follows. */
     int (*write_values_and_offset)(void *ctx, const pawl_sequence_row *rows, size_t count, uint64_t last,
                                    pawl_error *error);
 
-    /* Give every event above an offset to the batcher, and say what the log's last offset is (0: it is empty).
-     */
+    /* Give every event above an offset to the batcher, and say what the log's last offset is; 0: it is empty.
+     * The last offset is the log's own, also if nothing is above the offset that was asked for: a smaller one
+     * means that the log has lost events, and is refused. If take returns anything but PAWL_OK, return that.
+     * The scan has failed then, also if this function says PAWL_OK. */
     int (*scan_log)(void *ctx, uint64_t after, pawl_sequence_batcher *batcher, uint64_t *ret_last,
                     pawl_error *error);
 } pawl_sequence_storage;
@@ -161,18 +179,24 @@ typedef struct pawl_sequencer_options {
     const pawl_workspace_kind *kinds;
     size_t kind_count;
 
+    /* A workspace keeps its kind for ever: kinds may share sequences, and a workspace that changed its kind
+     * would bring numbers twice. So the view keeps the kind of each workspace, in a row of its own, and another
+     * one is refused. True: you keep the kinds elsewhere, and never give a workspace another one. Then the view
+     * has no such rows, and nothing is checked but what is cached. */
+    bool kinds_elsewhere;
+
     /* The view is written when so many events have gathered, or so much time has passed since the first of
      * them, or three quarters of the values that may be unflushed are. */
     uint32_t flush_events;        /* 100 */
     pawl_duration flush_interval; /* 500 ms */
 
-    uint32_t unflushed_max;  /* 65536 values given or changed that the view does not have; then start is busy */
-    uint32_t staged_max;     /* 4096 events between start and flush; then start is busy. A power of two. */
-    uint32_t workspaces_max; /* 100000 in the cache. Those with unflushed values are kept beyond it. */
-    uint32_t recovery_batch; /* 65536 values that recovery gathers before it writes them */
-    pawl_duration retry_min; /* 10 ms: the delay after the first failure */
-    pawl_duration retry_max; /* 1 s: where doubling it ends */
-    pawl_duration close_timeout;     /* 5 s: how long free tries to write what is unflushed */
+    uint32_t unflushed_max;      /* 65536 values, kinds too, that the view does not have; then start is busy */
+    uint32_t staged_max;         /* 4096 events between start and flush; then start is busy. A power of two. */
+    uint32_t workspaces_max;     /* 100000 in the cache. Those with unflushed values are kept beyond it. */
+    uint32_t recovery_batch;     /* 65536 values that recovery gathers before it writes them */
+    pawl_duration retry_min;     /* 10 ms: the delay after the first failure */
+    pawl_duration retry_max;     /* 1 s: where doubling it ends */
+    pawl_duration close_timeout; /* 5 s: how long free tries to write what is unflushed */
     const pawl_allocator *allocator; /* NULL: the C library's */
 } pawl_sequencer_options;
 
@@ -227,10 +251,41 @@ PAWL_API int pawl_sequencer_new(const pawl_sequencer_options *options, pawl_sequ
  * the env). */
 PAWL_API int pawl_sequencer_wait(pawl_sequencer *sequencer, pawl_duration timeout, pawl_error *error);
 
-/* Open an event of a workspace, and give it the log's next offset. For workspace 0 the kind is ignored.
- * Errors: PAWL_EMISUSE; PAWL_EBUSY (recovering; or unflushed_max or staged_max is reached: try again when the
- * background has caught up); PAWL_ECORRUPT (recovery was refused); PAWL_EEXHAUSTED (offsets end at 2^64 - 1).
+/* Somebody who wants to be told when start is worth another try. Put it into a struct of your own, and set fn.
  */
+typedef struct pawl_sequencer_waiter pawl_sequencer_waiter;
+struct pawl_sequencer_waiter {
+    void (*fn)(pawl_sequencer_waiter *waiter, int status);
+    pawl_sequencer_waiter *next; /* the sequencer's, while it waits */
+};
+
+/* Call waiter->fn once, when start would accept an event of any workspace: the log is read, there is room for
+ * values and for staged events, and no event is open. That may be so already.
+ *
+ *     start ── PAWL_EBUSY ──► when_ready ── ... ──► fn(waiter, PAWL_OK): start again
+ *
+ * fn is called on the shard, from its loop: never from inside this or another call of the sequencer but free.
+ * Those who wait are called in their order, each as long as there is room; still start may be busy again, if
+ * others came first, and then wait again. fn may call everything that is called on the shard. Borrows the
+ * waiter until fn is called; from then on it is the caller's, who may free it or wait with it again.
+ *
+ * fn's status: PAWL_OK; PAWL_ECORRUPT (the recovery was refused, it never will be ready: pawl_sequencer_error
+ * says why); PAWL_ECLOSED (free has begun; free does not return before fn has).
+ * On the shard. Errors: PAWL_EMISUSE (free has begun): fn is not called. */
+PAWL_API int pawl_sequencer_when_ready(pawl_sequencer *sequencer, pawl_sequencer_waiter *waiter);
+
+/* Take a waiter back: fn will not be called. False: it does not wait, or not any more. On the shard. */
+PAWL_API bool pawl_sequencer_unwait(pawl_sequencer *sequencer, pawl_sequencer_waiter *waiter);
+
+/* Open an event of a workspace, and give it the log's next offset. For workspace 0 the kind is ignored.
+ * Errors: PAWL_EMISUSE; PAWL_EBUSY (below); PAWL_ECORRUPT (recovery was refused); PAWL_EEXHAUSTED (offsets end
+ * at 2^64 - 1).
+ *
+ * What ends PAWL_EBUSY depends on its reason; pawl_sequencer_error says which it is.
+ *     recovering               the log is read, in the background
+ *     unflushed_max reached    the view is written, in the background; as long as the storage fails, it stays
+ *     staged_max reached       your own flush, or actualize: nothing in the background helps
+ * pawl_sequencer_when_ready tells you of all three. */
 PAWL_API int pawl_sequencer_start(pawl_sequencer *sequencer, uint16_t ws_kind, uint64_t wsid,
                                   uint64_t *ret_offset);
 
@@ -258,14 +313,15 @@ PAWL_API int pawl_sequencer_flush(pawl_sequencer *sequencer, uint64_t upto);
 PAWL_API int pawl_sequencer_cancel(pawl_sequencer *sequencer);
 
 /* What the log holds may differ from what was staged: forget all that is not known durable, and recover. The
- * next start gives the offset after the log's last. Errors: PAWL_EMISUSE. */
+ * next start gives the offset after the log's last. A log that ends before what was flushed is refused
+ * (PAWL_ECORRUPT, from start). Errors: PAWL_EMISUSE. */
 PAWL_API int pawl_sequencer_actualize(pawl_sequencer *sequencer);
 
 PAWL_API pawl_sequencer_state pawl_sequencer_status(const pawl_sequencer *sequencer);
 PAWL_API void pawl_sequencer_metrics(const pawl_sequencer *sequencer, pawl_sequencer_figures *ret_figures);
 
 /* The words for the last call on the shard, or attempt in the background, that failed. Borrowed until the next
- * call. Never NULL. */
+ * call. Never NULL; its code is 0 if nothing has failed. */
 PAWL_API const pawl_error *pawl_sequencer_error(const pawl_sequencer *sequencer);
 
 /* Finish: an open event and staged ones are forgotten, what is unflushed is written within close_timeout, and

@@ -46,6 +46,7 @@ struct mock {
     int fail_with;             /* 0: PAWL_EIO */
     enum mock_tear tear;
     uint32_t scan_fails_after; /* events; 0: at the beginning */
+    bool scan_is_deaf;         /* it goes on when take fails, and says that all is well */
     uint64_t calls[MOCK_CALLS];
     size_t batch; /* events that scan_log gives at once; 0: 7 */
     size_t rows_last;
@@ -86,6 +87,9 @@ void bed_new_ready(struct bed *bed);
 void bed_close_begin(struct bed *bed);
 int bed_close(struct bed *bed);
 void bed_crash(struct bed *bed); /* and a new node */
+
+/* Anything else on the shard. */
+int bed_call(struct bed *bed, int (*fn)(struct bed *bed, void *arg), void *arg);
 
 int bed_start(struct bed *bed, uint16_t kind, uint64_t wsid, uint64_t *ret_offset);
 int bed_next(struct bed *bed, uint16_t seq, uint64_t *ret_number);

@@ -293,6 +293,7 @@ TEST(ten_thousand_histories_agree_with_a_plain_array)
         m.bed.options.unflushed_max = 24;
         m.bed.options.recovery_batch = (uint32_t)below(&m, 12) + 1;
         m.bed.options.staged_max = STAGED_MAX;
+        m.bed.options.kinds_elsewhere = below(&m, 2);
         m.bed.mock.batch = below(&m, 9) + 1;
         bed_new_ready(&m.bed);
         for (int i = 0; i < OPS; i++)

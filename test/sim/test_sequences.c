@@ -117,6 +117,7 @@ static int boot(struct node *n)
                                       .storage = sequences_storage(&n->sequences),
                                       .kinds = kinds,
                                       .kind_count = 1,
+                                      .kinds_elsewhere = true, /* as in the engine */
                                       .flush_events = 3,
                                       .workspaces_max = 4,
                                       .recovery_batch = 16};
@@ -391,11 +392,48 @@ TEST(a_view_that_is_ahead_of_the_log_is_refused_naming_both)
     node_free(&n);
 }
 
+static void expect_row(struct node *n, const uint8_t key[18], const uint8_t value[8])
+{
+    pawl_reader *snapshot;
+    pawl_bytes found;
+    assert_ok(pawl_store_snapshot(n->store, &snapshot));
+    assert_ok(pawl_store_get(snapshot, 1, (pawl_bytes){key, 18}, &found));
+    assert_int_equal(found.size, 8);
+    assert_memory_equal(found.data, value, 8);
+    pawl_store_release(n->store, snapshot);
+}
+
+/* docs/FORMAT.md, "The sequences view". Written out by hand: whoever changes them changes what is on disks. */
+TEST(the_bytes_of_a_row_of_the_view_are_these)
+{
+    static const pawl_sequence_row row = {
+        .wsid = 0x0102030405060708, .number = 0x1112131415161718, .seq = 0x2122};
+    static const uint8_t key[18] = {0, 0, 0, 0, 0, 0, 0, PARTITION, 1, 2, 3, 4, 5, 6, 7, 8, 0x21, 0x22};
+    static const uint8_t value[8] = {0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11};
+    static const uint8_t offset_key[18] = {0, 0, 0, 0, 0, 0, 0, PARTITION, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    static const uint8_t offset_value[8] = {0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31};
+    struct node n;
+    uint64_t number, last;
+    node_init(&n, 1);
+    assert_ok(boot(&n));
+    pawl_sequence_storage storage = sequences_storage(&n.sequences);
+    assert_ok(storage.write_values_and_offset(storage.ctx, &row, 1, 0x3132333435363738, &n.error));
+    expect_row(&n, key, value);
+    expect_row(&n, offset_key, offset_value);
+    assert_ok(storage.read_numbers(storage.ctx, row.wsid, &row.seq, 1, &number, &n.error));
+    assert_int_equal(number, row.number);
+    assert_ok(storage.read_last_offset(storage.ctx, &last, &n.error));
+    assert_int_equal(last, 0x3132333435363738);
+    halt(&n);
+    node_free(&n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(every_sequence_is_dense_in_the_log_whatever_crashes),
         RUN(a_view_that_is_ahead_of_the_log_is_refused_naming_both),
+        RUN(the_bytes_of_a_row_of_the_view_are_these),
     };
     return TEST_MAIN(tests);
 }

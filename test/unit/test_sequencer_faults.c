@@ -79,6 +79,7 @@ TEST(writing_that_fails_for_ever_ends_in_busy_and_nothing_is_lost_when_it_heals)
     struct bed bed;
     bed_open(&bed, 1);
     bed.options.unflushed_max = 50;
+    bed.options.kinds_elsewhere = true; /* values are counted below */
     bed.options.flush_events = 10;
     bed.options.workspaces_max = 3;
     bed_new_ready(&bed);
@@ -334,6 +335,7 @@ TEST(any_tail_up_to_ten_times_the_limit_is_recovered_in_bounded_memory)
         bed_open(&bed, events);
         bed.options.unflushed_max = LIMIT;
         bed.options.recovery_batch = LIMIT;
+        bed.options.kinds_elsewhere = true; /* writes are counted below */
         bed.options.workspaces_max = 8;
         bed.mock.batch = events % 9 + 1;
         for (uint64_t i = 0; i < events; i++)
@@ -343,7 +345,8 @@ TEST(any_tail_up_to_ten_times_the_limit_is_recovered_in_bounded_memory)
         assert_int_equal(figures.events_replayed, events);
         assert_true(figures.workspaces <= 8);
         assert_int_equal(bed.mock.view_last, events);
-        assert_int_equal(bed.mock.calls[MOCK_WRITE], (events + LIMIT - 1) / LIMIT);
+        assert_int_equal(bed.mock.calls[MOCK_WRITE],
+                         events / LIMIT + (events > 0)); /* the offset alone, last */
         if (events == 3 * LIMIT - 1)
             least = figures.memory_bytes;
         if (least)
@@ -557,7 +560,7 @@ TEST(memory_that_fails_at_any_point_breaks_nothing)
         test_alloc_init(&memory);
         bed_open(&bed, 1);
         for (uint64_t i = 1; i <= 30; i++)
-            mock_append_one(&bed.mock, i, i % 2 ? KIND_SHOP : 99, i, SEQ_WLOG, 1);
+            mock_append_one(&bed.mock, i, i % 2 ? KIND_SHOP : 99, i % 2 ? i : i + 1000, SEQ_WLOG, 1);
         bed.options.allocator = &memory.allocator;
         bed.options.workspaces_max = 20;
         test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
@@ -578,7 +581,7 @@ TEST(memory_that_fails_at_any_point_breaks_nothing)
                     assert_status(status, PAWL_ENOMEM);
                     assert_ok(bed_next(&bed, SEQ_WLOG, &number));
                 }
-                assert_int_equal(number, ws <= 30 ? 2 : 1);
+                assert_int_equal(number, ws <= 30 && ws % 2 ? 2 : 1);
                 assert_ok(bed_flush(&bed, offset));
             }
         }

@@ -98,6 +98,7 @@ static void open_all(struct bench *b, bool gate_shut, uint64_t log_last)
         .kinds = kinds,
         .kind_count = 1,
         .flush_events = 3,
+        .kinds_elsewhere = true, /* the view is a number a workspace */
     };
     assert_ok(pawl_sequencer_new(&options, &b->s, NULL));
 }
@@ -186,6 +187,51 @@ TEST(others_may_look_while_it_works)
     assert_int_equal(b.store.view[1], 625);
 }
 
+struct asker {
+    pawl_sequencer_waiter waiter;
+    struct bench *bench;
+    int busy;  /* what start answered before, */
+    int again; /* and when it was told */
+    uint64_t offset;
+    bool told;
+};
+
+static void ready_again(pawl_sequencer_waiter *waiter, int status)
+{
+    struct asker *asker = (struct asker *)waiter;
+    struct store *store = &asker->bench->store;
+    if (status == PAWL_OK)
+        asker->again = pawl_sequencer_start(asker->bench->s, KIND, 1, &asker->offset);
+    pthread_mutex_lock(&store->lock);
+    asker->told = true;
+    pthread_cond_broadcast(&store->moved);
+    pthread_mutex_unlock(&store->lock);
+}
+
+static void ask(void *arg)
+{
+    struct asker *asker = arg;
+    asker->busy = pawl_sequencer_start(asker->bench->s, KIND, 1, &asker->offset);
+    assert_ok(pawl_sequencer_when_ready(asker->bench->s, &asker->waiter));
+}
+
+TEST(who_was_busy_is_told_on_the_shard_and_starts)
+{
+    struct bench b;
+    open_all(&b, true, 100);
+    struct asker asker = {.waiter.fn = ready_again, .bench = &b, .again = 1};
+    assert_ok(pawl_env_run(b.env, 0, ask, &asker));
+    assert_status(asker.busy, PAWL_EBUSY);
+    open_gate(&b.store);
+    pthread_mutex_lock(&b.store.lock);
+    while (!asker.told)
+        pthread_cond_wait(&b.store.moved, &b.store.lock);
+    pthread_mutex_unlock(&b.store.lock);
+    assert_ok(asker.again);
+    assert_int_equal(asker.offset, 101);
+    close_all(&b);
+}
+
 TEST(waiting_ends_in_time_and_again_when_it_is_ready)
 {
     struct bench b;
@@ -264,6 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(others_may_look_while_it_works),
+        RUN(who_was_busy_is_told_on_the_shard_and_starts),
         RUN(waiting_ends_in_time_and_again_when_it_is_ready),
         RUN(what_would_wait_for_itself_is_misuse),
         RUN(freeing_tells_those_who_wait_and_ends_a_scan_in_its_middle),

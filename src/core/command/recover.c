@@ -382,6 +382,7 @@ static int new_sequencer(struct processor *p)
                                           .storage = o->sequences,
                                           .kinds = kind,
                                           .kind_count = kinds,
+                                          .kinds_elsewhere = true, /* group0 has them */
                                           .flush_events = FLUSH_EVENTS,
                                           .flush_interval = FLUSH_INTERVAL,
                                           .unflushed_max = UNFLUSHED_MAX,

@@ -5,8 +5,9 @@
  *                                     └──── delay, doubling ─────────┘ failed; but corrupt is final
  *
  * The scan fills the table itself: the workspaces of the tail are the ones that will be asked for next. When
- * recovery_batch values have gathered they are written with the offset of the last whole event, and their
- * workspaces may be evicted, so that a tail of any length needs no more memory than the cache.
+ * recovery_batch values have gathered they are written, and their workspaces may be evicted, so that a tail of
+ * any length needs no more memory than the cache. The offset is written last, when the whole tail was judged: a
+ * recovery that refuses the log leaves the offset before its evidence, and the next one finds it again.
  *
  * While recovering, a record's given is the greatest of what the view had and what the log has shown; a place
  * without a row (record_rows) is one of which the log has shown nothing yet.
@@ -16,9 +17,9 @@
  * Suspects: a view may be ahead of its own offset, because values are written before it. It must not be ahead
  * of the log: what the log has shown of such a value must have reached it at the scan's end.
  *
- * Strangers: numbers of the log whose kind or sequence is not known (any more) have no place in a record, but
- * the view must have them before its offset passes their event; else they would be given again when the kind
- * comes back. */
+ * Strangers: numbers of the log, and kinds, whose kind or sequence is not known (any more) have no place in a
+ * record, but the view must have them before its offset passes their event; else they would be given again when
+ * the kind comes back. */
 #include "core/sequence/sequencer.h"
 
 #include <assert.h>
@@ -72,12 +73,12 @@ static void forget_asides(pawl_sequencer *s)
     map_clear(&s->actualizer.asides);
 }
 
-/* Write what has gathered, with the offset of the last whole event. */
-static int write_out(pawl_sequencer *s)
+/* Write what has gathered, with this offset. */
+static int write_out(pawl_sequencer *s, uint64_t upto)
 {
     struct flusher *f = &s->flusher;
     pawl_error *error = &s->actualizer.error;
-    flusher_collect(s, s->actualizer.last);
+    flusher_collect(s, upto);
     add_stranger_rows(s);
     pawl_instant began = pawl_env_now(s->env);
     int status =
@@ -92,10 +93,16 @@ static int write_out(pawl_sequencer *s)
     return PAWL_OK;
 }
 
-/* There is room for one row more. */
+/* In the middle of the scan: the offset stays where it was, because the events after it are not judged yet. */
+static int write_some(pawl_sequencer *s)
+{
+    return write_out(s, s->actualizer.stored);
+}
+
+/* There is room for two rows more: a number's, and that of its workspace's kind. */
 static int make_room(pawl_sequencer *s)
 {
-    return figure_get(&s->metrics.unflushed) < s->flusher.room ? PAWL_OK : write_out(s);
+    return figure_get(&s->metrics.unflushed) + 1 < s->flusher.room ? PAWL_OK : write_some(s);
 }
 
 static uint64_t aside_hash(uint64_t wsid, uint16_t seq)
@@ -128,27 +135,76 @@ static void aside_show(struct aside *aside, uint64_t number)
     aside->durable = aside->shown > aside->durable ? aside->shown : aside->durable;
 }
 
+static int read_one(pawl_sequencer *s, uint64_t wsid, uint16_t seq, uint64_t *ret_number)
+{
+    pawl_error *error = &s->actualizer.error;
+    int status = storage_of(s)->read_numbers(storage_of(s)->ctx, wsid, &seq, 1, ret_number, error);
+    if (status)
+        return error_wrap(error, status, "cannot read the numbers of workspace %llu", (unsigned long long)wsid);
+    return PAWL_OK;
+}
+
+static void aside_soil(pawl_sequencer *s, struct aside *aside)
+{
+    if (!aside->dirty)
+        figure_add(&s->metrics.unflushed, 1);
+    aside->dirty = true;
+}
+
 static int take_stranger(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_number *number)
 {
+    if (number->seq == PAWL_SEQUENCE_KIND)
+        return error_set(&s->actualizer.error, PAWL_ECORRUPT,
+                         "the log has a number of sequence %u, which is none, for workspace %llu",
+                         PAWL_SEQUENCE_KIND, (unsigned long long)wsid);
     int status = make_room(s);
     if (status)
         return status;
     struct aside *aside = aside_get(s, wsid, number->seq);
     if (!aside) {
         uint64_t view = 0;
-        status =
-            storage_of(s)->read_numbers(storage_of(s)->ctx, wsid, &number->seq, 1, &view, &s->actualizer.error);
-        if (status)
-            return error_wrap(&s->actualizer.error, status, "cannot read the numbers of workspace %llu",
-                              (unsigned long long)wsid);
-        status = aside_put(s, wsid, number->seq, view, &aside);
+        status = read_one(s, wsid, number->seq, &view);
+        if (status == PAWL_OK)
+            status = aside_put(s, wsid, number->seq, view, &aside);
         if (status)
             return status;
     }
     aside_show(aside, number->number);
-    if (!aside->dirty)
-        figure_add(&s->metrics.unflushed, 1);
-    aside->dirty = true;
+    aside_soil(s, aside);
+    return PAWL_OK;
+}
+
+static int refuse_kind(pawl_sequencer *s, const pawl_sequence_event *event, uint64_t before)
+{
+    return error_set(&s->actualizer.error, PAWL_ECORRUPT,
+                     "the log has workspace %llu with kind %u at offset %llu, and with kind %llu before",
+                     (unsigned long long)event->wsid, event->kind, (unsigned long long)event->offset,
+                     (unsigned long long)before);
+}
+
+/* The workspace of an event whose kind no record can have. Its kind is kept as its numbers are. */
+static int take_unknown_kind(pawl_sequencer *s, const pawl_sequence_event *event)
+{
+    const struct record *record = table_find(&s->table, event->wsid);
+    if (record)
+        return refuse_kind(s, event, s->kinds.list[record->kind].name);
+    struct aside *aside = aside_get(s, event->wsid, PAWL_SEQUENCE_KIND);
+    uint64_t kind = kind_number(event->kind);
+    if (aside)
+        return aside->shown == kind ? PAWL_OK : refuse_kind(s, event, aside->shown - 1);
+    int status = make_room(s);
+    uint64_t view = 0;
+    if (status == PAWL_OK && !s->options.kinds_elsewhere)
+        status = read_one(s, event->wsid, PAWL_SEQUENCE_KIND, &view);
+    if (status == PAWL_OK && view && view != kind)
+        return refuse_kind(s, event, view - 1);
+    if (status == PAWL_OK)
+        status = aside_put(s, event->wsid, PAWL_SEQUENCE_KIND, kind, &aside);
+    if (status)
+        return status;
+    aside_show(aside, kind);
+    if (view == 0 && !s->options.kinds_elsewhere)
+        aside_soil(s, aside);
     return PAWL_OK;
 }
 
@@ -189,20 +245,28 @@ static int take_number(pawl_sequencer *s, struct record *record, const struct ki
     return PAWL_OK;
 }
 
+static int load_known(pawl_sequencer *s, const pawl_sequence_event *event, const struct kind *kind,
+                      struct record **ret_record)
+{
+    const struct aside *aside = aside_get(s, event->wsid, PAWL_SEQUENCE_KIND);
+    if (aside) /* of a kind that is not known */
+        return refuse_kind(s, event, aside->shown - 1);
+    int status = sequencer_load(s, event->wsid, kind, PAWL_ECORRUPT, ret_record, &s->actualizer.error);
+    return status ? error_wrap(&s->actualizer.error, status, "offset %llu", (unsigned long long)event->offset)
+                  : PAWL_OK;
+}
+
 /* The record is held meanwhile: writing out in the middle must not evict it. */
 static int take_known(pawl_sequencer *s, const pawl_sequence_event *event, const struct kind *kind)
 {
     struct record *record = table_find(&s->table, event->wsid);
     int status = PAWL_OK;
     if (!record)
-        status = sequencer_load(s, event->wsid, kind, &record, &s->actualizer.error);
+        status = load_known(s, event, kind, &record);
     if (status)
         return status;
     if (&s->kinds.list[record->kind] != kind)
-        return error_set(&s->actualizer.error, PAWL_ECORRUPT,
-                         "the log has workspace %llu with kind %u at offset %llu, and with kind %u before",
-                         (unsigned long long)event->wsid, event->kind, (unsigned long long)event->offset,
-                         s->kinds.list[record->kind].name);
+        return refuse_kind(s, event, s->kinds.list[record->kind].name);
     s->table.held = record;
     record->used = true;
     for (size_t i = 0; i < event->count && status == PAWL_OK; i++)
@@ -220,8 +284,7 @@ static int take_event(pawl_sequencer *s, const pawl_sequence_event *event)
                          (unsigned long long)event->offset, (unsigned long long)a->last);
     if (event->wsid && event->count) {
         const struct kind *kind = kinds_find(&s->kinds, event->kind);
-        if (kind)
-            status = take_known(s, event, kind);
+        status = kind ? take_known(s, event, kind) : take_unknown_kind(s, event);
         for (size_t i = 0; !kind && i < event->count && status == PAWL_OK; i++)
             status = take_stranger(s, event->wsid, &event->numbers[i]);
     }
@@ -229,20 +292,36 @@ static int take_event(pawl_sequencer *s, const pawl_sequence_event *event)
         return status;
     a->last = event->offset;
     figure_add(&s->metrics.events_replayed, 1);
-    return figure_get(&s->metrics.unflushed) < s->options.recovery_batch ? PAWL_OK : write_out(s);
+    return figure_get(&s->metrics.unflushed) < s->options.recovery_batch ? PAWL_OK : write_some(s);
 }
 
+/* A failure stays: an event was not taken, so whatever the scan goes on to say, nothing after it counts. */
 static int take(pawl_sequence_batcher *batcher, const pawl_sequence_event *events, size_t count)
 {
     pawl_sequencer *s = heap_entry(batcher, pawl_sequencer, actualizer.batcher);
-    for (size_t i = 0; i < count; i++) {
-        if (atomic_load_explicit(&s->closing, memory_order_relaxed))
-            return PAWL_ECLOSED;
-        int status = take_event(s, &events[i]);
-        if (status)
-            return status;
+    struct actualizer *a = &s->actualizer;
+    for (size_t i = 0; i < count && a->refusal == PAWL_OK; i++) {
+        a->refusal =
+            atomic_load_explicit(&s->closing, memory_order_relaxed) ? PAWL_ECLOSED : take_event(s, &events[i]);
+        if (a->refusal)
+            a->refusal_words = a->error;
     }
-    return PAWL_OK;
+    return a->refusal;
+}
+
+/* Show all events after the stored offset to take. */
+static int scan(pawl_sequencer *s, uint64_t *ret_last)
+{
+    struct actualizer *a = &s->actualizer;
+    a->refusal = PAWL_OK;
+    int status = storage_of(s)->scan_log(storage_of(s)->ctx, a->stored, &a->batcher, ret_last, &a->error);
+    if (a->refusal) { /* whatever the scan made of it */
+        status = a->refusal;
+        a->error = a->refusal_words;
+    }
+    return status ? error_wrap(&a->error, status, "cannot read the log after offset %llu",
+                               (unsigned long long)a->stored)
+                  : PAWL_OK;
 }
 
 /* The table's next record, from *cursor on; NULL: there is none. */
@@ -254,6 +333,22 @@ static struct record *next_record(const pawl_sequencer *s, uint64_t *cursor)
             return table_at(&s->table, (uint32_t)entry - 1);
     }
     return NULL;
+}
+
+/* Whether the log reaches what the view has, and, when actualizing, what flush was told is durable. */
+static int judge_end(pawl_sequencer *s, uint64_t last)
+{
+    struct actualizer *a = &s->actualizer;
+    uint64_t flushed = figure_get(&s->metrics.offset_flushed);
+    if (last < a->stored)
+        return error_set(&a->error, PAWL_ECORRUPT,
+                         "the view has offset %llu, ahead of the log, whose last is %llu",
+                         (unsigned long long)a->stored, (unsigned long long)last);
+    a->last = last > a->last ? last : a->last;
+    if (a->last < flushed)
+        return error_set(&a->error, PAWL_ECORRUPT, "offset %llu was flushed, but the log's last is %llu",
+                         (unsigned long long)flushed, (unsigned long long)a->last);
+    return PAWL_OK;
 }
 
 /* Whether the view is nowhere ahead of the log, now that all of it was shown. */
@@ -286,29 +381,25 @@ static void settle_all(pawl_sequencer *s)
 static int recover(pawl_sequencer *s)
 {
     struct actualizer *a = &s->actualizer;
-    uint64_t stored = 0;
     uint64_t last = 0;
+    a->stored = 0;
     table_clear(&s->table);
     map_clear(&a->asides);
     figure_set(&s->metrics.unflushed, 0);
     figure_set(&s->metrics.workspaces, 0);
-    int status = storage_of(s)->read_last_offset(storage_of(s)->ctx, &stored, &a->error);
+    int status = storage_of(s)->read_last_offset(storage_of(s)->ctx, &a->stored, &a->error);
     if (status)
         return error_wrap(&a->error, status, "cannot read the last offset");
-    a->last = stored;
-    figure_set(&s->metrics.offset_stored, stored);
-    status = storage_of(s)->scan_log(storage_of(s)->ctx, stored, &a->batcher, &last, &a->error);
+    a->last = a->stored;
+    figure_set(&s->metrics.offset_stored, a->stored);
+    status = scan(s, &last);
     if (status)
-        return error_wrap(&a->error, status, "cannot read the log after offset %llu",
-                          (unsigned long long)stored);
-    if (last < stored)
-        return error_set(&a->error, PAWL_ECORRUPT,
-                         "the view has offset %llu, ahead of the log, whose last is %llu",
-                         (unsigned long long)stored, (unsigned long long)last);
-    a->last = last > a->last ? last : a->last;
-    status = judge_all(s);
-    if (status == PAWL_OK && a->last > figure_get(&s->metrics.offset_stored))
-        status = write_out(s);
+        return status;
+    status = judge_end(s, last);
+    if (status == PAWL_OK)
+        status = judge_all(s);
+    if (status == PAWL_OK && a->last > a->stored)
+        status = write_out(s, a->last);
     if (status == PAWL_OK)
         settle_all(s);
     return status;

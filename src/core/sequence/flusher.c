@@ -29,6 +29,16 @@ void flusher_collect(pawl_sequencer *s, uint64_t upto)
     f->events = 0;
 }
 
+void flusher_put_kind(pawl_sequencer *s, struct record *record)
+{
+    struct flusher *f = &s->flusher;
+    assert(f->gathered_count < f->room);
+    f->gathered[f->gathered_count++] =
+        (pawl_sequence_row){record->wsid, kind_number(s->kinds.list[record->kind].name), PAWL_SEQUENCE_KIND};
+    figure_add(&s->metrics.unflushed, 1);
+    record->known = true;
+}
+
 void flusher_written(pawl_sequencer *s)
 {
     struct flusher *f = &s->flusher;
@@ -91,6 +101,7 @@ static void write_succeeded(pawl_sequencer *s)
     flusher_count_time(s, f->began);
     f->delay = 0;
     flusher_written(s);
+    ready_look(s);
     if (is_time(s))
         flusher_kick(s);
     else if (f->events)

@@ -37,11 +37,15 @@ static void kind_release(struct kind *kind, const pawl_allocator *alloc)
 {
     places_release(&kind->places, alloc);
     mem_free(alloc, kind->limits, kind->count * sizeof kind->limits[0]);
-    mem_free(alloc, kind->seqs, kind->count * sizeof kind->seqs[0]);
+    if (kind->seqs)
+        mem_free(alloc, kind->seqs, (kind->count + (size_t)1) * sizeof kind->seqs[0]);
 }
 
 static int fill_sequence(struct kind *kind, uint16_t place, const pawl_sequence *from, pawl_error *error)
 {
+    if (from->seq == PAWL_SEQUENCE_KIND)
+        return error_set(error, PAWL_EINVAL, "kind %u: %u is not a sequence's name", kind->name,
+                         PAWL_SEQUENCE_KIND);
     struct kind_limits limits = {from->first ? from->first : 1, from->end ? from->end : UINT64_MAX};
     if (limits.first > limits.end)
         return error_set(error, PAWL_EINVAL,
@@ -58,12 +62,16 @@ static int kind_fill(struct kind *kind, const pawl_allocator *alloc, const pawl_
                      pawl_error *error)
 {
     kind->name = from->kind;
-    if (from->count == 0)
-        return PAWL_OK;
     if (from->count > PAWL_SEQUENCES_MAX)
         return error_set(error, PAWL_EINVAL, "kind %u has %zu sequences, more than %d", from->kind, from->count,
                          PAWL_SEQUENCES_MAX);
     kind->count = (uint16_t)from->count;
+    kind->seqs = mem_new(alloc, from->count + 1, sizeof kind->seqs[0]);
+    if (!kind->seqs)
+        return error_set(error, PAWL_ENOMEM, "no memory for the sequences of kind %u", kind->name);
+    kind->seqs[kind->count] = PAWL_SEQUENCE_KIND;
+    if (kind->count == 0)
+        return PAWL_OK;
     kind->words = (uint16_t)((from->count + 63) / 64);
     uint16_t lowest = UINT16_MAX;
     uint16_t highest = 0;
@@ -73,8 +81,7 @@ static int kind_fill(struct kind *kind, const pawl_allocator *alloc, const pawl_
         highest = seq > highest ? seq : highest;
     }
     kind->limits = mem_new(alloc, kind->count, sizeof kind->limits[0]);
-    kind->seqs = mem_new(alloc, kind->count, sizeof kind->seqs[0]);
-    if (!kind->limits || !kind->seqs || places_init(&kind->places, alloc, lowest, highest))
+    if (!kind->limits || places_init(&kind->places, alloc, lowest, highest))
         return error_set(error, PAWL_ENOMEM, "no memory for the sequences of kind %u", kind->name);
     for (uint16_t i = 0; i < kind->count; i++) {
         int status = fill_sequence(kind, i, &from->sequences[i], error);

@@ -33,7 +33,7 @@ struct kind_limits {
 struct kind {
     struct places places;
     struct kind_limits *limits; /* by place */
-    uint16_t *seqs;             /* by place */
+    uint16_t *seqs;             /* by place; and behind them PAWL_SEQUENCE_KIND, so that one read brings all */
     uint16_t name;
     uint16_t count;
     uint16_t words;   /* of 64 bits, one for each place */

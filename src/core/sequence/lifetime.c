@@ -67,17 +67,23 @@ static size_t changes_room(const pawl_sequencer *s)
     return room;
 }
 
+/* A workspace's numbers, and its kind. */
+static size_t numbers_room(const pawl_sequencer *s)
+{
+    return s->kinds.sequences_max + (size_t)1;
+}
+
 static int allocate(pawl_sequencer *s)
 {
     const pawl_allocator *alloc = &s->counting;
     struct flusher *f = &s->flusher;
     const pawl_sequencer_options *o = &s->options;
     uint32_t values = o->unflushed_max > o->recovery_batch ? o->unflushed_max : o->recovery_batch;
-    f->room = values + s->kinds.sequences_max;
+    f->room = values + s->kinds.sequences_max + o->staged_max + 1; /* a kind for each event, too */
     f->gathered = mem_new(alloc, f->room, sizeof f->gathered[0]);
     f->rows = mem_new(alloc, f->room, sizeof f->rows[0]);
     s->open.before = mem_new(alloc, s->kinds.sequences_max, sizeof s->open.before[0]);
-    s->actualizer.numbers = mem_new(alloc, s->kinds.sequences_max, sizeof s->actualizer.numbers[0]);
+    s->actualizer.numbers = mem_new(alloc, numbers_room(s), sizeof s->actualizer.numbers[0]);
     if (!f->gathered || !f->rows || !s->open.before || !s->actualizer.numbers
         || table_init(&s->table, alloc, &s->kinds, o->workspaces_max)
         || ring_init(&s->staged, alloc, o->staged_max, sizeof(struct staged_event))
@@ -94,7 +100,7 @@ void sequencer_release(pawl_sequencer *s)
     ring_release(&s->changes);
     ring_release(&s->staged);
     table_release(&s->table);
-    mem_free(alloc, s->actualizer.numbers, s->kinds.sequences_max * sizeof s->actualizer.numbers[0]);
+    mem_free(alloc, s->actualizer.numbers, numbers_room(s) * sizeof s->actualizer.numbers[0]);
     mem_free(alloc, s->open.before, s->kinds.sequences_max * sizeof s->open.before[0]);
     mem_free(alloc, f->rows, f->room * sizeof f->rows[0]);
     mem_free(alloc, f->gathered, f->room * sizeof f->gathered[0]);
@@ -139,6 +145,7 @@ int pawl_sequencer_new(const pawl_sequencer_options *options, pawl_sequencer **r
     s->close_timer.fn = close_late;
     flusher_init(s);
     actualizer_init(s);
+    ready_init(s);
     figure_set(&s->metrics.memory_bytes, sizeof *s);
     status = kinds_init(&s->kinds, &s->counting, filled.kinds, filled.kind_count, error);
     if (status == PAWL_OK && allocate(s))
@@ -179,6 +186,7 @@ void sequencer_tell(pawl_sequencer *s, int status)
         s->waiters = waiter->next;
         waiter->fn(waiter, status);
     }
+    ready_look(s);
 }
 
 void sequencer_wait(pawl_sequencer *s, struct sequencer_waiter *waiter)
@@ -213,7 +221,9 @@ void sequencer_close(pawl_sequencer *s, void (*closed)(pawl_sequencer *s, void *
         sequencer_forget_events(s);
     if (sequencer_state(s) != PAWL_SEQUENCER_FINISHED)
         sequencer_move(s, PAWL_SEQUENCER_FINISHED);
+    pawl_env_cancel(s->env, &s->ready.timer);
     sequencer_tell(s, PAWL_ECLOSED);
+    ready_tell_all(s, PAWL_ECLOSED);
     if (s->begun)
         pawl_env_cancel(s->env, &s->actualizer.timer);
     if (s->last_flush) {

@@ -147,23 +147,38 @@ void pawl_sequencer_prefetch(const pawl_sequencer *s, const uint64_t *wsids, siz
         table_prefetch(&s->table, wsids, count < PREFETCH_MAX ? count : PREFETCH_MAX);
 }
 
-int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, struct record **ret_record,
-                   pawl_error *error)
+/* The view's numbers of a workspace, and of its kind; the latter 0 if the view does not keep kinds. */
+static int read_view(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, pawl_error *error)
 {
     uint64_t *numbers = s->actualizer.numbers;
+    size_t count = kind->count + (s->options.kinds_elsewhere ? 0 : (size_t)1);
+    memset(numbers, 0, (kind->count + (size_t)1) * sizeof *numbers);
+    if (count == 0)
+        return PAWL_OK;
+    int status =
+        s->options.storage.read_numbers(s->options.storage.ctx, wsid, kind->seqs, count, numbers, error);
+    if (status)
+        return error_wrap(error, status, "cannot read the numbers of workspace %llu", (unsigned long long)wsid);
+    return PAWL_OK;
+}
+
+int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, int other_kind,
+                   struct record **ret_record, pawl_error *error)
+{
+    const uint64_t *numbers = s->actualizer.numbers;
+    const uint64_t *kept = &numbers[kind->count];
     struct record *record;
-    if (kind->count) {
-        memset(numbers, 0, kind->count * sizeof *numbers);
-        int status = s->options.storage.read_numbers(s->options.storage.ctx, wsid, kind->seqs, kind->count,
-                                                     numbers, error);
-        if (status)
-            return error_wrap(error, status, "cannot read the numbers of workspace %llu",
-                              (unsigned long long)wsid);
-    }
+    int status = read_view(s, wsid, kind, error);
+    if (status)
+        return status;
+    if (*kept && *kept != kind_number(kind->name))
+        return error_set(error, other_kind, "workspace %llu is of kind %llu, not %u", (unsigned long long)wsid,
+                         (unsigned long long)*kept - 1, kind->name);
     if (table_insert(&s->table, wsid, (uint16_t)(kind - s->kinds.list), &record))
         return error_set(error, PAWL_ENOMEM, "no memory for a workspace");
     if (kind->count)
         memcpy(record->given, numbers, kind->count * sizeof *numbers);
+    record->known = *kept || s->options.kinds_elsewhere;
     figure_set(&s->metrics.workspaces, s->table.count);
     figure_set(&s->metrics.evictions, s->table.evictions);
     *ret_record = record;
@@ -184,7 +199,7 @@ COLD static int load_open(pawl_sequencer *s)
         return misuse(s, "next", "no event is open");
     if (!s->open.kind)
         return misuse(s, "next", "an event of workspace 0 takes its offset only");
-    int status = sequencer_load(s, s->open.wsid, s->open.kind, &s->open.record, &s->error);
+    int status = sequencer_load(s, s->open.wsid, s->open.kind, PAWL_EMISUSE, &s->open.record, &s->error);
     if (status)
         return status;
     figure_add(&s->metrics.cache_misses, 1);
@@ -228,6 +243,13 @@ int pawl_sequencer_next(pawl_sequencer *s, uint16_t seq, uint64_t *ret_number)
     return PAWL_OK;
 }
 
+/* An event is over, and there may be room for another. */
+static inline void look_who_waits(pawl_sequencer *s)
+{
+    if (__builtin_expect(s->ready.first != NULL, 0))
+        ready_look(s);
+}
+
 /* The open event is over. Its record stays pinned by whatever came of it. */
 static inline void close_event(pawl_sequencer *s)
 {
@@ -260,6 +282,7 @@ int pawl_sequencer_stage(pawl_sequencer *s)
     figure_set(&s->metrics.staged, s->staged.count);
     close_event(s);
     move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
+    look_who_waits(s);
     return PAWL_OK;
 }
 
@@ -315,6 +338,7 @@ __attribute__((noinline)) static int flush_staged(pawl_sequencer *s, uint64_t up
     for (; flushed < upto; flushed++)
         finish_staged(s);
     figure_set(&s->metrics.staged, s->staged.count);
+    look_who_waits(s);
     return PAWL_OK;
 }
 
@@ -324,6 +348,7 @@ int pawl_sequencer_flush(pawl_sequencer *s, uint64_t upto)
         || upto != figure_get(&s->metrics.offset_given))
         return flush_staged(s, upto);
     finish_open(s);
+    look_who_waits(s);
     return PAWL_OK;
 }
 
@@ -342,6 +367,7 @@ int pawl_sequencer_cancel(pawl_sequencer *s)
     close_event(s);
     figure_set(&s->metrics.offset_given, figure_get(&s->metrics.offset_given) - 1);
     move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
+    look_who_waits(s);
     return PAWL_OK;
 }
 

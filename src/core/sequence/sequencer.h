@@ -3,7 +3,7 @@
  *     sequencer.c    the calls: start, next, stage, flush, cancel, actualize; the state machine
  *     table.c        the workspaces in memory            kinds.c      which sequences they have
  *     flusher.c      changed values to the view          actualizer.c the log's tail into memory and the view
- *     lifetime.c     new, ready, close
+ *     lifetime.c     new, recovered, close               ready.c      telling who was answered PAWL_EBUSY
  *
  * Everything runs on the sequencer's shard, save the two works, which run in the pool: the flusher's touches
  * only the rows it was given, the actualizer's has everything, because the shard touches nothing of it while
@@ -12,10 +12,13 @@
  * Invariants
  *   S1  offset_given = offset_flushed + staged events + (1 if an event is open).
  *   S2  unflushed = the rows that gather, and those of the write under way or to be retried.
- *   S3  A row in a write is of durable events only, and the offset written with it is at least that of the
- *       last event which it covers; offset_stored is never above offset_flushed.
+ *   S3  A row in a write is of durable events only. The offset written with it is at least that of the last
+ *       event which it covers, but in the middle of a recovery it is the one that was there before.
+ *       offset_stored is never above offset_flushed.
  *   S4  At most one work is under way: the flusher's while READY or EVENTING or closing, the actualizer's while
- *       RECOVERING. */
+ *       RECOVERING.
+ *   S5  A workspace that has a number in the view has its kind there too, unless the options say that kinds are
+ *       kept elsewhere, or the view was written before kinds were. */
 #ifndef CORE_SEQUENCE_SEQUENCER_H
 #define CORE_SEQUENCE_SEQUENCER_H
 
@@ -72,7 +75,10 @@ struct actualizer {
     pawl_timer timer;  /* before a retry */
     struct map asides; /* numbers of the log that no kind knows, or that the view is ahead of */
     uint64_t *numbers; /* a workspace's, as the storage reads them */
+    uint64_t stored;   /* the offset that the view had when the recovery began */
     uint64_t last;     /* the last event that was taken whole */
+    int refusal;       /* why an event of this scan was not taken; PAWL_OK if all were */
+    pawl_error refusal_words;
     bool busy;
     pawl_duration delay;
     pawl_instant began;
@@ -80,7 +86,14 @@ struct actualizer {
     pawl_error error;
 };
 
-/* Somebody who wants to know when it is ready: PAWL_OK; PAWL_ECORRUPT, if it never will be; PAWL_ECLOSED. */
+/* Those who want to know when start is worth another try, the first first. */
+struct ready {
+    pawl_sequencer_waiter *first;
+    size_t count;
+    pawl_timer timer; /* of no delay: to tell them from the loop */
+};
+
+/* Somebody who waits for the recovery: PAWL_OK; PAWL_ECORRUPT, if it never succeeds; PAWL_ECLOSED. */
 struct sequencer_waiter {
     void (*fn)(struct sequencer_waiter *waiter, int status);
     struct sequencer_waiter *next;
@@ -103,6 +116,7 @@ struct pawl_sequencer {
     pawl_allocator counting; /* the user's, and the figure memory_bytes */
     pawl_error error;
     struct sequencer_waiter *waiters;
+    struct ready ready;
     pawl_task begin;
     pawl_timer close_timer;
     void (*closed)(pawl_sequencer *s, void *arg, int status); /* not NULL: closing */
@@ -125,15 +139,20 @@ void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to);
 /* Forget the open event and the staged ones; their records are as they are. */
 void sequencer_forget_events(pawl_sequencer *s);
 
-/* Read a workspace into the table: given, of all its sequences (T1). Errors:
- * PAWL_ENOMEM, and those of read_numbers; then nothing has changed, save that another may have been evicted. */
-int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, struct record **ret_record,
-                   pawl_error *error);
+/* Read a workspace into the table: given, of all its sequences (T1). Errors: other_kind, if the view says that
+ * it is of another kind; PAWL_ENOMEM, and those of read_numbers. Then nothing has changed, save that another
+ * may have been evicted. */
+int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, int other_kind,
+                   struct record **ret_record, pawl_error *error);
 
 /* From here on numbers may be given: the next one is the one after given, or the sequence's first. */
 void record_settle(struct record *record, const struct kind *kind);
 
 void flusher_init(pawl_sequencer *s);
+
+/* A row that says of what kind the workspace is: with the first rows of its numbers. */
+void flusher_put_kind(pawl_sequencer *s, struct record *record);
+
 /* Write what there is, unless a write is under way or waits. */
 void flusher_kick(pawl_sequencer *s);
 
@@ -207,6 +226,14 @@ static inline void flusher_end(pawl_sequencer *s, const struct putter *putter)
     putter->record->batch = s->table.batch; /* T4 */
     s->flusher.gathered_count = putter->count;
     figure_add(&s->metrics.unflushed, fresh);
+    if (!putter->record->known)
+        flusher_put_kind(s, putter->record);
+}
+
+/* How the view has a kind: 0 is none. */
+static inline uint64_t kind_number(uint16_t kind)
+{
+    return (uint64_t)kind + 1;
 }
 
 void actualizer_init(pawl_sequencer *s);
@@ -214,7 +241,12 @@ void actualizer_init(pawl_sequencer *s);
 /* Recover, as soon as the flusher's write is over; it calls again then. The status is RECOVERING. */
 void actualizer_run(pawl_sequencer *s);
 
-/* lifetime.c: tell the waiters. */
+/* ready.c. Look whether those who wait can be told; tell all of them now that it never will be ready. */
+void ready_init(pawl_sequencer *s);
+void ready_look(pawl_sequencer *s);
+void ready_tell_all(pawl_sequencer *s, int status);
+
+/* lifetime.c: the recovery is over, or will never be: tell those who wait for it, and look at the others. */
 void sequencer_tell(pawl_sequencer *s, int status);
 
 /* Closing: a step was made; go on, or end. Nothing may touch the sequencer after it. */
