@@ -103,8 +103,9 @@ static void print_lease(const struct listing *list, const pawl_lease *l, uint64_
 static bool list_one(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
 {
     struct listing *list = arg;
-    if (list->committed && lease->state != PAWL_LEASE_COMMITTED)
-        return false; /* and so are all behind it */
+    /* What is committed meanwhile was shown as under way. */
+    if (list->committed && lease->number > list->lane->leases.watermark)
+        return false;
     if (list->json)
         say_lease(list, lease, event, projector);
     else

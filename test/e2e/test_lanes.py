@@ -146,28 +146,30 @@ def leases_are_listed_with_their_times(folder):
     verb = calc(folder)
     for lane in ('calc.stern', 'calc.easy'):
         verb('project', 'pause', lane).expect(0)
-    verb('command', '1', stdin=divide((1, 4), (2, 4), (3, 0), (4, 4))).expect(0)
+    verb('command', '1', stdin=divide((1, 0), (2, 4))).expect(0)
     # In a copy nothing is paused, and nothing has been worked on: whoever opens it does all of it.
     pawl('backup', '--dir', folder, '--to', folder + '.backup').expect(0)
     for name in ('json', 'text'):
         pawl('restore', '--from', folder + '.backup', '--dir', f'{folder}.{name}').expect(0)
     before = datetime.now(timezone.utc) - timedelta(seconds=1)
-    rows = pawl('lease', 'list', 'calc.stern', JSON, '--dir', folder + '.json').expect(0).lines()
+    rows = pawl('lease', 'list', JSON, '--dir', folder + '.json').expect(0).lines()
     after = datetime.now(timezone.utc) + timedelta(seconds=1)
-    assert [(r['number'], r['state']) for r in rows] == \
-        [(3, 'stalled'), (4, 'ready'), (1, 'committed'), (2, 'committed')]
-    for row in rows:
-        assert row['projector'] == 'calc.stern' and len(row['operation']) == 32 and row['duration'] > 0
+    found = [(r['lane'], r['number'], r['state']) for r in rows]
+    assert found[0] == ('calc.stern', 1, 'stalled'), found
+    assert found[-2:] == [('calc.easy', 1, 'committed'), ('calc.easy', 2, 'committed')], found
+    assert rows[-2]['void'] and 'void' not in rows[-1]
+    for row in (rows[0], rows[-2], rows[-1]):
+        assert row['projector'] == row['lane'] and len(row['operation']) == 32 and row['duration'] > 0
         names = ['leased_at'] + (['committed_at'] if row['state'] == 'committed' else [])
         assert [n for n in ('leased_at', 'ends_at', 'committed_at') if n in row] == names
         times = [datetime.fromisoformat(row[name].replace('Z', '+00:00')) for name in names]
         assert before < times[0] <= times[-1] < after, (before, row, after)
-    table = pawl('lease', 'list', 'calc.stern', '--dir', folder + '.text').expect(0).out.splitlines()
-    assert len(table) == 5 and [line.split()[4] for line in table[1:]] == ['stalled', 'ready', 'committed', 'committed']
+    table = pawl('lease', 'list', '--dir', folder + '.text').expect(0).out.splitlines()
     granted, ends, committed = (table[0].index(word) for word in ('granted', 'ends', 'committed'))
-    for line in table[1:]:
+    for line, state in ((table[1], 'stalled'), (table[-2], 'committed'), (table[-1], 'committed')):
+        assert line.split()[4] == state, table
         assert line[granted:granted + 2] == '20' and line[ends:ends + 2] == '- '
-        assert line[committed:committed + 2] == ('20' if ' committed ' in line else '- ')
+        assert line[committed:committed + 2] == ('20' if state == 'committed' else '- ')
 
 
 def what_fails_stalls_its_lane_alone_until_somebody_decides(folder):
