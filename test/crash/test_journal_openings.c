@@ -375,6 +375,42 @@ static uint64_t entries_shown(struct bed *bed, pawl_log *log)
     return count;
 }
 
+/* Before each call of the writer: what another process finds that looks at the files now. */
+static void look(void *arg, const struct ramdisk_write *write)
+{
+    struct bed *bed = arg, seen = *bed;
+    pawl_log *reader;
+    seen.disk = ramdisk_clone(bed->disk);
+    verified(&seen);
+    struct journal_options options = {.dir = "/ram",
+                                      .env = mem_env_port(bed->env),
+                                      .disk = ramdisk_disk(seen.disk),
+                                      .read_only = true,
+                                      .no_threads = true};
+    assert_ok(journal_open(&options, &reader, &bed->error));
+    /* The last one may have nothing behind it yet that says it is durable. */
+    assert_true(entries_shown(bed, reader) + 1 >= bed->model.streams[0].truth);
+    assert_ok(pawl_log_close(reader));
+    ramdisk_free(seen.disk);
+}
+
+TEST(who_looks_beside_it_finds_a_sound_journal_at_every_step_of_going_on)
+{
+    struct bed bed;
+    write_and_close(&bed);
+    ramdisk_on_call(bed.disk, look, &bed);
+    for (int i = 0; i < 6; i++) {
+        open_and_claim(&bed);
+        assert_ok(bed_append(&bed, 0, 1, 60));
+        assert_ok(bed_append(&bed, 0, 1, 1500)); /* at last into the next segment */
+        bed_close(&bed);
+    }
+    ramdisk_on_call(bed.disk, NULL, NULL);
+    assert_true(segments_of(&bed) > 1);
+    bed_recover(&bed);
+    bed_release(&bed);
+}
+
 /* ---- on real files ---- */
 
 struct real {
@@ -524,6 +560,7 @@ int main(void)
         RUN(an_index_that_its_segment_has_outgrown_is_made_again),
         RUN(a_newest_segment_that_ends_at_an_older_seal_has_lost_what_its_index_knows),
         RUN(a_reader_beside_it_follows_a_segment_that_was_closed_and_goes_on),
+        RUN(who_looks_beside_it_finds_a_sound_journal_at_every_step_of_going_on),
         RUN(a_directory_that_was_opened_a_thousand_times_is_like_one_that_was_opened_once),
         RUN(a_thousand_openings_with_an_entry_each_take_the_room_of_their_entries),
     };
