@@ -83,7 +83,9 @@ typedef struct pawl_log pawl_log;
  * Ends with PAWL_OK and epoch and next, or PAWL_EFENCED if a rival was faster (look again who should own it
  * before trying again), or PAWL_EUNKNOWN, PAWL_EIO or PAWL_EFULL, after which it may simply be tried again.
  * After an unknown outcome it also settles what was in flight: what a read up to next does not show was not
- * written, and never will be. */
+ * written, and never will be.
+ * A log may leave no trace of a claim that nothing was written under, and give its epoch again once nobody can
+ * write under it any more. */
 typedef struct pawl_claim pawl_claim;
 struct pawl_claim {
     pawl_stream stream;

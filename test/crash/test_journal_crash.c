@@ -126,7 +126,10 @@ static void live(struct bed *bed)
     assert_ok(bed_claim(bed, 1));
     assert_ok(bed_append(bed, 1, 2, 700));
     bed_close(bed);
-    assert_ok(bed_open(bed));
+    assert_ok(bed_open(bed)); /* and nothing is written */
+    assert_ok(bed_claim(bed, 0));
+    bed_close(bed);
+    assert_ok(bed_open(bed)); /* the segment that was closed goes on */
     assert_ok(bed_claim(bed, 0));
     assert_ok(bed_append(bed, 0, 2, 1500));
     assert_ok(bed_append(bed, 0, 1, 8));
@@ -134,6 +137,11 @@ static void live(struct bed *bed)
     assert_ok(bed_append(bed, 0, 1, 60));
     assert_ok(bed_claim(bed, 1));
     assert_ok(bed_append(bed, 1, 5, 200));
+    bed_close(bed);
+    assert_ok(bed_open(bed)); /* one goes on that was begun by another life */
+    assert_ok(bed_claim(bed, 1));
+    assert_ok(bed_claim(bed, 1));
+    assert_ok(bed_append(bed, 1, 2, 30));
 }
 
 TEST(whatever_a_crash_leaves_the_acknowledged_is_there_and_the_lost_never_returns)

@@ -134,6 +134,8 @@ void scene_write(struct scene *scene, bool killed)
 
     assert_ok(scene_open(scene));
     scene_append(scene, 1, 2, 40);
+    scene_close(scene);
+    assert_ok(scene_open(scene));
     scene_append(scene, 0, 3, 1);
     picture_take(&open, scene->journal);
     scene_close(scene);

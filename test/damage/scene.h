@@ -59,7 +59,8 @@ void scene_close(struct scene *scene); /* if it is open */
 void scene_append(struct scene *scene, size_t stream, size_t count, size_t bytes);
 uint8_t scene_body(size_t stream, uint64_t offset);
 
-/* A journal of four segments with two streams: one closed cleanly, one rolled, the newest as asked for. */
+/* A journal of three segments with two streams: one closed, gone on with and rolled, one killed, and the
+ * newest, which was closed and gone on with too, and ends as asked for. */
 void scene_write(struct scene *scene, bool killed);
 
 void picture_take(struct picture *picture, const char *path);

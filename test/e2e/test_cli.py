@@ -230,8 +230,9 @@ def a_directory_that_may_only_be_read_is_read_and_verified(folder):
 def corruption_is_found_named_and_saved_from(folder):
     data, saved = folder + '/data', folder + '/saved'
     append(data, ''.join(f'event {n}\n' for n in range(1, 101))).expect(0)
-    append(data, 'later\n').expect(0)
+    append(data, 'l' * (1 << 20) + '\n').expect(0)  # into the next segment
     first = segments(data)[0]
+    assert len(segments(data)) == 2
     with open(f'{data}/journal/{first}', 'rb') as file:
         at = file.read().index(b'event 42')
     flip(f'{data}/journal/{first}', at)

@@ -21,6 +21,7 @@ struct image {
 struct file {
     struct image now;
     struct image durable;
+    size_t held;   /* so many bytes have their blocks: making a file longer takes none */
     uint8_t *lost; /* a sector whose sync failed: written, and never to be durable */
     size_t lost_size;
 };
@@ -211,7 +212,7 @@ static int ram_open(void *ctx, int dir, const char *text, int flags)
         name->file = (int)r->file_count++;
     }
     if (flags & O_TRUNC)
-        image_resize(&r->files[name->file]->now, 0);
+        image_resize(&r->files[name->file]->now, r->files[name->file]->held = 0);
     return new_handle(r, name->file, false);
 }
 
@@ -265,6 +266,16 @@ static void write_into(struct file *file, const void *data, size_t size, uint64_
         mark_lost(file, s, false);
 }
 
+/* Have blocks for that many bytes; false if the disk is full. */
+static bool hold(const struct ramdisk *r, struct file *file, size_t size)
+{
+    if (size <= file->held)
+        return true;
+    if (!r->full)
+        file->held = size;
+    return !r->full;
+}
+
 static int64_t ram_write(void *ctx, int handle, const void *data, size_t size, uint64_t at)
 {
     struct ramdisk *r = ctx;
@@ -273,7 +284,7 @@ static int64_t ram_write(void *ctx, int handle, const void *data, size_t size, u
     if (rc < 0)
         return rc;
     struct file *file = file_of(r, handle);
-    if (r->full && at + write.size > file->now.size)
+    if (!hold(r, file, (size_t)at + write.size))
         return -ENOSPC;
     write_into(file, data, write.size, at);
     return (int64_t)write.size;
@@ -285,7 +296,7 @@ static int ram_reserve(void *ctx, int handle, uint64_t size)
     int rc = count(r, true, NULL);
     if (rc < 0)
         return rc;
-    return r->full && size > file_of(r, handle)->now.size ? -ENOSPC : 0;
+    return hold(r, file_of(r, handle), (size_t)size) ? 0 : -ENOSPC;
 }
 
 static int ram_truncate(void *ctx, int handle, uint64_t size)
@@ -294,7 +305,10 @@ static int ram_truncate(void *ctx, int handle, uint64_t size)
     int rc = count(r, false, NULL);
     if (rc < 0)
         return rc;
-    image_resize(&file_of(r, handle)->now, (size_t)size);
+    struct file *file = file_of(r, handle);
+    image_resize(&file->now, (size_t)size);
+    if (file->held > size)
+        file->held = (size_t)size;
     return 0;
 }
 
@@ -467,6 +481,7 @@ struct ramdisk *ramdisk_clone(const struct ramdisk *from)
         assert(file);
         image_copy(&file->now, &source->now);
         image_copy(&file->durable, &source->durable);
+        file->held = source->held;
         for (size_t s = 0; s < source->lost_size; s++)
             mark_lost(file, s, source->lost[s]);
         r->files[i] = file;

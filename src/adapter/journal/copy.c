@@ -42,12 +42,15 @@ static int copy_piece(struct copying *c, int in, int out, uint64_t at, size_t si
                : disk_write_all(c->disk, out, c->buffer, (size_t)got, at);
 }
 
+/* Up to the size that it had: a segment that was closed may go on meanwhile, and is copied as it was. */
 static int copy_backwards(struct copying *c, int in, int out, uint64_t size)
 {
     int rc = 0;
-    for (uint64_t at = (size + PAGE - 1) / PAGE * PAGE; rc == 0 && at > 0; at -= PAGE) {
+    for (uint64_t end = size; rc == 0 && end > 0;) {
+        uint64_t at = (end - 1) / PAGE * PAGE;
         int64_t got;
-        rc = copy_piece(c, in, out, at - PAGE, PAGE, &got);
+        rc = copy_piece(c, in, out, at, (size_t)(end - at), &got);
+        end = at;
     }
     return rc;
 }

@@ -101,7 +101,7 @@ static void make_index(struct cursor *c, struct index *index)
         at = c->scan.at;
     }
     if (!j->read_only && c->scan.lsn == c->segment_end)
-        (void)index_save(index, j->disk, j->home.dir, j->home.id, c->ref.number);
+        (void)index_save(index, c->segment_end, j->disk, j->home.dir, j->home.id, c->ref.number);
 }
 
 /* Having entered the segment that holds .next: go near it. */
@@ -118,8 +118,11 @@ static void approach(struct cursor *c)
         found = j->segments.count == c->ref.number && index_find(&j->index, c->stream, c->next, &near);
         pthread_mutex_unlock(&j->lock);
     } else if (c->segment_end != UINT64_MAX) {
-        if (index_load(&loaded, j->disk, j->home.dir, j->home.id, c->ref.number) != PAWL_OK)
+        if (index_load(&loaded, j->disk, j->home.dir, j->home.id, c->ref.number) != PAWL_OK
+            || loaded.end < c->segment_end) {
+            index_clear(&loaded);
             make_index(c, &loaded);
+        }
         found = index_find(&loaded, c->stream, c->next, &near);
     }
     index_release(&loaded);

@@ -210,7 +210,7 @@ int disk_reserve(const struct disk *disk, int file, uint64_t size)
     do {
         rc = disk->reserve(disk->ctx, file, size);
     } while (rc == -EINTR);
-    return rc == -EOPNOTSUPP ? 0 : rc;
+    return rc == -EOPNOTSUPP ? 1 : rc;
 }
 
 int disk_write_zeros(const struct disk *disk, int file, uint64_t at, uint64_t size)

@@ -43,8 +43,8 @@ int disk_write_all(const struct disk *disk, int file, const void *data, size_t s
 int disk_sync(const struct disk *disk, int file);
 int disk_sync_dir(const struct disk *disk, int dir);
 
-/* Have blocks for that many bytes, or fail before a byte is written. A file system that cannot promise that
- * promises nothing. */
+/* Have blocks for that many bytes, or fail before a byte is written. Returns 1 if the file system cannot
+ * promise that: then it promises nothing. */
 int disk_reserve(const struct disk *disk, int file, uint64_t size);
 
 /* Write zeros. What a segment is made of must really be there and written, so that a later sync of a write into

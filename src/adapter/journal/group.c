@@ -21,13 +21,16 @@ static int write_buffer(struct journal *j, pawl_error *error)
 {
     if (j->buffer_size == 0)
         return PAWL_OK;
-    int rc = disk_write_all(j->disk, j->active.file, j->buffer, j->buffer_size, j->active.at);
+    uint64_t end = j->active.at + j->buffer_size;
+    int rc = end > j->active.filled ? journal_fill(j, end) : 0;
+    if (rc == 0)
+        rc = disk_write_all(j->disk, j->active.file, j->buffer, j->buffer_size, j->active.at);
     if (rc < 0) {
         error_errno(error, -rc, "cannot write segment %08" PRIx32 " at byte %" PRIu64, j->active.ref.number,
                     j->active.at);
         return PAWL_EUNKNOWN;
     }
-    j->active.at += j->buffer_size;
+    j->active.at = end;
     j->buffer_size = 0;
     return PAWL_OK;
 }
@@ -53,8 +56,7 @@ static bool grow_buffer(struct journal *j, size_t need)
     return true;
 }
 
-/* Room for that many bytes of records, in the buffer and in a segment, before the first of them is encoded. */
-static int make_room(struct journal *j, size_t bytes, pawl_error *error)
+int group_make_room(struct journal *j, size_t bytes, pawl_error *error)
 {
     size_t need = j->buffer_size + bytes;
     if (need > j->buffer_room && (need > BUFFER_KEEP || !grow_buffer(j, need))) {
@@ -66,11 +68,13 @@ static int make_room(struct journal *j, size_t bytes, pawl_error *error)
     }
     if (j->active.at + j->buffer_size + bytes + WATERMARK_BYTES <= j->active.size)
         return PAWL_OK;
+    if (j->active.sealed && journal_extend(j, bytes))
+        return PAWL_OK;
     int status = write_buffer(j, error);
     return status == PAWL_OK ? journal_roll(j, bytes, error) : status;
 }
 
-static pawl_place encode(struct journal *j, struct record *r)
+pawl_place group_encode(struct journal *j, struct record *r)
 {
     uint64_t at = j->active.at + j->buffer_size;
     r->lsn = j->next_lsn++;
@@ -106,9 +110,9 @@ static int refuse_entry(pawl_append *append, size_t i, const struct stream *s)
     append->status = PAWL_EFENCED;
     if (!s || !s->claimed)
         return error_set(append->error, PAWL_EFENCED, "%s is not claimed", name);
-    if (s->epoch != e->epoch)
+    if (s->given != e->epoch)
         return error_set(append->error, PAWL_EFENCED,
-                         "%s is at epoch %" PRIu64 ", the entry is of epoch %" PRIu64, name, s->epoch,
+                         "%s is at epoch %" PRIu64 ", the entry is of epoch %" PRIu64, name, s->given,
                          e->epoch);
     return error_set(append->error, PAWL_EFENCED,
                      "the next offset of %s is %" PRIu64 ", the entry has %" PRIu64, name, s->next, e->offset);
@@ -130,7 +134,7 @@ static int take_append(struct journal *j, pawl_append *append, pawl_error *error
     int status = bytes == OP_TOO_BIG
                      ? error_set(error, PAWL_ETOOBIG, "an entry may have %zu bytes, and an append %zu in all",
                                  PAWL_ENTRY_BYTES_MAX, APPEND_BYTES_MAX)
-                     : make_room(j, bytes, error);
+                     : group_make_room(j, bytes + claims_room(j, append->count), error);
     if (status != PAWL_OK) {
         refuse_append(append, status, error);
         return status;
@@ -142,15 +146,17 @@ static int take_append(struct journal *j, pawl_append *append, pawl_error *error
         const pawl_entry *e = &append->entries[i].entry;
         if (!s || !pawl_stream_equal(s->id, e->stream))
             s = find_stream(j, e->stream);
-        if (!s || !s->claimed || s->epoch != e->epoch || s->next != e->offset || s->refused == number) {
+        if (!s || !s->claimed || s->given != e->epoch || s->next != e->offset || s->refused == number) {
             if (s)
                 s->refused = number;
             refuse_entry(append, i, s);
             continue;
         }
+        if (s->epoch < s->given)
+            claims_write(j, s);
         struct record r = {
             .type = RECORD_ENTRY, .kind = e->kind, .stream = e->stream, .offset = e->offset, .body = e->body};
-        append->entries[i].place = encode(j, &r);
+        append->entries[i].place = group_encode(j, &r);
         append->entries[i].status = PAWL_OK;
         s->next++;
         if (!s->touched) {
@@ -159,35 +165,6 @@ static int take_append(struct journal *j, pawl_append *append, pawl_error *error
             j->touched = s;
         }
     }
-    return PAWL_OK;
-}
-
-static int take_claim(struct journal *j, pawl_claim *claim, pawl_error *error)
-{
-    int status = make_room(j, record_size(CLAIM_BODY), error);
-    struct stream *s = NULL;
-    if (status == PAWL_OK) {
-        pthread_mutex_lock(&j->lock);
-        s = streams_add(&j->streams, claim->stream);
-        pthread_mutex_unlock(&j->lock);
-        if (!s)
-            status = error_set(error, PAWL_ENOMEM, "no memory for another stream");
-    }
-    claim->status = status;
-    if (status != PAWL_OK) {
-        if (claim->error)
-            *claim->error = *error;
-        return status;
-    }
-    uint8_t body[CLAIM_BODY];
-    claim_body_encode(s->epoch + 1, claim->group0, body);
-    struct record r = {
-        .type = RECORD_CLAIM, .stream = claim->stream, .offset = s->next, .body = {body, sizeof body}};
-    encode(j, &r);
-    s->epoch++;
-    s->claimed = true;
-    claim->epoch = s->epoch;
-    claim->next = s->next;
     return PAWL_OK;
 }
 
@@ -241,7 +218,7 @@ static int take_op(struct journal *j, struct op *op, pawl_error *error)
 {
     if (j->failed && take_failed(j, op) != PAWL_OK)
         return PAWL_OK;
-    int status = op->kind == OP_CLAIM ? take_claim(j, op->request, error) : take_append(j, op->request, error);
+    int status = op->kind == OP_CLAIM ? claims_take(j, op->request, error) : take_append(j, op->request, error);
     return status == PAWL_EUNKNOWN ? PAWL_EUNKNOWN : PAWL_OK;
 }
 
@@ -315,7 +292,7 @@ void group_run(struct journal *j, struct op *ops, struct op_list *wake)
 static int write_watermark(struct journal *j, uint8_t kind, pawl_error *error)
 {
     struct record r = {.type = RECORD_WATERMARK, .kind = kind};
-    encode(j, &r);
+    group_encode(j, &r);
     return write_buffer(j, error);
 }
 
@@ -334,14 +311,14 @@ void group_rest(struct journal *j)
 
 int group_seal(struct journal *j, pawl_error *error)
 {
-    if (j->failed || j->active.file < 0)
+    if (j->failed || j->active.file < 0 || j->active.sealed)
         return PAWL_OK;
     int status = write_watermark(j, WATERMARK_SEALS, error);
     if (status == PAWL_OK)
         status = sync_active(j, error);
     if (status != PAWL_OK)
         return status;
-    (void)index_save(&j->index, j->disk, j->home.dir, j->home.id, j->active.ref.number);
+    (void)index_save(&j->index, j->next_lsn, j->disk, j->home.dir, j->home.id, j->active.ref.number);
     (void)j->disk->truncate(j->disk->ctx, j->active.file, j->active.at);
     return PAWL_OK;
 }

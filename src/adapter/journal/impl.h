@@ -1,3 +1,4 @@
+/* clang-format off */
 /* adapter/journal/impl.h: the journal's own struct, for the files that share it.
  *
  * Who touches what. At any time at most one thread has the *writer's role* (busy is set): the writer thread, or
@@ -7,13 +8,19 @@
  * role may read it without.
  *
  * Invariants
- *   J1  A file has a segment's name only after its header was synced, and after every record of earlier
- * segments was synced. J2  A record is acknowledged only after a sync of its segment that began when its write
- * had returned, and after the directory was synced since its segment got its name. J3  durable_lsn never names
- * a record that J2 would not let be acknowledged. J4  The bytes from active.at to active.size were zero when
- * the segment was made, and have never been written since it was opened: a recovered segment is never written
- * again. J5  There is always room for a watermark in the active segment. J6  After a failed write or sync
- * nothing is written before everything was read from the disk again (recover). */
+ *   J1  A file has a segment's name only after its header was synced, and after every record of earlier segments
+ *       was synced.
+ *   J2  A record is acknowledged only after a sync of its segment that began when its write had returned, and
+ *       after the directory was synced since its segment got its name.
+ *   J3  durable_lsn never names a record that J2 would not let be acknowledged.
+ *   J4  The bytes from active.at to active.size are zero, and have their blocks: since the segment was made, or
+ *       since it was extended. Only a segment that was closed cleanly is extended. Any other that is found at
+ *       opening is never written again.
+ *   J5  There is always room for a watermark in the active segment, unless it is sealed still.
+ *   J6  After a failed write or sync nothing is written before everything was read from the disk again (recover).
+ *   J7  No epoch is given twice while the journal is open, and an entry stands behind the claim record of its
+ *       epoch. */
+/* clang-format on */
 #ifndef JOURNAL_IMPL_H
 #define JOURNAL_IMPL_H
 
@@ -96,7 +103,10 @@ struct active {
     struct segment_ref ref;
     int file;
     uint64_t at;
-    uint64_t size;
+    uint64_t size;   /* it may be written up to here: .at, as long as it is sealed */
+    uint64_t filled; /* up to here the zeros are written, behind it they are only reserved */
+    uint64_t full;   /* the size that it has when it is extended; 0: it cannot be */
+    bool sealed;     /* found closed cleanly, and nothing was written since */
 };
 
 struct journal {
@@ -121,6 +131,7 @@ struct journal {
     uint64_t next_size;     /* (role) of the next segment */
     uint64_t appends;       /* (role) how many were taken */
     struct stream *touched; /* (role) streams with entries in the present group */
+    size_t unwritten;       /* (role) streams that are claimed, and whose claim has no record yet */
 
     pthread_mutex_t lock;
     pthread_t writer;
@@ -176,13 +187,15 @@ static inline void queue_init(struct queue *queue)
     op_list_init(&queue->ops);
 }
 
-/* recover.c: read the end of the journal from the disk, settle what it holds, and start a new segment. Called
- * with the role, at opening and after a failure. witness: the highest LSN known durable. */
+/* recover.c: read the end of the journal from the disk, settle what it holds, and go on: in the newest segment
+ * if it was closed cleanly, else in a new one. Called with the role, at opening and after a failure. witness:
+ * the highest LSN known durable. */
 int journal_recover(struct journal *j, uint64_t witness, pawl_error *error);
 
 /* roll.c: drafts, and the step from one segment to the next. */
 int maker_start(struct journal *j);
-void maker_pace(struct journal *j); /* the active segment has grown; with the lock */
+void maker_order(struct journal *j); /* have one made while the present segment fills */
+void maker_pace(struct journal *j);  /* the active segment has grown; with the lock */
 void maker_stop(struct journal *j);
 int journal_publish(struct journal *j, struct draft *draft, struct segment_header *header,
                     const struct streams *streams, pawl_bytes records, pawl_error *error);
@@ -192,10 +205,25 @@ void journal_discard_draft(struct journal *j, struct draft *draft);
 /* PAWL_EFULL: no room for it, and nothing changed. PAWL_EUNKNOWN: the journal has failed. */
 int journal_roll(struct journal *j, uint64_t need, pawl_error *error);
 
+/* extend.c, with the role.
+ * extend: have the sealed segment take that many bytes more. False: it cannot, and is as sealed as it was;
+ * roll. fill: the active segment is about to be written up to that byte. Returns a negative errno. */
+bool journal_extend(struct journal *j, uint64_t need);
+int journal_fill(struct journal *j, uint64_t end);
+
+/* claims.c, with the role: what becomes of a claim before anything is written under it. */
+size_t claims_room(const struct journal *j, size_t entries);
+int claims_take(struct journal *j, pawl_claim *claim, pawl_error *error);
+void claims_write(struct journal *j, struct stream *s);
+
 /* group.c, with the role.
+ * make_room: for that many bytes of records, in the buffer and in a segment, before the first of them is
+ * encoded. encode: one record, behind what is there.
  * run: afterwards every op of the list has its outcome; followers that can go on have joined wake.
  * rest: nothing waits; let the file itself say that what it holds is durable.
  * seal: the last watermark of a clean close, synced. */
+int group_make_room(struct journal *j, size_t bytes, pawl_error *error);
+pawl_place group_encode(struct journal *j, struct record *r);
 void group_run(struct journal *j, struct op *ops, struct op_list *wake);
 void group_rest(struct journal *j);
 int group_seal(struct journal *j, pawl_error *error);

@@ -22,6 +22,7 @@ void index_init(struct index *x, const pawl_allocator *alloc)
 void index_clear(struct index *x)
 {
     x->count = 0;
+    x->end = 0;
     map_clear(&x->last);
 }
 
@@ -75,41 +76,48 @@ bool index_find(const struct index *x, pawl_stream stream, uint64_t offset, stru
     return true;
 }
 
-static void encode_all(const struct index *x, struct id128 journal, uint32_t number, struct encoder *e)
+static void encode_entry(const struct index_entry *entry, struct encoder *e)
 {
+    encode_u8(e, entry->stream.kind);
+    encode_u8(e, 0);
+    encode_u16(e, entry->stream.partition);
+    encode_u16(e, entry->stream.lane);
+    encode_u16(e, 0);
+    encode_u32(e, entry->stream.generation);
+    encode_u32(e, 0);
+    encode_u64(e, entry->offset);
+    encode_u64(e, entry->lsn);
+    encode_u64(e, entry->at);
+}
+
+static void encode_all(const struct index *x, uint64_t end, struct id128 journal, uint32_t number,
+                       struct encoder *e)
+{
+    const struct index_entry last = {.lsn = end};
     encode_raw(e, (pawl_bytes){magic, sizeof magic});
     encode_u32(e, FORMAT_VERSION);
     encode_u32(e, number);
     encode_u64(e, journal.high);
     encode_u64(e, journal.low);
-    encode_u64(e, x->count);
-    for (size_t i = 0; i < x->count; i++) {
-        const struct index_entry *entry = &x->items[i];
-        encode_u8(e, entry->stream.kind);
-        encode_u8(e, 0);
-        encode_u16(e, entry->stream.partition);
-        encode_u16(e, entry->stream.lane);
-        encode_u16(e, 0);
-        encode_u32(e, entry->stream.generation);
-        encode_u32(e, 0);
-        encode_u64(e, entry->offset);
-        encode_u64(e, entry->lsn);
-        encode_u64(e, entry->at);
-    }
+    encode_u64(e, x->count + 1);
+    for (size_t i = 0; i < x->count; i++)
+        encode_entry(&x->items[i], e);
+    encode_entry(&last, e);
     encode_u64(e, hash_checksum(0, (pawl_bytes){e->start, encoder_size(e)}));
 }
 
-int index_save(const struct index *x, const struct disk *disk, int dir, struct id128 journal, uint32_t number)
+int index_save(const struct index *x, uint64_t end, const struct disk *disk, int dir, struct id128 journal,
+               uint32_t number)
 {
     char name[SEGMENT_NAME_MAX], draft[SEGMENT_NAME_MAX + 4];
     segment_index_name(number, name);
     snprintf(draft, sizeof draft, "%s.tmp", name);
-    size_t size = INDEX_HEADER + x->count * INDEX_ENTRY + 8;
+    size_t size = INDEX_HEADER + (x->count + 1) * INDEX_ENTRY + 8;
     uint8_t *bytes = mem_new(x->alloc, 1, size);
     if (!bytes)
         return PAWL_ENOMEM;
     struct encoder e = encoder_over(bytes, size);
-    encode_all(x, journal, number, &e);
+    encode_all(x, end, journal, number, &e);
     int file = disk->open(disk->ctx, dir, draft, O_WRONLY | O_CREAT | O_TRUNC);
     int rc = file < 0 ? file : disk_write_all(disk, file, bytes, size, 0);
     if (file >= 0)
@@ -148,7 +156,10 @@ static bool decode_all(struct index *x, pawl_bytes bytes, struct id128 journal, 
         entry.offset = decode_u64(&d);
         entry.lsn = decode_u64(&d);
         entry.at = decode_u64(&d);
-        index_add(x, entry.stream, entry.offset, entry.lsn, entry.at);
+        if (entry.stream.kind == 0)
+            x->end = entry.lsn;
+        else
+            index_add(x, entry.stream, entry.offset, entry.lsn, entry.at);
     }
     return true;
 }
@@ -173,4 +184,14 @@ int index_load(struct index *x, const struct disk *disk, int dir, struct id128 j
     }
     disk->close(disk->ctx, file);
     return status;
+}
+
+uint64_t index_witness(const struct disk *disk, int dir, struct id128 journal, uint32_t number,
+                       const pawl_allocator *alloc)
+{
+    struct index x;
+    index_init(&x, alloc);
+    uint64_t witness = index_load(&x, disk, dir, journal, number) == PAWL_OK && x.end ? x.end - 1 : 0;
+    index_release(&x);
+    return witness;
 }

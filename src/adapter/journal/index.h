@@ -1,8 +1,13 @@
 /* adapter/journal/index.h: where in a segment a stream's offsets lie, roughly.
  *
- * For every stream in a segment its first record, and one more about every 64 KiB. Nothing depends on it but
- * speed: it is written without a sync when a segment is sealed, and made again from the segment if it is
- * missing or damaged.
+ * For every stream in a segment its first record, and one more about every 64 KiB. What is read never depends
+ * on it, only how fast: it is written without a sync when a segment is sealed, and made again from the segment
+ * if it is missing or damaged, or ends before the segment does, which a segment that was closed and written on
+ * outgrows.
+ *
+ * How far it goes is the last entry's to say: kind 0, and the LSN behind the last record. That record was
+ * synced before the index was written, so the index bears witness too: a newest segment that ends before its
+ * index does has lost what it held.
  *
  * The file: magic 8 "PAWLIDX" and a newline, version u32, number u32, journal ID 16, count u64, then entries of
  * 40 bytes: kind u8, zero u8, partition u16, lane u16, zero u16, generation u32, zero u32, offset u64, LSN u64,
@@ -26,6 +31,7 @@ struct index {
     struct index_entry *items;
     size_t count;
     size_t room;
+    uint64_t end;    /* of one that was loaded: the LSN behind the last record; 0: it does not say */
     struct map last; /* stream -> byte of its last item, plus one */
 };
 
@@ -42,9 +48,15 @@ void index_add(struct index *x, pawl_stream stream, uint64_t offset, uint64_t ls
 /* The nearest entry of the stream at or before offset; false if there is none. */
 bool index_find(const struct index *x, pawl_stream stream, uint64_t offset, struct index_entry *ret_entry);
 
-int index_save(const struct index *x, const struct disk *disk, int dir, struct id128 journal, uint32_t number);
+/* end: the LSN behind the last record, all of which are durable. */
+int index_save(const struct index *x, uint64_t end, const struct disk *disk, int dir, struct id128 journal,
+               uint32_t number);
 
 /* PAWL_ENOTFOUND: there is none, or none that can be believed. */
 int index_load(struct index *x, const struct disk *disk, int dir, struct id128 journal, uint32_t number);
+
+/* The highest LSN that a segment's index knows to be durable; 0 if there is no such index. */
+uint64_t index_witness(const struct disk *disk, int dir, struct id128 journal, uint32_t number,
+                       const pawl_allocator *alloc);
 
 #endif

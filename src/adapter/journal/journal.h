@@ -27,7 +27,7 @@ struct journal_options {
     const pawl_place *witnesses; /* places known durable from elsewhere: read-only, what is there up to them is
                                     shown; for writing, a journal without them is corrupt */
     size_t witness_count;
-    uint64_t segment_bytes; /* 0: JOURNAL_SEGMENT_BYTES. A journal's first segment after opening is smaller
+    uint64_t segment_bytes; /* 0: JOURNAL_SEGMENT_BYTES. The first segment that an opening begins is smaller
                                (at most JOURNAL_SEGMENT_FIRST), each next one twice as large, up to this. */
     bool no_threads;        /* for tests: no writer, no maker; see journal_pump */
 };

@@ -2,12 +2,17 @@
  *
  *     newest segment ──► probe: D witnessed, N whole ──► judge: torn or corrupt?
  *         │ corrupt: stop, change nothing
- *         └ torn or clean: a new segment that continues behind D, beginning with a copy of D+1 .. N, synced
+ *         │ sealed:  this very segment, behind its seal (extend.c); until the first record nothing is changed
+ *         └ torn:    a new segment that continues behind D, beginning with a copy of D+1 .. N, synced
  *
- * The copy is made even if the old segment could be synced as it is: after a sync that failed, perhaps in a
- * process that is gone, the kernel calls pages clean that never reached the disk, and no later sync of that
- * file would say so. What lies behind D in the old segment is dead from then on, because the new header says
- * where it continues. It stays in the file. */
+ * A segment was closed cleanly if its file ends with its seal: the file was cut there only after the seal, and
+ * with it everything, had been synced. So there is nothing to make durable, and nothing in doubt.
+ *
+ * In any other the copy is made even if the old segment could be synced as it is: after a sync that failed,
+ * perhaps in a process that is gone, the kernel calls pages clean that never reached the disk, and no later
+ * sync of that file would say so. What lies behind D in the old segment is dead from then on, because the new
+ * header says where it continues. It stays in the file. */
+#include <fcntl.h>
 #include <inttypes.h>
 
 #include "adapter/journal/impl.h"
@@ -22,10 +27,11 @@ static int adopt_streams(struct journal *j, const struct streams *found)
     pthread_mutex_lock(&j->lock);
     for (size_t i = 0; i < j->streams.count; i++) {
         struct stream *s = j->streams.items[i];
-        s->epoch = 0;
+        s->epoch = 0; /* .given stays: whoever has that epoch may still be there (J7) */
         s->next = 1;
         s->claimed = s->touched = false;
     }
+    j->unwritten = 0;
     for (size_t i = 0; i < found->count && status == PAWL_OK; i++) {
         struct stream *s = streams_add(&j->streams, found->items[i]->id);
         if (!s) {
@@ -33,6 +39,8 @@ static int adopt_streams(struct journal *j, const struct streams *found)
             break;
         }
         s->epoch = found->items[i]->epoch;
+        if (s->given < s->epoch)
+            s->given = s->epoch;
         s->next = found->items[i]->next;
         s->visible = s->next - 1;
     }
@@ -47,7 +55,7 @@ struct indexing {
 };
 
 /* Readers see the segment, and so its index, from the moment it was published. */
-static void index_copied(void *arg, const struct record *r, uint64_t at)
+static void index_record(void *arg, const struct record *r, uint64_t at)
 {
     struct indexing *x = arg;
     struct journal *j = x->journal;
@@ -90,8 +98,46 @@ static int continue_behind(struct journal *j, struct tail *t, const struct tail_
     mem_free(j->alloc, records, copied);
     struct indexing x = {.journal = j, .old_at = t->at, .new_at = head};
     if (status == PAWL_OK)
-        status = tail_advance(t, end->useful, index_copied, &x, error);
+        status = tail_advance(t, end->useful, index_record, &x, error);
     return status;
+}
+
+/* Stand behind the seal, ready to go on there. Takes the file. */
+static int continue_in(struct journal *j, struct tail *t, const struct tail_end *end, int file,
+                       pawl_error *error)
+{
+    struct indexing x = {.journal = j};
+    pthread_mutex_lock(&j->lock);
+    index_clear(&j->index);
+    pthread_mutex_unlock(&j->lock);
+    int status = tail_advance(t, end->whole, index_record, &x, error);
+    if (status != PAWL_OK) {
+        j->disk->close(j->disk->ctx, file);
+        return status;
+    }
+    j->active = (struct active){.ref = {t->header.number, t->header.first_lsn},
+                                .file = file,
+                                .at = t->at,
+                                .size = t->at,
+                                .filled = t->at,
+                                .full = t->header.file_size,
+                                .sealed = true};
+    pthread_mutex_lock(&j->lock);
+    j->durable_at = t->at;
+    pthread_mutex_unlock(&j->lock);
+    return PAWL_OK;
+}
+
+/* What is behind the tail is settled: go on from there. */
+static int go_on(struct journal *j, struct tail *t, const struct tail_end *end, pawl_error *error)
+{
+    char name[SEGMENT_NAME_MAX];
+    segment_name(t->header.number, t->header.first_lsn, name);
+    int file = end->sealed ? j->disk->open(j->disk->ctx, j->home.dir, name, O_RDWR) : -1;
+    if (file >= 0)
+        return continue_in(j, t, end, file, error);
+    int status = tail_advance(t, end->witnessed, NULL, NULL, error);
+    return status == PAWL_OK ? continue_behind(j, t, end, error) : status;
 }
 
 /* A journal that nobody ever finished making: segment 1 may be there, but must be empty. */
@@ -191,13 +237,12 @@ int journal_recover(struct journal *j, uint64_t witness, pawl_error *error)
                        j->alloc, error);
     if (status != PAWL_OK)
         return status;
+    uint64_t indexed = index_witness(j->disk, j->home.dir, j->home.id, t.header.number, j->alloc);
     status = tail_probe(&t, &end, error);
     if (status == PAWL_OK)
-        status = tail_judge(&t, &end, witness, false, error);
+        status = tail_judge(&t, &end, witness > indexed ? witness : indexed, false, error);
     if (status == PAWL_OK)
-        status = tail_advance(&t, end.witnessed, NULL, NULL, error);
-    if (status == PAWL_OK)
-        status = continue_behind(j, &t, &end, error);
+        status = go_on(j, &t, &end, error);
     if (status == PAWL_OK)
         status = adopt_streams(j, &t.streams);
     if (status == PAWL_OK) {

@@ -42,6 +42,7 @@ void maker_pace(struct journal *j)
 static int draft_fill(struct journal *j, const struct draft *draft, bool ahead)
 {
     int rc = disk_reserve(j->disk, draft->file, draft->size);
+    rc = rc > 0 ? 0 : rc; /* every byte of it is written here anyway */
     for (uint64_t at = 0; at < draft->size && rc == 0; at += SLICE) {
         uint64_t size = draft->size - at < SLICE ? draft->size - at : SLICE;
         if (ahead && !wait_turn(j, at))
@@ -133,8 +134,7 @@ void maker_stop(struct journal *j)
     pthread_cond_destroy(&m->made);
 }
 
-/* Have one made while the present segment fills. */
-static void order_draft(struct journal *j)
+void maker_order(struct journal *j)
 {
     if (!j->threads)
         return;
@@ -236,10 +236,10 @@ int journal_publish(struct journal *j, struct draft *draft, struct segment_heade
     j->durable_at = size + records.size;
     j->stats.segments_made++;
     pthread_mutex_unlock(&j->lock);
-    j->active =
-        (struct active){.ref = ref, .file = draft->file, .at = size + records.size, .size = draft->size};
+    j->active = (struct active){
+        .ref = ref, .file = draft->file, .at = size + records.size, .size = draft->size, .filled = draft->size};
     j->next_size = j->active.size * 2 < j->segment_bytes ? j->active.size * 2 : j->segment_bytes;
-    order_draft(j);
+    maker_order(j);
     return PAWL_OK;
 
 not_named:
@@ -264,7 +264,7 @@ int journal_roll(struct journal *j, uint64_t need, pawl_error *error)
         return PAWL_EUNKNOWN;
     }
     struct active old = j->active;
-    (void)index_save(&j->index, disk, j->home.dir, j->home.id, old.ref.number);
+    (void)index_save(&j->index, j->next_lsn, disk, j->home.dir, j->home.id, old.ref.number);
     struct segment_header header = {
         .journal = j->home.id,
         .number = old.ref.number + 1,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "adapter/journal/home.h"
+#include "adapter/journal/index.h"
 #include "adapter/journal/salvage_to.h"
 #include "adapter/journal/tail.h"
 #include "base/alloc.h"
@@ -216,7 +217,9 @@ static bool is_torn_only(struct salvaging *s, const struct piece *piece, bool ne
     struct tail_end end;
     if (tail_open(&t, s->disk, s->dir, piece->name, &s->id, s->alloc, NULL) != PAWL_OK)
         return false;
-    bool torn = tail_probe(&t, &end, NULL) == PAWL_OK && tail_judge(&t, &end, 0, !newest, NULL) == PAWL_OK;
+    uint64_t indexed = index_witness(s->disk, s->dir, s->id, piece->ref.number, s->alloc);
+    bool torn =
+        tail_probe(&t, &end, NULL) == PAWL_OK && tail_judge(&t, &end, indexed, !newest, NULL) == PAWL_OK;
     tail_close(&t);
     return torn;
 }

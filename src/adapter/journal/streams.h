@@ -12,12 +12,14 @@ struct follower;
 
 struct stream {
     pawl_stream id;
-    uint64_t epoch;   /* of the last claim; 0: never claimed */
+    uint64_t epoch;   /* of the last claim that has a record; 0: there is none */
+    uint64_t given;   /* the writer's: the last epoch that a claim was given; see claims.c */
     uint64_t next;    /* the offset that the next entry must have */
     uint64_t visible; /* last offset that readers may see: durable */
-    bool claimed;     /* since the journal was opened or reopened */
+    bool claimed;     /* since the journal was opened or reopened: the epoch given may write */
     bool touched;     /* in the writer's list of streams with entries that are not visible yet */
     struct stream *touched_next;
+    uint64_t group0;            /* the writer's: what the last claim given rests on */
     uint64_t refused;           /* number of the append that had an entry of it refused last */
     struct follower *followers; /* waiting for visible to grow */
 };

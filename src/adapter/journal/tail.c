@@ -49,6 +49,11 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
     enum scan_result result;
     struct record r;
     int status;
+    /* The size first: what is cut at the end of a seal has that seal, whatever a writer adds meanwhile. */
+    int64_t size = t->disk->size(t->disk->ctx, t->file);
+    if (size < 0)
+        return error_errno(error, (int)-size, "cannot see the size of segment %08" PRIx32, t->header.number);
+    end.size = (uint64_t)size;
     scan_seek(&t->scan, t->file, t->at, t->lsn + 1, t->chain, true);
     while ((result = scan_next(&t->scan, &r, &status)) == SCAN_RECORD) {
         end.whole = r.lsn;
@@ -66,8 +71,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
         return fault(t, status, t->scan.at, error);
     }
     end.why = result == SCAN_BAD ? t->scan.why : NULL;
-    int64_t size = t->disk->size(t->disk->ctx, t->file);
-    end.sealed = size >= 0 && (uint64_t)size == end.whole_at && seals;
+    end.sealed = end.size == end.whole_at && seals;
     if (end.useful < end.witnessed)
         end.useful = end.witnessed; /* watermarks below D stay where they are, with all else */
     *ret_end = end;
@@ -103,6 +107,11 @@ static bool is_whole_now(struct tail *t, const struct tail_end *end)
     return scan_next(&t->scan, &r, &status) == SCAN_RECORD;
 }
 
+bool tail_is_short(const struct tail *t, const struct tail_end *end)
+{
+    return end->size < t->header.file_size && end->whole_at <= end->size && !end->sealed;
+}
+
 int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live, pawl_error *error)
 {
     const char *what = end->why ? end->why : "nothing is written there";
@@ -113,14 +122,11 @@ int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live
                   witness, what);
         return fault(t, PAWL_ECORRUPT, end->whole_at, error);
     }
-    int64_t size = t->disk->size(t->disk->ctx, t->file);
-    if (size < 0)
-        return error_errno(error, (int)-size, "cannot see the size of segment %08" PRIx32, t->header.number);
-    if ((uint64_t)size < t->header.file_size && !end->sealed && !live) {
+    if (tail_is_short(t, end) && !live) {
         error_set(error, PAWL_ECORRUPT,
-                  "the file ends at byte %" PRId64 " without a seal, and should have %" PRIu64 " bytes", size,
-                  t->header.file_size);
-        return fault(t, PAWL_ECORRUPT, end->why ? end->whole_at : (uint64_t)size, error);
+                  "the file ends at byte %" PRIu64 " without a seal, and should have %" PRIu64 " bytes",
+                  end->size, t->header.file_size);
+        return fault(t, PAWL_ECORRUPT, end->why ? end->whole_at : end->size, error);
     }
     uint64_t scraps_end = end->whole_at;
     int status = scan_tail_zero(&t->scan, end->whole_at, &scraps_end);

@@ -38,8 +38,9 @@ struct tail_end {
     uint64_t useful;    /* N, or less: the last that is not a watermark, at least D */
     uint64_t useful_at; /* the byte behind that, if it is above D */
     uint64_t
-        scraps;  /* how many bytes there are behind N up to the last that is not zero; found by tail_judge */
-    bool sealed; /* closed cleanly: the file ends with the watermark that says so */
+        scraps;    /* how many bytes there are behind N up to the last that is not zero; found by tail_judge */
+    uint64_t size; /* of the file, before it was looked at */
+    bool sealed;   /* closed cleanly: the file ends with the watermark that says so */
     const char *why; /* what is wrong with what stands behind N; NULL: nothing stands there */
 };
 
@@ -50,6 +51,10 @@ void tail_close(struct tail *t);
 
 /* Look at everything behind .at, taking nothing in. */
 int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error);
+
+/* Whether the file is shorter than a writer leaves it: not sealed, and cut all the same. A writer that goes on
+ * behind its seal while it is looked at makes it longer again, and is not meant. */
+bool tail_is_short(const struct tail *t, const struct tail_end *end);
 
 /* PAWL_ECORRUPT, with segment and byte, if what ends there is not a torn tail. witness: the highest LSN that
  * someone else knows to be durable. live: another process may be writing, so an end that is not sealed is no

@@ -230,22 +230,18 @@ static int count_newest(struct verifying *v, struct tail *t, const char *name, c
 }
 
 /* The newest segment. While a writer has it, it is as long as its header says; it becomes shorter only after
- * its seal was written or its successor named. So if it is short and not sealed, a writer was faster than our
- * look: the second look sees the seal, or the successor (*ret_older), or damage. */
+ * its seal was written or its successor named. So if it is short and not sealed, there is a successor by now
+ * (*ret_older), or damage. */
 static int check_newest(struct verifying *v, struct tail *t, const char *name, bool *ret_older)
 {
     struct tail_end end = {.whole = t->lsn, .whole_at = t->at};
     pawl_error error = {0};
-    int status = PAWL_OK;
-    for (int look = 0; look < 2; look++) {
-        status = tail_probe(t, &end, &error);
-        if (status == PAWL_OK)
-            status = tail_judge(t, &end, 0, look == 0, &error);
-        if (status != PAWL_OK)
-            break;
-        int64_t size = v->disk->size(v->disk->ctx, t->file);
-        if (end.sealed || size < 0 || (uint64_t)size >= t->header.file_size)
-            break;
+    /* The index first: a writer may seal the segment meanwhile. */
+    uint64_t indexed = index_witness(v->disk, v->home.dir, v->home.id, t->header.number, v->alloc);
+    int status = tail_probe(t, &end, &error);
+    if (status == PAWL_OK)
+        status = tail_judge(t, &end, indexed, true, &error);
+    if (status == PAWL_OK && tail_is_short(t, &end)) {
         struct segment_list fresh = {.alloc = v->alloc};
         if (segment_list_load(&fresh, v->disk, v->home.dir, NULL) == PAWL_OK && fresh.count > v->list.count) {
             segment_list_release(&v->list);
@@ -254,6 +250,7 @@ static int check_newest(struct verifying *v, struct tail *t, const char *name, b
             return PAWL_OK;
         }
         segment_list_release(&fresh);
+        status = tail_judge(t, &end, indexed, false, &error);
     }
     if (status == PAWL_ENOMEM)
         return status;

@@ -1,0 +1,75 @@
+/* adapter/journal/extend.c: a segment that was closed cleanly goes on.
+ *
+ *     sealed, cut behind its seal ──► full size, reserved ──► zeros, synced ──► active
+ *
+ * This waits for the first record: a journal that is opened and closed without one is left as it was. If any
+ * step fails, the segment stays sealed and a new one is begun instead, so all of this is a way to save a file,
+ * and nothing else depends on it.
+ *
+ * The size comes first, in one call. So whatever a loss of power leaves, the file ends behind its seal, and is
+ * sealed still; or it has its full size, and is an end like any other. A length in between is damage.
+ *
+ * The seal is a watermark like any other once a record stands behind it: it no longer ends the file. */
+#include "adapter/journal/impl.h"
+
+#define STEP_MAX ((uint64_t)1 << 20)
+
+/* How far the zeros are written at a time. All of it at once would have an opening that appends one entry write
+ * a whole segment. */
+static uint64_t step_of(const struct journal *j)
+{
+    uint64_t quarter = j->segment_bytes / 4;
+    return quarter < STEP_MAX ? quarter : STEP_MAX;
+}
+
+static int write_ahead(struct journal *j, uint64_t from, uint64_t until)
+{
+    struct active *a = &j->active;
+    uint64_t end = until < a->full ? until : a->full;
+    int rc = disk_write_zeros(j->disk, a->file, from, end - from);
+    if (rc == 0)
+        a->filled = end;
+    return rc;
+}
+
+/* What is reserved reads as zeros. Writing the zeros too, ahead of the records, leaves the syncs of the appends
+ * no metadata to change but once a step. */
+int journal_fill(struct journal *j, uint64_t end)
+{
+    return write_ahead(j, end, end + step_of(j));
+}
+
+/* The full size, with blocks for all of it. A disk without room leaves the file as it was. */
+static int take_space(struct journal *j, bool *ret_promised)
+{
+    struct active *a = &j->active;
+    int rc = j->disk->truncate(j->disk->ctx, a->file, a->full);
+    if (rc < 0)
+        return rc;
+    rc = disk_reserve(j->disk, a->file, a->full);
+    if (rc < 0)
+        (void)j->disk->truncate(j->disk->ctx, a->file, a->at);
+    *ret_promised = rc == 0;
+    return rc < 0 ? rc : 0;
+}
+
+bool journal_extend(struct journal *j, uint64_t need)
+{
+    struct active *a = &j->active;
+    bool promised;
+    if (a->at + need + WATERMARK_BYTES > a->full)
+        return false;
+    if (take_space(j, &promised) < 0)
+        return false;
+    int rc = write_ahead(j, a->at, promised ? a->at + step_of(j) : a->full);
+    if (rc == 0)
+        rc = disk_sync(j->disk, a->file);
+    if (rc < 0) {
+        a->full = 0; /* what the file system thinks of it now is not known: it is left alone */
+        return false;
+    }
+    a->size = a->full;
+    a->sealed = false;
+    maker_order(j);
+    return true;
+}
