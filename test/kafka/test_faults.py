@@ -93,7 +93,7 @@ def a_password_that_is_wrong_is_refused_and_a_right_one_is_not(folder, scene):
             file.write('# who we are\nsecurity.protocol = SASL_PLAINTEXT\nsasl.mechanisms=PLAIN\n'
                        f'sasl.username=pawl\nsasl.password={password}\nacks=0\n')
     right = scene.url('config=' + os.path.join(folder, 'right'), address=scene.brokers.secure)
-    wrong = scene.url('config=' + os.path.join(folder, 'wrong'), 'timeout-ms=6000', address=scene.brokers.secure)
+    wrong = scene.url('config=' + os.path.join(folder, 'wrong'), 'timeout-ms=60000', address=scene.brokers.secure)
     run(PAWL, 'cluster', 'init', '--log', right)
     assert run(PAWL, 'log', 'append', '--log', right, '--stream', 'raw/0', input='a\nb\n') == '1\n2'
     assert run(PAWL, 'log', 'read', '--log', right, '--stream', 'raw/0') == '1\ta\n2\tb'
@@ -138,7 +138,7 @@ def a_record_with_a_flipped_bit_stops_the_stream_and_is_named(_, scene):
 
 def a_topic_that_is_deleted_under_a_writer_is_missed(_, scene):
     scene.init()
-    with Writer(scene.url('timeout-ms=6000')) as writer:
+    with Writer(scene.url('timeout-ms=20000')) as writer:
         assert writer.says('one') == '1'
         scene.client('delete')
         assert writer.says('two') == ''
@@ -149,7 +149,7 @@ def a_topic_that_is_deleted_under_a_writer_is_missed(_, scene):
 
 def a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one(_, scene):
     scene.init()
-    with Writer(scene.url('timeout-ms=6000')) as writer:
+    with Writer(scene.url('timeout-ms=120000')) as writer:
         assert writer.says('one') == '1'
         with subprocess.Popen([PAWL, 'log', 'read', '--log', scene.url(), '--stream', 'raw/0', '--follow'],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
@@ -167,7 +167,7 @@ def a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one(_, scene
 
 def an_event_that_the_topic_has_no_room_for_is_not_said_to_be_written(_, scene):
     scene.init()
-    with Writer(scene.url('timeout-ms=6000')) as writer:
+    with Writer(scene.url('timeout-ms=120000')) as writer:
         assert writer.says('x' * 100000) == '1'
         scene.alter('max.message.bytes', '1000')
         assert writer.says('x' * 100000) == ''
