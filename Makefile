@@ -1,6 +1,7 @@
 # Short names for the tools; each works from a clean clone. Meson does the building.
 #
 #   make run                   install, build, show            make check               everything that must hold
+#   make quick                 most of it, in 5 minutes        make again N=10          the tests so many times
 #   make bench                 all benches                     make bench-log           one of them
 #       JSON=FILE                  and write the answers there     OPTIONS='--quick'        and pass options
 #   make fuzz                  look for breaking inputs,       FUZZ_SECONDS=60          so long each
@@ -8,13 +9,22 @@
 #       DESTDIR=ROOT               below this folder               PREFIX=/usr              instead of /usr/local
 #   make soak                  the suites that take long       make format, make lint   as they say
 
-.PHONY: run check install bench fuzz soak sabotage format lint clean
+.PHONY: run check quick again install bench fuzz soak sabotage format lint clean
 
 run:
 	./run
 
 check:
 	./check
+
+quick:
+	./check quick
+
+N = 10
+
+again:
+	tools/install build test
+	tools/again $(OPTIONS) $(N)
 
 install:
 	tools/install build

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "base/timestamp.h"
 #include "cli/lanes.h"
-#include "engine/json/form.h"
 
 #define LIMIT_DEFAULT 100
 
@@ -38,11 +38,10 @@ struct listing {
 };
 
 /* As text, with this many digits of a second; "" for one that is none. */
-static void format_instant(pawl_engine *engine, pawl_instant instant, int64_t unit,
-                           char text[FORM_TIMESTAMP_CHARS])
+static void format_instant(pawl_engine *engine, pawl_instant instant, int64_t unit, char text[TIMESTAMP_CHARS])
 {
     int64_t ns = pawl_engine_wall(engine, instant).ns;
-    size_t size = ns ? form_timestamp_write(ns - ns % unit, text) : 0;
+    size_t size = ns ? timestamp_write(ns - ns % unit, text) : 0;
     text[size] = '\0';
 }
 
@@ -54,7 +53,7 @@ static pawl_instant end_of(const pawl_lease *l)
 
 static void add_instant(const struct listing *list, json_t *object, const char *name, pawl_instant instant)
 {
-    char text[FORM_TIMESTAMP_CHARS];
+    char text[TIMESTAMP_CHARS];
     format_instant(list->engine, instant, PAWL_MILLISECOND, text);
     if (text[0])
         json_object_set_new(object, name, json_string(text));
@@ -86,8 +85,7 @@ static void say_lease(const struct listing *list, const pawl_lease *l, uint64_t 
 
 static void print_lease(const struct listing *list, const pawl_lease *l, uint64_t event, const char *projector)
 {
-    char leased[FORM_TIMESTAMP_CHARS], ends[FORM_TIMESTAMP_CHARS], committed[FORM_TIMESTAMP_CHARS],
-        source[24] = "-";
+    char leased[TIMESTAMP_CHARS], ends[TIMESTAMP_CHARS], committed[TIMESTAMP_CHARS], source[24] = "-";
     format_instant(list->engine, l->leased_at, PAWL_SECOND, leased);
     format_instant(list->engine, end_of(l), PAWL_SECOND, ends);
     format_instant(list->engine, l->committed_at, PAWL_SECOND, committed);

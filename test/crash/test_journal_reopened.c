@@ -356,7 +356,7 @@ TEST(a_torn_entry_of_small_numbers_is_searched_in_linear_time)
     last_entry(&bed, &at)[at + 70] ^= 1;
     clock_t before = clock();
     assert_ok(bed_open(&bed));
-    assert_true((clock() - before) / CLOCKS_PER_SEC < 5);
+    assert_true((clock() - before) / CLOCKS_PER_SEC < 60); /* of this process; else it takes many minutes */
     free(body);
     bed_release(&bed);
 }

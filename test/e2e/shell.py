@@ -3,12 +3,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'tools'))
-from tap import ROOT, Skip, main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+from tap import ROOT, Skip, children, main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
 
 PAWL = os.environ['PAWL']
 STREAM = ['--stream', 'raw/0']
+PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 
 
 class Answer:
@@ -42,19 +44,34 @@ def pawl(*words, stdin=b'', env=None, **how):
     where = {**os.environ, **(env or {})}
     if env is None:
         where.pop('PAWL_DIR', None)
-    return Answer(subprocess.run([PAWL, *words], input=stdin, capture_output=True, check=False, timeout=300,
+    return Answer(subprocess.run([PAWL, *words], input=stdin, capture_output=True, check=False, timeout=PATIENCE,
                                  env=where, **how))
 
 
+def patiently(ask, *words):
+    """Ask for something that is to come, again and again: the program itself gives up after ten seconds."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        answer = ask(*words, '--json')
+        if answer.code == 0 or answer.error()['code'] != 'PAWL_ETIMEOUT' or time.monotonic() > until:
+            return answer
+
+
+def start_program(*words, **how):
+    """Start it, and leave it running; it does not outlive the case."""
+    children.append(subprocess.Popen(words, **how))
+    return children[-1]
+
+
 def start(*words, **how):
-    """Start it, and leave it running, with pipes."""
-    return subprocess.Popen([PAWL, *words], **{'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE,
-                                               'stderr': subprocess.PIPE, **how})
+    """The same with the program that is tested, and pipes."""
+    return start_program(PAWL, *words, **{'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE,
+                                          'stderr': subprocess.PIPE, **how})
 
 
 def end(process, code):
     """No more input: it ends, with this code. Returns what it said that was not yet read."""
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, f'exit code {process.returncode}, expected {code}: {err.decode()}'
     return out.decode()
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import threading
 
-from shell import customer, end, flip, main, order, pawl, shop, start
+from shell import PATIENCE, customer, end, flip, main, order, pawl, shop, start
 
 ADA = 1125899907042625  # the first record of a workspace's C register
 JSON = '--json'
@@ -55,13 +55,13 @@ class Writer:
     def wait(self, more):
         with self.more:
             least = self.answered + more
-            assert self.more.wait_for(lambda: self.answered >= least, 60), self.process.poll()
+            assert self.more.wait_for(lambda: self.answered >= least, PATIENCE), self.process.poll()
 
     def end(self):
         self.stop = True
         for thread in self.threads:
             thread.join()
-        assert self.process.wait(60) == 0, self.process.stderr.read()
+        assert self.process.wait(PATIENCE) == 0, self.process.stderr.read()
         self.process.stdout.close()
         self.process.stderr.close()
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from shell import Skip, customer, main, order, pawl, shop, start
+from shell import PATIENCE, Skip, customer, main, order, pawl, shop, start
 
 ADA = 1125899907042625
 BIG = 2 ** 53
@@ -210,14 +210,14 @@ def a_full_disk_refuses_and_goes_on_when_there_is_room(folder):
         assert said[-1]['error']['code'] == 'PAWL_EFULL', said[-1]
         assert verb('record', 'list', '7', '--type', 'shop.Customer', '--limit', '1').expect(0).out
         os.remove(ballast)
-        until = time.monotonic() + 120  # it looks for room again and again, but not at every command
+        until = time.monotonic() + PATIENCE  # it looks for room again and again, but not at every command
         while True:
             writer.stdin.write(customer('again').encode())
             writer.stdin.flush()
             if 'offset' in json.loads(writer.stdout.readline()):
                 break
             assert time.monotonic() < until, 'it does not go on'
-        writer.communicate(timeout=300)
+        writer.communicate(timeout=PATIENCE)
         assert writer.returncode == 1
         names = [r['fields']['name'] for r in verb('record', 'list', '7', '--type', 'shop.Customer').lines()]
         assert names == ['first'] + ['x' * 1000] * (len(said) - 1) + ['again']

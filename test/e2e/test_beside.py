@@ -2,7 +2,7 @@
 import json
 import signal
 
-from shell import SHOP, customer, end, main, order, pawl, shop, start
+from shell import PATIENCE, SHOP, customer, end, main, order, pawl, shop, start
 
 ADA = 1125899907042625  # the first record of a workspace's C register
 JSON = '--json'
@@ -51,7 +51,7 @@ def what_is_under_way_is_finished_on_a_signal(folder):
         writer.stdin.flush()
         assert writer.stdout.readline()
         writer.send_signal(number)
-        assert writer.wait(60) == 128 + number
+        assert writer.wait(PATIENCE) == 128 + number
         writer.communicate()
     assert verb('ws', 'show', '7', JSON).json()['workspace_offset'] == 3
     verb('verify').expect(0, 'is sound')
@@ -112,7 +112,7 @@ def a_follower_whose_reader_goes_away_ends_quietly(folder):
     follower = start('events', 'follow', '--dir', folder, '--ws', '7')
     follower.stdout.readline()
     follower.stdout.close()
-    assert follower.wait(60) == 0 and follower.stderr.read() == b''
+    assert follower.wait(PATIENCE) == 0 and follower.stderr.read() == b''
     follower.stdin.close()
     follower.stderr.close()
     start('events', 'follow', '--dir', folder, '--ws', '9').communicate()

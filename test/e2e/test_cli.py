@@ -4,7 +4,8 @@ import shutil
 import signal
 import subprocess
 
-from shell import PAWL, STREAM, append, contents, end, flip, main, pawl, read, segments, start
+from shell import (PATIENCE, PAWL, STREAM, append, contents, end, flip, main, pawl, read, segments, start,
+                   start_program)
 
 
 def lines_become_entries_and_come_back_with_their_offsets(folder):
@@ -143,14 +144,14 @@ def a_signal_ends_it_cleanly_and_what_was_acknowledged_is_there(folder):
         writer.stdin.flush()
         writer.stdout.readline()
         writer.send_signal(number)
-        assert writer.wait(60) == 128 + number
+        assert writer.wait(PATIENCE) == 128 + number
         writer.communicate()
         assert pawl('verify', '--json', '--dir', folder).expect(0).json()['clean']
     assert read(folder).out == '1\tx\n2\tx\n'
 
 
 def a_signal_ends_it_even_if_nobody_takes_its_offsets(folder):
-    source = subprocess.Popen(['seq', '1', '1000000'], stdout=subprocess.PIPE)
+    source = start_program('seq', '1', '1000000', stdout=subprocess.PIPE)
     writer = start('log', 'append', '--dir', folder, *STREAM, stdin=source.stdout)
     source.stdout.close()
     writer.stdout.read(1)
@@ -168,19 +169,19 @@ def a_signal_ends_it_even_if_nobody_takes_its_offsets(folder):
 
 
 def a_reader_of_the_output_that_goes_away_ends_it_quietly(folder):
-    source = subprocess.Popen(['seq', '1', '100000000'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    source = start_program('seq', '1', '100000000', stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     writer = start('log', 'append', '--dir', folder, *STREAM, stdin=source.stdout)
     source.stdout.close()
     writer.stdout.readline()
     writer.stdout.close()
-    assert writer.wait(60) == 0
+    assert writer.wait(PATIENCE) == 0
     assert writer.stderr.read() == b''
     writer.stderr.close()
     source.wait()
     reader = start('log', 'read', '--dir', folder, *STREAM)
     reader.stdout.readline()
     reader.stdout.close()
-    assert reader.wait(60) == 0
+    assert reader.wait(PATIENCE) == 0
     assert reader.stderr.read() == b''
     reader.stderr.close()
     reader.stdin.close()
@@ -201,7 +202,7 @@ def as_nobody(folder, *words):
     if not os.path.exists(program):
         shutil.copy(PAWL, program)
         os.chmod(program, 0o755)
-    done = subprocess.run([program, *words], input=b'x\n', capture_output=True, check=False, timeout=300, **how)
+    done = subprocess.run([program, *words], input=b'x\n', capture_output=True, check=False, timeout=PATIENCE, **how)
     return done.returncode, (done.stdout + done.stderr).decode()
 
 

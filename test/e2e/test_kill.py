@@ -3,7 +3,7 @@ import os
 import random
 import subprocess
 
-from shell import STREAM, append, main, pawl, read, start
+from shell import STREAM, append, main, pawl, read, start, start_program
 
 KILLS = 20
 OUTPUT_MAX = 100_000  # how many bytes of offsets are read before the kill, at most
@@ -11,8 +11,8 @@ OUTPUT_MAX = 100_000  # how many bytes of offsets are read before the kill, at m
 
 def kill_while_writing(folder, next_offset, chance):
     """Feed it 'event N' for every offset N, kill it, and return the last offset that it acknowledged."""
-    source = subprocess.Popen(['seq', '-f', 'event %.0f', str(next_offset), '1000000000'],
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    source = start_program('seq', '-f', 'event %.0f', str(next_offset), '1000000000',
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     writer = start('log', 'append', '--dir', folder, *STREAM, stdin=source.stdout)
     source.stdout.close()
     wanted, said = chance.randrange(1, OUTPUT_MAX), b''

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from shell import SHOP as SCHEMA, main, pawl
+from shell import PATIENCE, SHOP as SCHEMA, main, pawl, start_program
 
 PROGRAM = os.environ['SHOP']
 FEW = ['--tenants', '8']
@@ -18,14 +18,14 @@ STOPPED = 2.0  # seconds of real time, past a lease and all its extensions: no c
 
 def shop(*words):
     """Run it to its end; what it said."""
-    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def load(folder, *more):
-    return subprocess.Popen([PROGRAM, 'load', '--dir', folder, '--schema', SCHEMA, *FEW, '--threads', '1', '--seconds',
-                             '1000', *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return start_program(PROGRAM, 'load', '--dir', folder, '--schema', SCHEMA, *FEW, '--threads', '1', '--seconds', '1000',
+                         *more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for_statements(process, least):
@@ -78,7 +78,7 @@ def stop_and_go_on(folder, applied):
     process.send_signal(signal.SIGCONT)
     applied = wait_for_statements(process, applied + 100)
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=300)[0]
+    said = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 0, said
     line = next(line for line in said.splitlines() if 'shop.statements' in line and 'committed' in line)
     committed, expired, fenced, _ = (int(part.split()[0]) for part in line.split(None, 1)[1].split(', '))

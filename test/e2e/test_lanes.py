@@ -2,7 +2,7 @@
 import json
 from datetime import datetime, timedelta, timezone
 
-from shell import SHOP, customer, end, main, order, pawl, shop, start
+from shell import SHOP, customer, end, main, order, patiently, pawl, shop, start
 
 ADA = 1125899907042625  # the first record of a workspace's C register
 JSON = '--json'
@@ -69,7 +69,7 @@ def lanes_catch_up_and_are_read(folder):
     verb('command', '8', stdin=(customer('Bob') + order(ADA, 5)).encode()).expect(0)
     said = verb('project', 'run', JSON).expect(0).json()
     assert said['caught_up'] and said['lanes'] == 2 and said['operations'] == 5
-    verb('project', 'run', '--timeout', '30s').expect(0, '2 lanes have caught up', '5 operations')
+    verb('project', 'run', '--timeout', '300s').expect(0, '2 lanes have caught up', '5 operations')
     account = {'customer': ADA, 'orders': 3, 'cents': 1201, 'loyal': True}
     last = str(answers[-1]['offset'])
     assert verb('entity', 'get', '7', 'shop.Account', str(ADA), '--min-offset', last).expect(0).json() == account
@@ -245,12 +245,12 @@ def readers_work_beside_a_writer_and_others_do_not(folder):
     writer.stdin.write((customer('Ada') + order(ADA, 500)).encode())
     writer.stdin.flush()
     offset = [json.loads(writer.stdout.readline())['offset'] for _ in range(2)][1]
-    row = verb('entity', 'get', '7', 'shop.Account', str(ADA), '--min-offset', str(offset)).expect(0).json()
+    row = patiently(verb, 'entity', 'get', '7', 'shop.Account', str(ADA), '--min-offset', str(offset)).expect(0).json()
     assert row['cents'] == 500
     writer.stdin.write(customer('Bob').encode())  # which is nothing to the accounts
     writer.stdin.flush()
     offset = json.loads(writer.stdout.readline())['offset']
-    verb('entity', 'get', '7', 'shop.Account', str(ADA), '--min-offset', str(offset)).expect(0)
+    patiently(verb, 'entity', 'get', '7', 'shop.Account', str(ADA), '--min-offset', str(offset)).expect(0)
     while not verb('op', 'read', 'shop.accounts').expect(0).out:
         pass  # until the files witness that it is durable
     assert verb('project', 'status', 'shop.accounts', JSON).expect(0).json()['operations'] == 1

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from shell import PAWL, ROOT, Skip, main, pawl
+from shell import PATIENCE, PAWL, ROOT, Skip, main, pawl
 
 TUTORIAL = os.path.join(ROOT, 'docs', 'TUTORIAL.md')
 MARK = '\x01'
@@ -40,7 +40,7 @@ def run(commands, folder):
     env = {**os.environ, 'PATH': os.path.dirname(PAWL) + ':' + os.environ['PATH']}
     env.pop('PAWL_DIR', None)
     done = subprocess.run(['sh'], input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
-                          env=env, timeout=240, check=False)
+                          env=env, timeout=2 * PATIENCE, check=False)
     return done.stdout.decode().split(MARK)[1:]
 
 
@@ -65,7 +65,7 @@ def it_is_built_as_it_says(folder):
         raise Skip('it was built elsewhere')
     (block,) = blocks('sh')
     done = subprocess.run(['sh', '-e'], input=block + f'cd {folder}\ncommand -v pawl\n', text=True, cwd=ROOT,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2 * PATIENCE, check=False)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == PAWL, done.stdout
 
 

@@ -78,7 +78,7 @@ TEST(a_lane_is_rebuilt_and_switched_and_stays_so)
     assert_ok(group0_rebuild_encode(1, &b.arena, &command));
     assert_ok(engine_group0_propose(b.engine, command, &outcome, &b.error));
     assert_int_equal(outcome, GROUP0_CHANGED);
-    assert_ok(pawl_lanes_wait(b.engine, NULL, 120 * PAWL_SECOND, &b.error)); /* it is switched by itself */
+    assert_ok(pawl_lanes_wait(b.engine, NULL, 300 * PAWL_SECOND, &b.error)); /* it is switched by itself */
     assert_lanes(&b, LANE("2", "2"));
     assert_int_equal(engine_schema_at(b.engine, position + 1)->lanes[0].serving, 1);
     assert_int_equal(engine_schema(b.engine)->position, position + 2);
@@ -90,7 +90,7 @@ TEST(a_lane_is_rebuilt_and_switched_and_stays_so)
     assert_int_equal(engine_schema(b.engine)->position, position + 2);
 
     assert_ok(pawl_schema_apply(b.engine, PACKAGE("2"), NULL, &b.error));
-    assert_ok(pawl_lanes_wait(b.engine, NULL, 120 * PAWL_SECOND, &b.error));
+    assert_ok(pawl_lanes_wait(b.engine, NULL, 300 * PAWL_SECOND, &b.error));
     assert_ok(pawl_close(b.engine));
     open_it(&b);
     assert_lanes(&b, LANE("3", "3"));

@@ -383,7 +383,6 @@ TEST(two_engines_in_one_process_know_nothing_of_each_other)
     static struct lanes_bed beds[2];
     struct notes notes[2] = {{0}, {0}};
     for (int i = 0; i < 2; i++) {
-        beds[i].options.lease_min = BED_PATIENCE; /* or a busy machine lets one be called again */
         bed_begin(&beds[i], LANES_SCHEMA(NOTES));
         assert_ok(pawl_projector_register(beds[i].engine, "t.notes", note, &notes[i], &beds[i].error));
     }

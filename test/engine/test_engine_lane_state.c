@@ -193,7 +193,7 @@ static int live_and_die(void)
 {
     twice_open(&life);
     twice_bill_many(&life, 60);
-    if (pawl_lanes_wait(life.engine, NULL, 120 * PAWL_SECOND, &life.error) != PAWL_OK)
+    if (pawl_lanes_wait(life.engine, NULL, 300 * PAWL_SECOND, &life.error) != PAWL_OK)
         return 1;
     _exit(0);
 }
@@ -241,7 +241,7 @@ TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
     twice_bill_many(&t, 300);
-    assert_ok(pawl_lanes_wait(t.engine, NULL, 120 * PAWL_SECOND, &t.error));
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 300 * PAWL_SECOND, &t.error));
     twice_close(&t);
     assert_int_equal(operations_in_checkpoints(&t), 300);
 
@@ -252,7 +252,7 @@ TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
     t.trial.boot_id = "the next boot";
     twice_open(&t);
     assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
-    assert_ok(pawl_lanes_wait(t.engine, NULL, 120 * PAWL_SECOND, &t.error));
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 300 * PAWL_SECOND, &t.error));
     check_tallies(&t, 360);
     twice_close(&t);
     twice_check(&t);
@@ -268,7 +268,7 @@ TEST(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoi
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
     twice_bill_many(&t, 300);
-    assert_ok(pawl_lanes_wait(t.engine, NULL, 120 * PAWL_SECOND, &t.error));
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 300 * PAWL_SECOND, &t.error));
     assert_ok(pawl_schema_apply(t.engine, tally_alone, NULL, &t.error));
     twice_bill_many(&t, 60);
     twice_close(&t);
@@ -308,7 +308,7 @@ TEST(a_checkpoint_is_full_by_an_operation_of_many_rows_and_not_by_the_next_one)
     assert_ok(pawl_schema_apply(t.engine, tally_all, NULL, &t.error));
     for (unsigned i = 0; i < rows; i++)
         assert_ok(twice_bill(&t, 0));
-    assert_ok(pawl_lanes_wait(t.engine, NULL, 120 * PAWL_SECOND, &t.error));
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 300 * PAWL_SECOND, &t.error));
     twice_close(&t);
     twice_open(&t);
     while (twice_figures(&t).checkpoints_ready < t.options.shards)
@@ -390,7 +390,7 @@ TEST(a_checkpoint_removes_a_generation_that_is_gone_in_pieces_and_goes_on_with_i
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally_each, NULL, &t.error));
     twice_bill_flying(&t, rows);
-    assert_ok(pawl_lanes_wait(t.engine, NULL, 30 * PAWL_SECOND, &t.error));
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 300 * PAWL_SECOND, &t.error));
     (void)twice_wait(&t, 0);
     twice_close(&t);
     struct stored stored = stored_in_checkpoint(&t);
@@ -465,7 +465,7 @@ TEST(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind)
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
     twice_bill_many(&t, 120);
-    assert_ok(pawl_lanes_wait(t.engine, NULL, 120 * PAWL_SECOND, &t.error));
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 300 * PAWL_SECOND, &t.error));
     snprintf(backup, sizeof backup, "%s/backup", t.base);
     snprintf(restored, sizeof restored, "%s/restored", t.base);
     twice_close(&t);
@@ -476,7 +476,7 @@ TEST(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind)
     memset(t.billed, 0, sizeof t.billed);
     twice_open(&t);
     twice_bill_many(&t, 6);
-    assert_ok(pawl_lanes_wait(t.engine, NULL, 120 * PAWL_SECOND, &t.error));
+    assert_ok(pawl_lanes_wait(t.engine, NULL, 300 * PAWL_SECOND, &t.error));
     for (unsigned i = 0; i < TWICE_WORKSPACES; i++) {
         pawl_text text;
         pawl_workspace workspace;

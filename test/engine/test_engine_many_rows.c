@@ -93,7 +93,7 @@ TEST(what_does_not_fit_into_an_operation_stalls_its_lane_alone)
     fill_rows(&bed, MANY);
     uint16_t partition = pawl_partition_of(bed.engine, 1);
     bed_send(&bed, 1, "t.Stamp", text, 1);
-    assert_status(pawl_lanes_wait(bed.engine, "t.cells", 60 * PAWL_SECOND, &bed.error), PAWL_EBUSY);
+    assert_status(pawl_lanes_wait(bed.engine, "t.cells", BED_PATIENCE, &bed.error), PAWL_EBUSY);
     assert_contains(bed.error.text, "stalled");
     bed_row(&bed, 1, "t.Mark", "[1]", bed_send(&bed, 1, "t.Ask", "ada", 1));
     assert_ok(

@@ -72,8 +72,8 @@ TEST(a_worker_leases_works_and_commits)
     assert_int_equal(lease.wsid, 3);
     assert_contains(lease.event, "\"who\":\"ada\"");
     assert_status(pawl_lanes_wait(bed.engine, "t.notes", 50 * PAWL_MILLISECOND, &bed.error), PAWL_ETIMEOUT);
-    assert_ok(
-        pawl_worker_extend(bed.engine, lease.partition, "t.notes", 1, lease.operation, SECOND, &bed.error));
+    assert_ok(pawl_worker_extend(bed.engine, lease.partition, "t.notes", 1, lease.operation, BED_PATIENCE,
+                                 &bed.error));
     assert_ok(commit(&bed, &lease, BED_PATIENCE));
     assert_int_equal(bed_count(&bed, 3, "t.Note"), 1);
     pawl_worker_lease_free(&lease);
@@ -279,7 +279,7 @@ static void *wait_main(void *arg)
     struct lanes_bed *bed = arg;
     pawl_worker_lease lease;
     pawl_error error;
-    return (void *)(intptr_t)pawl_worker_acquire(bed->engine, "t.notes", 0, 60 * SECOND, &lease, &error);
+    return (void *)(intptr_t)pawl_worker_acquire(bed->engine, "t.notes", 0, BED_PATIENCE, &lease, &error);
 }
 
 TEST(closing_ends_the_wait_for_something_to_lease)
@@ -336,10 +336,9 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Leases are long: a worker that the machine forgets for a second has not lost its number. */
 TEST(many_workers_share_the_work_of_all_partitions)
 {
-    struct lanes_bed bed = {.options = {.lease_first = BED_PATIENCE, .lease_min = BED_PATIENCE}};
+    struct lanes_bed bed = {0};
     static struct worker workers[WORKERS];
     _Atomic unsigned left = EVENTS;
     size_t rows = 0;

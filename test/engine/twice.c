@@ -20,7 +20,10 @@ static const char schema[] =
 
 void twice_make(struct twice *t)
 {
-    *t = (struct twice){.options = {.partitions = 4, .shards = 2, .checkpoint_lag_max = 10000},
+    *t = (struct twice){.options = {.partitions = 4,
+                                    .shards = 2,
+                                    .checkpoint_lag_max = 10000,
+                                    .wait = 300 * PAWL_SECOND}, /* however busy the machine is */
                         .total_key = "1"};
     t->trial.checkpoint_age = 20 * PAWL_MILLISECOND;
     t->trial.checkpoint_rows = 8; /* so that a commit is several transactions */

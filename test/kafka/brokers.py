@@ -13,7 +13,7 @@ from tap import main  # noqa: E402,F401  pylint: disable=wrong-import-position,u
 def run(*words, **how):
     """What it says on stdout; an exception with what it says on stderr if it fails."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                          **{'timeout': 300, **how})
+                          **{'timeout': 900, **how})
     assert done.returncode == 0, f'{" ".join(words)}: exit code {done.returncode}: {done.stderr}'
     return done.stdout.strip()
 

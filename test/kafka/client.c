@@ -16,7 +16,7 @@
 
 #include <librdkafka/rdkafka.h>
 
-#define WAIT_MS   30000
+#define WAIT_MS   120000
 #define VALUE_MAX 65536
 
 static char words[512];

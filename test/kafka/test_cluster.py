@@ -14,7 +14,7 @@ def exists(pid):
 
 
 def wait_for(condition, what):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.01)

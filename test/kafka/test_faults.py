@@ -3,11 +3,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 from brokers import Brokers, main, run
 
 PAWL, CLIENT = os.environ['PAWL'], os.environ['KAFKA_CLIENT']
 FAILED, CORRUPT = 1, 3
+PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 GOOD = {'flush.messages': 1, 'retention.ms': -1, 'retention.bytes': -1, 'max.message.bytes': 2097152}
 
 
@@ -43,11 +45,22 @@ class Scene:
 def refused(code, words, *command, **how):
     """The command must end with this code, and say all these words on stderr, or stdout if it is a report."""
     done = subprocess.run((PAWL,) + command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                          timeout=300, **how)
+                          timeout=PATIENCE, **how)
     assert done.returncode == code, f'{command}: {done.returncode}, {done.stderr}'
     for word in words:
         assert word in done.stderr + done.stdout, f'{command}: no {word!r} in {done.stderr + done.stdout!r}'
     return done
+
+
+def refused_in_time(code, words, *command):
+    """The same of something that the brokers have acknowledged, and may act on a little later."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        done = subprocess.run((PAWL,) + command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                              timeout=PATIENCE)
+        if all(word in done.stderr + done.stdout for word in words):
+            break
+    refused(code, words, *command)
 
 
 class Writer:
@@ -70,9 +83,17 @@ class Writer:
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()
 
+    def takes(self, line):
+        """How many such lines it takes before it refuses one: what the brokers have acknowledged, they may act on a
+        little later."""
+        taken = 0
+        while self.says(line):
+            taken += 1
+        return taken
+
     def ends(self, code, *words):
         complaint = self.process.stderr.read()
-        assert self.process.wait(300) == code, complaint
+        assert self.process.wait(PATIENCE) == code, complaint
         for word in words:
             assert word in complaint, f'no {word!r} in {complaint!r}'
 
@@ -93,7 +114,7 @@ def a_password_that_is_wrong_is_refused_and_a_right_one_is_not(folder, scene):
             file.write('# who we are\nsecurity.protocol = SASL_PLAINTEXT\nsasl.mechanisms=PLAIN\n'
                        f'sasl.username=pawl\nsasl.password={password}\nacks=0\n')
     right = scene.url('config=' + os.path.join(folder, 'right'), address=scene.brokers.secure)
-    wrong = scene.url('config=' + os.path.join(folder, 'wrong'), 'timeout-ms=6000', address=scene.brokers.secure)
+    wrong = scene.url('config=' + os.path.join(folder, 'wrong'), 'timeout-ms=60000', address=scene.brokers.secure)
     run(PAWL, 'cluster', 'init', '--log', right)
     assert run(PAWL, 'log', 'append', '--log', right, '--stream', 'raw/0', input='a\nb\n') == '1\n2'
     assert run(PAWL, 'log', 'read', '--log', right, '--stream', 'raw/0') == '1\ta\n2\tb'
@@ -110,8 +131,9 @@ def a_topic_with_too_few_replicas_or_weak_settings_is_refused_by_name(_, scene):
         refused(FAILED, [scene.name, 'replicas', 'at least 3'], *command, '--log', three, input='line\n')
     for name, value in (('retention.ms', '60000'), ('cleanup.policy', 'compact'), ('flush.messages', '1000')):
         scene.alter(name, value)
-        for command in (('cluster', 'check'), ('log', 'append', '--stream', 'raw/0')):
-            refused(FAILED, [scene.topic, f'{name}={value}'], *command, '--log', scene.url(), input='line\n')
+        words = [scene.topic, f'{name}={value}']
+        refused_in_time(FAILED, words, 'cluster', 'check', '--log', scene.url())
+        refused(FAILED, words, 'log', 'append', '--stream', 'raw/0', '--log', scene.url(), input='line\n')
     assert scene.read() == ['1\tfirst']
 
 
@@ -138,26 +160,26 @@ def a_record_with_a_flipped_bit_stops_the_stream_and_is_named(_, scene):
 
 def a_topic_that_is_deleted_under_a_writer_is_missed(_, scene):
     scene.init()
-    with Writer(scene.url('timeout-ms=6000')) as writer:
+    with Writer(scene.url('timeout-ms=20000')) as writer:
         assert writer.says('one') == '1'
         scene.client('delete')
-        assert writer.says('two') == ''
-        writer.ends(FAILED, 'line 2', f'topic {scene.topic}, partition 0')
+        taken = writer.takes('more')
+        writer.ends(FAILED, f'line {2 + taken}', f'topic {scene.topic}, partition 0')
     refused(FAILED, ['there is no topic', scene.topic], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
             input='line\n')
 
 
 def a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one(_, scene):
     scene.init()
-    with Writer(scene.url('timeout-ms=6000')) as writer:
+    with Writer(scene.url('timeout-ms=120000')) as writer:
         assert writer.says('one') == '1'
         with subprocess.Popen([PAWL, 'log', 'read', '--log', scene.url(), '--stream', 'raw/0', '--follow'],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
             assert reader.stdout.readline() == '1\tone\n'
             scene.client('delete')
             scene.init()
-            assert writer.says('two') == '', 'acknowledged, in a topic that knows nothing of the claim'
-            writer.ends(FAILED, 'line 2', f'topic {scene.topic}, partition 0, offset 0', 'deleted')
+            taken = writer.takes('more')  # a new topic knows nothing of the claim
+            writer.ends(FAILED, f'line {2 + taken}', f'topic {scene.topic}, partition 0, offset 0', 'deleted')
             complaint = reader.stderr.read()
         assert reader.returncode == CORRUPT and f'topic {scene.topic}, partition 0' in complaint, complaint
     # The new topic may hold what the old writer sent to it; none of it counts.
@@ -167,14 +189,14 @@ def a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one(_, scene
 
 def an_event_that_the_topic_has_no_room_for_is_not_said_to_be_written(_, scene):
     scene.init()
-    with Writer(scene.url('timeout-ms=6000')) as writer:
+    with Writer(scene.url('timeout-ms=120000')) as writer:
         assert writer.says('x' * 100000) == '1'
         scene.alter('max.message.bytes', '1000')
-        assert writer.says('x' * 100000) == ''
-        writer.ends(FAILED, 'line 2', f'topic {scene.topic}, partition 0', 'too large')
+        taken = writer.takes('x' * 100000)
+        writer.ends(FAILED, f'line {2 + taken}', f'topic {scene.topic}, partition 0', 'too large')
     refused(FAILED, ['max.message.bytes=1000', 'at least'], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
             input='line\n')
-    assert len(scene.read()) == 1
+    assert len(scene.read()) == 1 + taken
 
 
 def cases(brokers, word=''):

@@ -8,7 +8,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tools'))
 from judge import Record, body, judge  # noqa: E402  pylint: disable=wrong-import-position
-from tap import main  # noqa: E402  pylint: disable=wrong-import-position
+from tap import children, main  # noqa: E402  pylint: disable=wrong-import-position
 
 ALICE = ['C 1 1', 'A 1 2', 'A 2 3', 'L 3 4', 'C 3 4', 'R 4 5']
 BOB = ['N 1 2', 'C 2 3', 'A 3 3']
@@ -55,7 +55,8 @@ def a_writer_alone_on_a_journal_is_found_true(folder):
     log, record = os.path.join(folder, 'log'), os.path.join(folder, 'record')
     writer = subprocess.Popen([os.environ['LOG_WRITER'], log, 'raw/0', 'alice', '16', record],
                               stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
+    children.append(writer)
+    deadline = time.monotonic() + 300
     while not (os.path.exists(record) and os.path.getsize(record) > 10000):
         assert writer.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)

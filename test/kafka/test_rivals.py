@@ -24,8 +24,8 @@ STREAM = 'raw/0'
 # often told that an outcome is unknown.
 NAMES = {'alice': (1, 30000), 'bob': (64, 2000), 'carol': (1024, 2000)}
 SECONDS = float(sys.argv[1])
-RECOVER_SECONDS_MAX = 120
-SETTLE_SECONDS_MAX = 120
+RECOVER_SECONDS_MAX = 400
+SETTLE_SECONDS_MAX = 400
 
 
 class Campaign:

@@ -15,7 +15,7 @@
 #include "test/lib/dir.h"
 
 #define TENANTS      8
-#define BED_PATIENCE (120 * PAWL_SECOND) /* a machine that others keep busy is slow, not broken */
+#define BED_PATIENCE (300 * PAWL_SECOND) /* a machine that others keep busy is slow, not broken */
 
 #define LANES_SCHEMA(notes)                                                                                    \
     "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \
@@ -73,9 +73,14 @@ static inline void bed_apply(struct lanes_bed *bed, const char *schema)
     assert_ok(status);
 }
 
-/* Options are for the caller to set in a bed that is otherwise zero. */
+/* Options are for the caller to set in a bed that is otherwise zero. By default nothing expires and nobody
+ * gives up while the machine is busy with something else. */
 static inline void bed_begin(struct lanes_bed *bed, const char *schema)
 {
+    pawl_options *o = &bed->options;
+    o->wait = o->wait ? o->wait : BED_PATIENCE;
+    o->lease_first = o->lease_first ? o->lease_first : BED_PATIENCE;
+    o->lease_min = o->lease_min ? o->lease_min : BED_PATIENCE;
     if (bed->options.partitions == 0) {
         bed->options.partitions = 4;
         bed->options.shards = 2;
@@ -197,7 +202,7 @@ static inline void bed_moment(void)
     do {                                                                                                       \
         unsigned bed_tries = 0;                                                                                \
         while (!(condition)) {                                                                                 \
-            assert_true(bed_tries++ < 120000);                                                                 \
+            assert_true(bed_tries++ < 300000);                                                                 \
             bed_moment();                                                                                      \
         }                                                                                                      \
     } while (0)

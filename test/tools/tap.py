@@ -24,6 +24,17 @@ def tool(name, *arguments):
     return done.returncode, done.stdout
 
 
+children = []  # processes that a case has started; none outlives it
+
+
+def end_children():
+    for process in children:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    children.clear()
+
+
 class Skip(Exception):
     """Raised by a case that this machine does not allow, with the reason."""
 
@@ -43,4 +54,6 @@ def main(cases):
                 failed += 1
                 print(f'not ok {number} - {case.__name__}')
                 traceback.print_exc()
+            finally:
+                end_children()
     sys.exit(1 if failed else 0)

@@ -170,7 +170,7 @@ TEST(others_may_look_while_it_works)
         observers[i] = (struct observer){.bench = &b, .stop = &stop};
         assert_int_equal(pthread_create(&threads[i], NULL, observe, &observers[i]), 0);
     }
-    assert_ok(pawl_sequencer_wait(b.s, 60 * PAWL_SECOND, NULL));
+    assert_ok(pawl_sequencer_wait(b.s, 600 * PAWL_SECOND, NULL));
     for (uint64_t i = 0; i < 2000; i++) {
         struct cycle cycle = {.bench = &b, .wsid = i % WORKSPACES + 1};
         assert_ok(pawl_env_run(b.env, 0, run_cycle, &cycle));
@@ -241,7 +241,7 @@ TEST(waiting_ends_in_time_and_again_when_it_is_ready)
     assert_contains(error.text, "recovering");
     assert_status(pawl_sequencer_wait(b.s, 2 * PAWL_MILLISECOND, NULL), PAWL_ETIMEOUT);
     open_gate(&b.store);
-    assert_ok(pawl_sequencer_wait(b.s, 60 * PAWL_SECOND, &error));
+    assert_ok(pawl_sequencer_wait(b.s, 600 * PAWL_SECOND, &error));
     assert_ok(pawl_sequencer_wait(b.s, 0, NULL));
     close_all(&b);
 }

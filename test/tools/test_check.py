@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""tools/check runs the steps it is told to, and says so if there is no such step."""
+import os
+import shutil
+import subprocess
+
+import tap
+
+# The tools that the steps run: each notes how it was called, and passes.
+STAND_IN = '#!/bin/sh\necho "${0##*/} $*" >>calls\necho "1 passed, 0 failed"\n'
+TOOLS = ('format', 'check-layers', 'check-calls', 'build', 'run-tests', 'lint', 'sabotage')
+
+
+def check(folder, *steps, **instead):
+    """(exit status, output, how the tools were called)"""
+    tap.tree(folder, {f'tools/{name}': instead.get(name, STAND_IN) for name in TOOLS})
+    for name in TOOLS:
+        os.chmod(f'{folder}/tools/{name}', 0o755)
+    shutil.copy(os.path.join(tap.ROOT, 'tools/check'), f'{folder}/tools/check')
+    done = subprocess.run([f'{folder}/tools/check', *steps], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    calls = []
+    if os.path.exists(f'{folder}/calls'):
+        with open(f'{folder}/calls', encoding='utf-8') as file:
+            calls = file.read().splitlines()
+    return done.returncode, done.stdout, calls
+
+
+def without_a_name_every_step_runs(folder):
+    status, output, calls = check(folder)
+    assert status == 0 and output.endswith('\n11 passed, 0 failed\n'), output
+    for call in ('format --check', 'build gcc', 'build asan', 'lint ', 'sabotage --one-each',
+                 'run-tests gcc --no-suite soak --no-suite kafka', 'run-tests asan --no-suite plain --no-suite soak',
+                 'run-tests tsan --suite threads --no-suite soak'):
+        assert call in calls, f'{call} not in {calls}'
+
+
+def quick_needs_no_brokers_no_sanitizers_and_nothing_that_takes_long(folder):
+    status, output, calls = check(folder, 'quick')
+    assert status == 0 and output.endswith('\n5 passed, 0 failed\n'), output
+    assert calls == ['format --check', 'check-layers ', 'check-calls ', 'build gcc',
+                     'run-tests gcc --no-suite soak --no-suite kafka --no-suite slow'], calls
+
+
+def only_what_is_named_runs(folder):
+    status, output, calls = check(folder, 'layers', 'asan-test')
+    assert status == 0 and output.endswith('\n2 passed, 0 failed\n'), output
+    assert calls == ['check-layers ', 'run-tests asan --no-suite plain --no-suite soak'], calls
+
+
+def a_name_that_is_no_step_runs_nothing_and_the_steps_are_listed(folder):
+    for steps in (['gcc'], ['layers', 'quik'], ['']):
+        status, output, calls = check(folder, *steps)
+        assert status == 2 and not calls, (status, calls)
+        assert f"there is no step '{steps[-1]}'; there are: quick format layers" in output, output
+
+
+def a_step_that_fails_is_counted_and_what_it_said_is_shown(folder):
+    failing = '#!/bin/sh\necho "--- one: FAIL"\necho "the reason"\necho "3 passed, 2 failed"\nexit 1\n'
+    status, output, _ = check(folder, 'layers', 'gcc-test', **{'run-tests': failing})
+    assert status == 1 and output.endswith('\n4 passed, 2 failed\n') and '| the reason\n' in output, output
+
+
+tap.main([
+    without_a_name_every_step_runs,
+    quick_needs_no_brokers_no_sanitizers_and_nothing_that_takes_long,
+    only_what_is_named_runs,
+    a_name_that_is_no_step_runs_nothing_and_the_steps_are_listed,
+    a_step_that_fails_is_counted_and_what_it_said_is_shown,
+])
