@@ -546,12 +546,14 @@ static ssize_t say(void *cookie, const char *bytes, size_t size)
 
 static void read_files(const char *name)
 {
+    char line[128];
     FILE *file = fopen(name, "re");
-    struct stand_in *f = cut.files;
-    while (file && cut.files_count < FILES_MAX
-           && fscanf(file, "%lu %lu %ld", &f->inode, &f->stands_for, &f->birth) == 3) {
-        f++;
-        cut.files_count++;
+    while (file && cut.files_count < FILES_MAX && fgets(line, sizeof line, file)) {
+        char *at = line;
+        struct stand_in *f = &cut.files[cut.files_count++];
+        f->inode = strtoull(at, &at, 10);
+        f->stands_for = strtoull(at, &at, 10);
+        f->birth = strtoll(at, &at, 10);
     }
     if (file)
         fclose(file);
