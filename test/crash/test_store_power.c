@@ -12,7 +12,7 @@
 
 #define CUTS    400 /* for each mode */
 #define PENDING 64
-#define MAKINGS 10 /* for each mode */
+#define MAKINGS 6 /* for each mode */
 
 static const char *const ignored[] = {"lock.mdb", "pawl.lock", NULL};
 
