@@ -1,6 +1,16 @@
+/* engine/backup.c: DIR is copied to a directory beside its new place, and gets its name whole.
+ *
+ *     TO.new, marked unfinished ── filled, synced ──► TO                           a new one
+ *                                                └──► TO.before ◄─ exchanged ─► TO   one that replaces another
+ *
+ * Invariants
+ *   B1  A directory that is made has the file "unfinished" in it before anything else, and until it has its
+ *       name, both synced: what has no such file was not left by an interrupted backup or restore.
+ *   B2  There is always a TO that is to be replaced: old and new change places in one rename. */
 #include "engine/backup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,13 +32,15 @@ struct backing {
     const struct backup_options *options;
     struct backup_report report;
     struct node_file file;
-    const char *place;         /* of the stores: a backup's are checkpoints, restored ones are live */
-    char fresh[NODE_PATH_MAX]; /* TO.new */
-    int unfinished;            /* the lock in it; -1: it is not ours */
+    const char *place; /* of the stores: a backup's are checkpoints, restored ones are live */
+    char
+        fresh[NODE_PATH_MAX]; /* where it is made: TO.new, and TO.before for the last moment of a replacement */
+    bool placed;              /* it has its name: what is at the other one is not ours */
+    int unfinished;           /* the lock in it; -1: it is not ours */
     pawl_error *error;
 };
 
-/* In TO.new, until it has its name: what is there without it was left by somebody else. */
+/* B1 */
 #define UNFINISHED "unfinished"
 
 static int check_absent(const char *path, pawl_error *error)
@@ -50,27 +62,27 @@ static int suffixed(const char *path, const char *suffix, char *ret_path, pawl_e
 }
 
 /* What an interrupted one left there goes; anything else that is there is somebody's. */
-static int remove_unfinished(struct backing *b)
+static int remove_unfinished(const char *dir, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
-    int lock, status = node_path(b->fresh, path, b->error, UNFINISHED);
-    if (status != PAWL_OK || rmdir(b->fresh) == 0 || errno == ENOENT)
+    int lock, status = node_path(dir, path, error, UNFINISHED);
+    if (status != PAWL_OK || rmdir(dir) == 0 || errno == ENOENT)
         return status;
     if (access(path, F_OK))
-        return error_set(b->error, PAWL_EEXISTS,
+        return error_set(error, PAWL_EEXISTS,
                          "%s exists already, and was not left by a backup or restore that was interrupted",
-                         b->fresh);
-    status = node_lock(b->fresh, UNFINISHED, &lock, b->error);
+                         dir);
+    status = node_lock(dir, UNFINISHED, &lock, error);
     if (status != PAWL_OK)
-        return error_wrap(b->error, status, "cannot remove %s", b->fresh);
-    tree_remove(b->fresh);
+        return error_wrap(error, status, "cannot remove %s", dir);
+    tree_remove_marked(dir, UNFINISHED);
     close(lock);
     return PAWL_OK;
 }
 
 static int make_unfinished(struct backing *b)
 {
-    int status = remove_unfinished(b);
+    int status = remove_unfinished(b->fresh, b->error);
     if (status == PAWL_OK && mkdir(b->fresh, 0777))
         return error_errno(b->error, errno, "cannot make %s", b->fresh);
     if (status != PAWL_OK)
@@ -78,7 +90,7 @@ static int make_unfinished(struct backing *b)
     status = node_lock(b->fresh, UNFINISHED, &b->unfinished, b->error);
     if (status != PAWL_OK)
         (void)rmdir(b->fresh);
-    return status;
+    return status == PAWL_OK ? tree_sync(b->fresh, b->error) : status; /* B1 */
 }
 
 /* TO.new, empty but for what says what it is. */
@@ -218,14 +230,44 @@ static int copy_until(struct backing *b)
     return status;
 }
 
-/* Into place, with the names in it and around it synced. */
-static int end(struct backing *b, bool replace)
+/* Two names in one rename. Not every file system can; TO is then left alone, because between two renames there
+ * would be no TO, and whoever opened it in that moment would make an empty one. */
+static int exchange(const char *fresh, const char *to, pawl_error *error)
 {
-    char before[NODE_PATH_MAX], around[NODE_PATH_MAX], path[NODE_PATH_MAX];
-    const char *to = b->options->to;
-    int status = suffixed(to, ".before", before, b->error);
+    if (renameat2(AT_FDCWD, fresh, AT_FDCWD, to, RENAME_EXCHANGE) == 0)
+        return PAWL_OK;
+    if (errno == EINVAL || errno == ENOSYS)
+        return error_set(error, PAWL_EINVAL,
+                         "the file system cannot exchange two directories in one step: rename %s yourself, and "
+                         "restore without replacing it",
+                         to);
+    return error_errno(error, errno, "cannot exchange %s and %s", fresh, to);
+}
+
+/* B2: TO.before is the new directory for a moment, and marked as unfinished; then it is the old one. */
+static int replace(struct backing *b, const char *around)
+{
+    char before[NODE_PATH_MAX], to[NODE_PATH_MAX];
+    int status = suffixed(b->options->to, ".before", before, b->error);
     if (status == PAWL_OK)
-        status = suffixed(to, "/..", around, b->error);
+        status = suffixed(b->options->to, "", to, b->error);
+    if (status == PAWL_OK)
+        status = check_absent(before, b->error);
+    if (status == PAWL_OK && rename(b->fresh, before))
+        status = error_errno(b->error, errno, "cannot rename %s to %s", b->fresh, before);
+    if (status != PAWL_OK)
+        return status;
+    memcpy(b->fresh, before, sizeof before);
+    status = tree_sync(around, b->error);
+    return status == PAWL_OK ? exchange(before, to, b->error) : status;
+}
+
+/* Into place, with the names in it and around it synced; only then it is finished (B1). */
+static int end(struct backing *b, bool there)
+{
+    char around[NODE_PATH_MAX], path[NODE_PATH_MAX];
+    const char *to = b->options->to;
+    int status = suffixed(to, "/..", around, b->error);
     if (status == PAWL_OK)
         status = node_path(b->fresh, path, b->error, "log");
     if (status == PAWL_OK)
@@ -234,15 +276,16 @@ static int end(struct backing *b, bool replace)
         status = tree_sync(b->fresh, b->error);
     if (status == PAWL_OK)
         status = node_path(to, path, b->error, UNFINISHED);
-    if (status == PAWL_OK && replace)
-        status = check_absent(before, b->error);
-    if (status == PAWL_OK && replace && rename(to, before))
-        status = error_errno(b->error, errno, "cannot rename %s to %s", to, before);
-    if (status == PAWL_OK && rename(b->fresh, to))
+    if (status == PAWL_OK && there)
+        status = replace(b, around);
+    else if (status == PAWL_OK && rename(b->fresh, to))
         status = error_errno(b->error, errno, "cannot rename %s to %s", b->fresh, to);
+    b->placed = status == PAWL_OK;
+    if (status == PAWL_OK)
+        status = tree_sync(around, b->error);
     if (status == PAWL_OK)
         (void)unlink(path); /* if it stays, it says nothing: the name does */
-    return status == PAWL_OK ? tree_sync(around, b->error) : status;
+    return status;
 }
 
 /* Whole, or not at all. */
@@ -250,8 +293,8 @@ static int put_away(struct backing *b, int status, struct backup_report *ret_rep
 {
     if (status == PAWL_OK)
         *ret_report = b->report;
-    else if (b->unfinished >= 0)
-        tree_remove(b->fresh);
+    else if (b->unfinished >= 0 && !b->placed)
+        tree_remove_marked(b->fresh, UNFINISHED);
     if (b->unfinished >= 0)
         close(b->unfinished);
     return status;
@@ -291,6 +334,22 @@ static int check(struct backing *b)
     return status == PAWL_OK ? status : error_wrap(b->error, status, "%s is not restored", b->options->dir);
 }
 
+/* TO will be kept as TO.before, where the mark would say that it may be removed: it goes, if an interrupted
+ * restore has left it. In what is no directory of ours the file is somebody's, and so is the decision. */
+static int unmark(const char *to, bool ours, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
+    int status = node_path(to, path, error, UNFINISHED);
+    if (status != PAWL_OK || access(path, F_OK))
+        return status;
+    if (!ours)
+        return error_set(error, PAWL_EEXISTS, "%s is not a Pawl directory, and holds a file %s", to,
+                         UNFINISHED);
+    if (unlink(path))
+        return error_errno(error, errno, "cannot remove %s", path);
+    return tree_sync(to, error);
+}
+
 /* A directory that is there may be replaced, if nobody writes to it; until the end nobody will. */
 static int reserve(const struct backup_options *o, bool *ret_there, int *ret_lock, pawl_error *error)
 {
@@ -303,13 +362,15 @@ static int reserve(const struct backup_options *o, bool *ret_there, int *ret_loc
         return status;
     status = suffixed(o->to, ".before", before, error);
     if (status == PAWL_OK)
-        status = check_absent(before, error); /* and not only at the end, after all has been read */
+        status = remove_unfinished(before, error); /* and not only at the end, after all has been read */
     if (status != PAWL_OK)
         return status;
-    if (node_file_read(o->to, &file, &none) != PAWL_OK)
-        return PAWL_OK; /* whatever it was, it is kept */
-    status = node_lock(o->to, NODE_LOCK, ret_lock, error);
-    return status == PAWL_OK ? status : error_wrap(error, status, "cannot replace %s", o->to);
+    bool ours = node_file_read(o->to, &file, &none) == PAWL_OK; /* whatever it was, it is kept */
+    if (ours)
+        status = node_lock(o->to, NODE_LOCK, ret_lock, error);
+    if (status != PAWL_OK)
+        return error_wrap(error, status, "cannot replace %s", o->to);
+    return unmark(o->to, ours, error);
 }
 
 int engine_restore(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)

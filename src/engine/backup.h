@@ -2,6 +2,7 @@
  *
  *     backup    DIR ── checkpoint stores, then the journal ──► NEW.new ── checked, renamed ──► NEW
  *     restore   BACKUP ── checked against its own log ──► DIR.new ── renamed ──► DIR
+ *               and if DIR is to be replaced:              DIR.new ──► DIR.before ◄─ exchanged ─► DIR
  *
  * A backup is a directory as a loss of power leaves it: a log, and checkpoint stores that lack some of its end.
  * The stores are copied first, so that the log has all that they have. Opening one takes over and replays the
@@ -35,7 +36,9 @@ struct backup_report {
 int engine_backup(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error);
 
 /* Errors: as above; PAWL_ELOCKED: DIR is to be replaced, and somebody writes to it; PAWL_ECORRUPT: the backup's
- * log is not sound, or its stores are not what its log says. DIR is then as it was. */
+ * log is not sound, or its stores are not what its log says; PAWL_EINVAL: the file system cannot exchange DIR
+ * with the new one in one step. DIR is then as it was. Interrupted at any moment, by a kill or a loss of power,
+ * it leaves DIR as it was or as it is to be; the next one removes the rest. */
 int engine_restore(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error);
 
 #endif

@@ -105,8 +105,10 @@ int local_load(pawl_engine *e, pawl_error *error)
     pawl_reader *snapshot;
     struct loading l = {.engine = e};
     int status = open_local(e, true, &store, error);
-    if (status == PAWL_ENOTFOUND)
+    if (status == PAWL_ENOTFOUND) {
+        error_clear(error); /* nothing was ever paused, or the first pause was interrupted */
         return PAWL_OK;
+    }
     if (status != PAWL_OK)
         return status;
     pawl_range range = {.from = {PREFIX, strlen(PREFIX)}, .to = {end, strlen(end)}};

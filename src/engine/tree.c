@@ -20,13 +20,15 @@ int tree_make_temporary(const char *name, char *path, pawl_error *error)
     return mkdtemp(path) ? PAWL_OK : error_errno(error, errno, "cannot make %s", path);
 }
 
-void tree_remove(const char *path)
+/* Everything in it but what has this name. */
+static void remove_below(const char *path, const char *keep)
 {
     DIR *dir = opendir(path);
     struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
         char below[NODE_PATH_MAX + 256];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0
+            || strcmp(entry->d_name, keep) == 0)
             continue;
         snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
         if (unlink(below) != 0 && errno == EISDIR && strlen(below) < NODE_PATH_MAX)
@@ -34,6 +36,20 @@ void tree_remove(const char *path)
     }
     if (dir)
         closedir(dir);
+}
+
+void tree_remove(const char *path)
+{
+    remove_below(path, "");
+    (void)rmdir(path);
+}
+
+void tree_remove_marked(const char *path, const char *mark)
+{
+    char last[NODE_PATH_MAX];
+    remove_below(path, mark);
+    if (node_path(path, last, NULL, "%s", mark) == PAWL_OK && tree_sync(path, NULL) == PAWL_OK)
+        (void)unlink(last);
     (void)rmdir(path);
 }
 

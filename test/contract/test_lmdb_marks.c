@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "adapter/lmdb/mark.h"
 #include "base/bytes.h"
 
 enum harm {
@@ -13,6 +14,7 @@ enum harm {
     MARK_GARBLED,
     MARK_CUT,
     MARK_NEWER,
+    MAKING, /* it was killed while it made the store */
     NO_DATA,
     DATA_CUT,
     DATA_FOREIGN,
@@ -44,6 +46,12 @@ static void harm_store(const char *dir, enum harm harm)
     case MARK_GARBLED: overwrite(dir, "pawl.mark", 20, "?", 1); break;
     case MARK_CUT: assert_int_equal(truncate(mark, 50), 0); break;
     case MARK_NEWER: overwrite(dir, "pawl.mark", 8, "\2", 1); break;
+    case MAKING: {
+        int fd = open(dir, O_RDONLY | O_DIRECTORY);
+        assert_ok(mark_write(fd, &(struct mark){.state = MARK_VOID}, NULL));
+        close(fd);
+        break;
+    }
     case NO_DATA: assert_int_equal(unlink(data), 0); break;
     case DATA_CUT: assert_int_equal(truncate(data, 0), 0); break;
     case DATA_FOREIGN: overwrite(dir, "data.mdb", 0, garbage, sizeof garbage); break;
@@ -87,6 +95,7 @@ TEST(what_a_directory_holds_is_used_discarded_or_refused)
         {MARK_GARBLED, true, GONE, PAWL_ECORRUPT, PAWL_ECORRUPT},
         {MARK_CUT, false, GONE, PAWL_ECORRUPT, PAWL_ECORRUPT},
         {MARK_NEWER, false, PAWL_EVERSION, PAWL_EVERSION, PAWL_EVERSION},
+        {MAKING, false, GONE, GONE, PAWL_ENOTFOUND},
         {NO_DATA, false, GONE, PAWL_ECORRUPT, PAWL_ECORRUPT},
         {DATA_CUT, false, GONE, PAWL_ECORRUPT, PAWL_ECORRUPT},
         {DATA_FOREIGN, false, PAWL_EFORMAT, PAWL_EFORMAT, PAWL_EFORMAT},

@@ -271,16 +271,35 @@ static void write_image(const char *dir, const char *name, const struct node *n)
     free(image.bytes);
 }
 
+static bool is_lost(const bool *lost, size_t before, const char *text)
+{
+    bool found = false;
+    for (size_t i = 0; i < before && text[0] && !found; i++)
+        found = lost[i] && (strcmp(disk.ops[i].text, text) == 0 || strcmp(disk.ops[i].from, text) == 0);
+    return found;
+}
+
+/* Any of the unsynced changes may be kept without those before it, as long as these are of other names: only a
+ * sync of the directory orders them. */
+static void keep_names(struct name *names)
+{
+    bool lost[OPS_MAX];
+    for (size_t i = 0; i < disk.ops_count; i++) {
+        const struct op *op = &disk.ops[i];
+        lost[i] = test_below(&disk.seed, 2) || is_lost(lost, i, op->text) || is_lost(lost, i, op->from);
+        disk.counts.lost_names += lost[i];
+        if (!lost[i])
+            op_apply(names, op);
+    }
+}
+
 void disk_cut(const char *image)
 {
     struct name names[NAMES_MAX];
     bool was_inside = disk.inside;
     disk.inside = true;
     memcpy(names, disk.durable, sizeof names);
-    size_t kept = (size_t)test_below(&disk.seed, disk.ops_count + 1);
-    for (size_t i = 0; i < kept; i++)
-        op_apply(names, &disk.ops[i]);
-    disk.counts.lost_names += disk.ops_count - kept;
+    keep_names(names);
     if (mkdir(image, 0700) != 0)
         broken("cannot make an image");
     for (size_t i = 0; i < NAMES_MAX; i++)

@@ -4,7 +4,7 @@
  * write, fsync and their kin. One directory is watched. For each of its files it keeps what is durable, and
  * every write since the last sync of that file; for the directory, every change of a name since its last sync.
  * A cut makes an image of what a loss of power could leave: of each unsynced write, each 512-byte sector was
- * kept or lost at random; of the unsynced names, some first ones were kept.
+ * kept or lost at random; and so was each unsynced change of a name, in any order, but for changes of one name.
  *
  * One thread. A file that is written to through memory is compared with what is durable when the power is cut:
  * a sector that differs was kept, lost, or is garbage. Such writes have no effect that a hook could see: cut

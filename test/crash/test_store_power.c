@@ -12,6 +12,7 @@
 
 #define CUTS    400 /* for each mode */
 #define PENDING 64
+#define MAKINGS 6 /* for each mode */
 
 static const char *const ignored[] = {"lock.mdb", "pawl.lock", NULL};
 
@@ -34,12 +35,14 @@ struct play {
     struct image images[PENDING];
     size_t pending;
     unsigned cuts, kept, gone, in_progress;
+    bool always; /* cut at every effect */
 };
 
 static void maybe_cut(void *arg)
 {
     struct play *p = arg;
-    if (p->pending == PENDING || test_below(&p->seed, p->now.making || p->now.closing ? 4 : 12) != 0)
+    unsigned one_in = p->always ? 1 : p->now.making || p->now.closing ? 4 : 12;
+    if (p->pending == PENDING || test_below(&p->seed, one_in) != 0)
         return;
     struct image *image = &p->images[p->pending++];
     *image = p->now;
@@ -200,6 +203,29 @@ TEST(a_fast_store_is_whole_or_gone_after_any_power_cut)
     cut_power(PAWL_STORE_FAST);
 }
 
+/* Made and closed again and again, and cut at every effect of that. */
+TEST(a_store_that_is_being_made_is_there_or_not_after_any_power_cut)
+{
+    static struct play play;
+    struct play *p = &play;
+    for (uint64_t round = 0; round < 2 * MAKINGS; round++) {
+        memset(p, 0, sizeof *p);
+        p->mode = round % 2 ? PAWL_STORE_FAST : PAWL_STORE_DURABLE;
+        p->seed = test_seed(11) + round;
+        p->now.making = p->always = true;
+        test_dir_make(p->base, sizeof p->base);
+        assert_true(snprintf(p->dir, sizeof p->dir, "%s/store", p->base) < (int)sizeof p->dir);
+        disk_watch(p->dir, ignored, p->seed);
+        disk_on_effect(maybe_cut, p);
+        open_play(p);
+        close_play(p);
+        assert_true(p->kept > 0);
+        disk_on_effect(NULL, NULL);
+        disk_watch(NULL, NULL, 0);
+        test_dir_remove(p->base);
+    }
+}
+
 /* The child counts its commits up into a pipe; the parent kills it in their midst. Each commit writes its
  * number into so many rows of random sizes, and removes others. */
 struct labour {
@@ -344,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(a_durable_store_has_its_last_commit_after_any_power_cut),
         RUN(a_fast_store_is_whole_or_gone_after_any_power_cut),
+        RUN(a_store_that_is_being_made_is_there_or_not_after_any_power_cut),
         RUN(a_fast_store_has_its_last_commit_after_kill_9),
     };
     return TEST_MAIN(tests);

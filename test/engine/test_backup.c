@@ -1,6 +1,9 @@
 /* test_backup.c: a directory is saved while another process writes to it, and brought back. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "engine/backup.h"
@@ -8,6 +11,73 @@
 #include "test/lib/child.h"
 
 static struct twice t;
+
+/* --- calls that change names, seen on their way to the kernel --- */
+
+static struct {
+    bool seen;           /* the checks below are wanted */
+    bool no_exchange;    /* the file system does not know it */
+    unsigned die_before; /* the process ends before the call of this number; 0: it does not */
+    unsigned calls;
+    bool missing;  /* there was no t.dir after a call */
+    bool unsynced; /* names around t.dir that may not last */
+    bool early;    /* what makes a directory unfinished went while names were unsynced */
+} names;
+
+#define STAND_IN(type, name, ...)                                                                              \
+    __attribute__((visibility("default"))) type seen_##name(__VA_ARGS__) __asm__(#name);                       \
+    type seen_##name(__VA_ARGS__)
+
+static void before_call(void)
+{
+    if (names.die_before && ++names.calls == names.die_before)
+        _exit(0);
+}
+
+static int after_call(int rc, bool around)
+{
+    int failed = errno;
+    if (names.seen) {
+        names.missing |= access(t.dir, F_OK) != 0;
+        names.unsynced |= around;
+    }
+    errno = failed;
+    return rc;
+}
+
+STAND_IN(int, rename, const char *from, const char *to)
+{
+    before_call();
+    return after_call((int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0),
+                      strncmp(to, t.dir, strlen(t.dir)) == 0 && !strchr(to + strlen(t.dir), '/'));
+}
+
+STAND_IN(int, renameat2, int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+    before_call();
+    if (names.no_exchange) {
+        errno = EINVAL;
+        return -1;
+    }
+    return after_call((int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags), true);
+}
+
+STAND_IN(int, unlink, const char *path)
+{
+    before_call();
+    if (names.seen && names.unsynced && strstr(path, "/unfinished"))
+        names.early = true;
+    return after_call((int)syscall(SYS_unlinkat, AT_FDCWD, path, 0), false);
+}
+
+STAND_IN(int, fsync, int fd)
+{
+    char link[64], path[400] = {0};
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (readlink(link, path, sizeof path - 1) > 0 && strcmp(path, t.base) == 0)
+        names.unsynced = false;
+    return (int)syscall(SYS_fsync, fd);
+}
 
 /* Writes, and says after each hundred answers how many there were, until it is killed. */
 static int write_for_ever(int tell)
@@ -205,6 +275,91 @@ TEST(what_somebody_else_has_beside_it_is_left_alone)
     twice_remove(&t);
 }
 
+TEST(a_directory_that_is_replaced_is_there_all_the_time_and_finished_after_its_name_lasts)
+{
+    char backup[300];
+    struct backup_report report;
+    pawl_error error;
+    begin();
+    make_backup(backup, sizeof backup);
+    struct backup_options options = {.dir = backup, .to = t.dir, .replace = true};
+    memset(&names, 0, sizeof names);
+    names.seen = true;
+    int status = engine_restore(&options, &report, &error);
+    names.seen = false;
+    assert_ok(status);
+    assert_false(names.missing);
+    assert_false(names.early);
+    assert_int_equal(check(t.dir, false), 120);
+    twice_remove(&t);
+}
+
+TEST(a_file_system_that_cannot_exchange_directories_is_told_and_nothing_is_changed)
+{
+    char backup[300], beside[400];
+    struct backup_report report;
+    pawl_error error;
+    begin();
+    make_backup(backup, sizeof backup);
+    struct backup_options options = {.dir = backup, .to = t.dir, .replace = true};
+    names.no_exchange = true;
+    int status = engine_restore(&options, &report, &error);
+    names.no_exchange = false;
+    assert_status(status, PAWL_EINVAL);
+    assert_contains(error.text, "cannot exchange");
+    static const char *const suffixes[] = {".new", ".before"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(beside, sizeof beside, "%s%s", t.dir, suffixes[i]);
+        assert_int_not_equal(access(beside, F_OK), 0);
+    }
+    assert_int_equal(check(t.dir, false), 120);
+    twice_remove(&t);
+}
+
+static void make_leftover(const char *dir)
+{
+    char path[500];
+    assert_int_equal(mkdir(dir, 0700), 0);
+    for (unsigned i = 0; i < 24; i++) {
+        snprintf(path, sizeof path, i ? "%s/file-%u" : "%s/unfinished", dir, i);
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        close(fd);
+    }
+}
+
+/* A process ends at each step of removing what another has left; the one after it is not stopped by that. */
+TEST(a_removal_that_is_interrupted_at_any_step_is_done_by_the_next)
+{
+    char backup[300], beside[400];
+    struct backup_report report;
+    pawl_error error;
+    begin();
+    snprintf(backup, sizeof backup, "%s/saved", t.base);
+    snprintf(beside, sizeof beside, "%s.new", backup);
+    struct backup_options options = {.dir = t.dir, .to = backup};
+    for (unsigned step = 1; step <= 26; step += 5) {
+        make_leftover(beside);
+        fflush(NULL);
+        pid_t child = fork();
+        if (child == 0) {
+            names.calls = 0;
+            names.die_before = step;
+            (void)engine_backup(&options, &report, &error);
+            _exit(1);
+        }
+        int how;
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+        int status = engine_backup(&options, &report, &error);
+        if (status != PAWL_OK)
+            print_error("%s\n", error.text);
+        assert_ok(status);
+        test_dir_remove(backup);
+    }
+    twice_remove(&t);
+}
+
 static void flip_byte(const char *path, off_t at)
 {
     uint8_t byte;
@@ -240,6 +395,9 @@ int main(void)
         RUN(a_directory_that_was_copied_while_in_use_is_derived_anew_or_refused),
         RUN(a_restore_checks_keeps_what_was_there_and_ends_where_it_is_told),
         RUN(what_somebody_else_has_beside_it_is_left_alone),
+        RUN(a_directory_that_is_replaced_is_there_all_the_time_and_finished_after_its_name_lasts),
+        RUN(a_file_system_that_cannot_exchange_directories_is_told_and_nothing_is_changed),
+        RUN(a_removal_that_is_interrupted_at_any_step_is_done_by_the_next),
         RUN(a_backup_whose_log_is_damaged_is_not_restored),
     };
     return TEST_MAIN(tests);

@@ -9,7 +9,7 @@
  *       ▲         │ └─ before the first durable one ──► OPEN(file) ── relaxed ──► DIRTY ── tightened ──► CLEAN
  *       └─────────┴──────────── discarded ◄─────────────┘
  *
- *   VOID   being made, copied or discarded: whatever is there is worth nothing
+ *   VOID   being made, copied or discarded: whatever is there is worth nothing, and readers find no store
  *   CLEAN  all of it is on the disk; durable commits keep it so
  *   OPEN   the same, if this is the very file: a copy that was made file by file while it was written to is
  * none of its states. A file is known by its inode and its birth, which no loss of power and no boot changes
@@ -17,7 +17,7 @@
  *          mount, the same file
  *
  *   M1. The mark is DIRTY, on the disk, before the first unsynced write to the data.
- *   M2. The mark is CLEAN only after the data has been synced whole. */
+ *   M2. The mark is CLEAN only after the data, and the name of its file, have been synced whole. */
 #ifndef ADAPTER_LMDB_MARK_H
 #define ADAPTER_LMDB_MARK_H
 

@@ -268,6 +268,16 @@ static int sync_and_mark_clean(struct lmdb_store *s, pawl_error *error)
     return status;
 }
 
+/* The names of the new files last before the mark says that they are there, and so does the directory's own:
+ * whoever made that may have been killed before it could sync it. */
+static int sync_names(const struct lmdb_store *s, pawl_error *error)
+{
+    if (fsync(s->dir_fd) != 0)
+        return error_errno(error, errno, "cannot sync the directory");
+    int number = sync_parent(s->dir);
+    return number ? error_errno(error, number, "cannot sync the directory around it") : PAWL_OK;
+}
+
 /* From nothing, or from what is not to be trusted, to an empty store. A crash on the way leaves it VOID. */
 static int make(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, pawl_error *error)
 {
@@ -280,6 +290,8 @@ static int make(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *op
         status = open_env(s, map_bytes, opened, error);
     if (status == PAWL_OK)
         status = open_spaces(s, error);
+    if (status == PAWL_OK)
+        status = sync_names(s, error);
     return status == PAWL_OK ? sync_and_mark_clean(s, error) : status;
 }
 
@@ -308,9 +320,12 @@ static int use_left(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened
     return PAWL_OK;
 }
 
-static int open_read_only(struct lmdb_store *s, enum mark_verdict verdict, const char *why, uint64_t map_bytes,
-                          struct lmdb_opened *opened, pawl_error *error)
+/* A store that is VOID holds nothing, and nobody was told that it is there: it is as if it were not. */
+static int open_read_only(struct lmdb_store *s, const struct mark *mark, enum mark_verdict verdict,
+                          const char *why, uint64_t map_bytes, struct lmdb_opened *opened, pawl_error *error)
 {
+    if (mark->state == MARK_VOID)
+        return error_set(error, PAWL_ENOTFOUND, "there is no store: %s", why);
     switch (verdict) {
     case MARK_MAKE: return error_set(error, PAWL_ENOTFOUND, "there is no store");
     case MARK_DISCARD:
@@ -333,7 +348,7 @@ static int open_judged(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_ope
     struct lmdb_opened opened = {.discarded = verdict == MARK_DISCARD};
     if (s->read_only) {
         opened.discarded = false;
-        status = open_read_only(s, verdict, why, map_bytes, &opened, error);
+        status = open_read_only(s, &mark, verdict, why, map_bytes, &opened, error);
     } else if (verdict == MARK_DAMAGED) {
         status = error_set(error, PAWL_ECORRUPT, "%s", why);
     } else if (verdict == MARK_MAKE || verdict == MARK_DISCARD) {

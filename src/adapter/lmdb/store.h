@@ -46,8 +46,8 @@ struct lmdb_opened {
 
 /* Errors: PAWL_ELOCKED (open elsewhere), PAWL_ECORRUPT (a durable store, or one opened read-only, whose bytes
  * cannot be trusted), PAWL_EFORMAT (data.mdb is not LMDB's), PAWL_EVERSION, PAWL_ENOTFOUND (read_only, and
- * there is none), PAWL_EFULL, PAWL_EACCES, PAWL_EIO, PAWL_ENOMEM. Each names the directory. ret_opened may be
- * NULL. */
+ * there is none, or one whose making was interrupted), PAWL_EFULL, PAWL_EACCES, PAWL_EIO, PAWL_ENOMEM. Each
+ * names the directory. ret_opened may be NULL. */
 int lmdb_store_open(const struct lmdb_options *options, struct lmdb_opened *ret_opened, pawl_store **ret_store,
                     pawl_error *error);
 
