@@ -30,11 +30,14 @@ extern "C" {
  * is no memory now, and the handler is run again. */
 typedef struct pawl_results pawl_results;
 
-/* Begin a write. key and where are about rows of the event's workspace.
- *   upsert   the row with this key, made if it is not there
- *   update   rows that where matches (an expression over the row's fields, docs/EXPRESSIONS.md), or, without
- * where, the one row whose key is set, or, if none is, all delete   the same Then the key's fields, if there
- * are any to be set, and the others. */
+/* Begin a write, to rows of the event's workspace.
+ *
+ *   upsert   the row with this key; it is made if it is not there
+ *   update   the rows that match where, an expression over the row's fields (docs/EXPRESSIONS.md). If where is
+ *            NULL: the row whose key is set, or all rows if no key is set
+ *   delete   the same rows as update
+ *
+ * Then set the fields of the key, if there is one, and the others. */
 PAWL_API int pawl_results_upsert(pawl_results *results, const char *entity);
 PAWL_API int pawl_results_update(pawl_results *results, const char *entity, const char *where);
 PAWL_API int pawl_results_delete(pawl_results *results, const char *entity, const char *where);

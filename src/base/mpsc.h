@@ -16,8 +16,8 @@
  *
  *   - The element is written by one thread and read by another, so something must order the two. The producer's
  *     release store of p + 1 comes after its write; the consumer's acquire load that sees p + 1 comes before
- * its read. The pair synchronises: the consumer sees the whole element, and everything else that the producer
- *     did before the push.
+ *     its read. The pair synchronises: the consumer sees the whole element, and everything else that the
+ *     producer did before the push.
  *   - The reverse holds for reuse. The consumer's release store of p + capacity comes after its read of the old
  *     element; the producer's acquire load that sees it comes before its write of the new one. So no producer
  *     writes over an element that is still being copied out.

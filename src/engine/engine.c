@@ -1,7 +1,7 @@
 /* engine/engine.c: opening and closing.
  *
- *     node file ─► env ─► stores ─► log (with the stores' positions and cursors as witnesses) ─► group0 ─►
- * partitions ─► lanes ─► open
+ *     node file ─► env ─► stores ─► log (with the stores' positions and cursors as witnesses) ─► group0
+ *     ─► partitions ─► lanes ─► open
  *
  * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
 #include <pawl/engine.h>

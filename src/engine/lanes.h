@@ -14,8 +14,8 @@
  * Who touches what
  *   the list of generations, handlers, whoever waits for a lease      any thread, under lanes.lock
  *   a part and its jobs                                               its shard
- *   a job that is out                                                 the thread that works on it, save its
- * links a crew                                                            any thread, under its own lock
+ *   a job that is out, save its links                                 the thread that works on it
+ *   a crew                                                            any thread, under its own lock
  *
  * Invariants
  *   E1  A generation is freed when the schema has it no more, its lanes are closed, its jobs are back, and

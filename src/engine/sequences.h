@@ -4,8 +4,8 @@
  * view is a key space of the shard's live store. The sequencer calls from the pool, the store belongs to the
  * shard: writes go there by pawl_env_call.
  *
- *     PLog ── scan_log ──► sequencer ── write_values_and_offset ──► the shard's store: rows, then the offset,
- * one commit */
+ *     PLog ── scan_log ──► sequencer ── write_values_and_offset ──► the shard's store
+ *                                                                   (rows, then the offset: one commit) */
 #ifndef ENGINE_SEQUENCES_H
 #define ENGINE_SEQUENCES_H
 

@@ -23,7 +23,7 @@
  *
  * Caveats
  *   - Bytes handed out by get and scan are borrowed: from a snapshot until its release, from the writer until
- * its next change, commit or abort.
+ *     its next change, commit or abort.
  *   - A snapshot that lives long keeps old pages from being reused: release it within tens of milliseconds, and
  *     go on in a fresh one from the last key.
  *   - Do not change the store from inside a scan of the writer's. */

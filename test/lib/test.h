@@ -3,8 +3,12 @@
  * A test is a static function named as a sentence, listed in its file's main:
  *
  *     TEST(refuses_a_second_writer) { ... assert_int_equal(...); }
- *     int main(void) { const struct CMUnitTest tests[] = {RUN(refuses_a_second_writer)}; return
- * TEST_MAIN(tests); }
+ *
+ *     int main(void)
+ *     {
+ *         const struct CMUnitTest tests[] = {RUN(refuses_a_second_writer)};
+ *         return TEST_MAIN(tests);
+ *     }
  *
  * A random test takes its seed from test_seed(), which prints it, and PAWL_SEED=n in the environment repeats
  * it. */

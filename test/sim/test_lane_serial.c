@@ -5,8 +5,8 @@
  *
  *     serial      each run on the state that the one before it left
  *     lane        each run first on a snapshot of some earlier operation, exchanged for later ones between
- * slices; at its turn kept if its reads stand, else repeated on the lane's overlay; staged, logged, and applied
- * to the store some time later
+ *                 slices; at its turn kept if its reads stand, else repeated on the lane's overlay; staged,
+ *                 logged, and applied to the store some time later
  *
  * The tables, and what is logged, must be the same bytes; and so must the tables that the log gives when it is
  * applied to an empty store.

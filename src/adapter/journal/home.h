@@ -1,8 +1,9 @@
 /* adapter/journal/home.h: the journal's directory: whose it is, and who has it open.
  *
  *     DIR/journal/id                             magic 8 "PAWLJRN" and a newline, version u32, zero u32, ID 16,
- * created i64, XXH3_64 of all that, seed 0 DIR/journal/lock                           locked by the one writer;
- * says its process ID DIR/journal/00000001-0000000000000001.seg  segments: number and first LSN, hexadecimal
+ *                                                created i64, XXH3_64 of all that, seed 0
+ *     DIR/journal/lock                           locked by the one writer; holds its process ID
+ *     DIR/journal/00000001-0000000000000001.seg  segments: number and first LSN, hexadecimal
  *     DIR/journal/00000001.idx                   their indexes
  *     DIR/journal/ *.tmp                         drafts: never read, removed by the next writer
  *

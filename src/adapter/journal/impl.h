@@ -1,4 +1,3 @@
-/* clang-format off */
 /* adapter/journal/impl.h: the journal's own struct, for the files that share it.
  *
  * Who touches what. At any time at most one thread has the *writer's role* (busy is set): the writer thread, or
@@ -20,7 +19,6 @@
  *   J6  After a failed write or sync nothing is written before everything was read from the disk again (recover).
  *   J7  No epoch is given twice while the journal is open, and an entry stands behind the claim record of its
  *       epoch. */
-/* clang-format on */
 #ifndef JOURNAL_IMPL_H
 #define JOURNAL_IMPL_H
 

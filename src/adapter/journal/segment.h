@@ -8,10 +8,11 @@
  *     36  streams      u32   how many summaries follow
  *     40  first LSN    u64   of the first record here
  *     48  chain        u64   the checksum of the record before it
- *     56  size         u64   the file's length while it is written to; a sealed one is cut behind its last
- * record 64  created      i64   wall clock, nanoseconds; for people 72  summaries    32 each: kind u8, zero u8,
- * partition u16, lane u16, zero u16, generation u32, zero u32, epoch u64, next offset u64 checksum     u64
- * XXH3_64 of everything before it, seed 0
+ *     56  size         u64   the file's length while it is written to; a sealed one ends behind its last record
+ *     64  created      i64   wall clock, nanoseconds; for people
+ *     72  summaries    32 each: kind u8, zero u8, partition u16, lane u16, zero u16, generation u32, zero u32,
+ *                      epoch u64, next offset u64
+ *         checksum     u64   XXH3_64 of everything before it, seed 0
  *
  * A file has a segment's name only after its header, and everything in earlier segments, has been synced. */
 #ifndef JOURNAL_SEGMENT_H

@@ -12,7 +12,8 @@
  *   VOID   being made, copied or discarded: whatever is there is worth nothing, and readers find no store
  *   CLEAN  all of it is on the disk; durable commits keep it so
  *   OPEN   the same, if this is the very file: a copy that was made file by file while it was written to is
- * none of its states. A file is known by its inode and its birth, which no loss of power and no boot changes
+ *          none of its states. A file is known by its inode and its birth, which no loss of power and no boot
+ *          changes
  *   DIRTY  worth something only while the kernel that took the writes still has them: the same boot, the same
  *          mount, the same file
  *

@@ -9,7 +9,8 @@
  *   I3  Nothing of a task, timer or work is touched once its function was entered: it may free itself. A
  *       work that has a done stays until that was entered.
  *   I4  The scheduler's choices, the works' delays and each node's random numbers come from separate
- * generators, so that one more call of random in the code under test does not reshuffle everything else. */
+ *       generators, so that one more call of random in the code under test does not reshuffle everything
+ *       else. */
 #include "adapter/mem/env.h"
 
 #include <assert.h>

@@ -4,8 +4,7 @@
  * Several nodes of one world make a simulated cluster; whatever lies between them (a network, a shared log) may
  * be a node of its own, so that it outlives the others.
  *
- *      mem_world_step ──► of all that is ready now, on any shard or pool of any node, the seed picks one ──►
- * runs it
+ *      mem_world_step ──► all that is ready now, on any shard or pool of any node ──► the seed picks one ──► run
  *
  * Nothing runs but inside a call that drives the world, and virtual time moves only there: when nothing is
  * ready, to the next instant at which something will be. A run is decided by the seed and by what the caller

@@ -1,7 +1,7 @@
 /* append: entries of any streams become records on their wires, or are refused; and come back together.
  *
- *      check ──► plan: every entry's fate, views unchanged ──► make all records ──► send them     nothing can
- * fail here
+ *      check ──► plan: every entry's fate, views unchanged ──► make all records ──► send them
+ *                                                                                       (cannot fail)
  *
  * Invariant
  *   L2  An append is delivered when all its entries have their outcome, and no earlier append that shares a

@@ -283,7 +283,7 @@ sem_failed:
 /* Each step leaves fewer who could still queue something:
  *   1. Threads that are not ours: from here on they are refused, and those inside have left.
  *   2. The shards: one that has answered has seen the flag, in this and all later callbacks, so it posts no
- * more. What it posted before is in the mailboxes.
+ *      more. What it posted before is in the mailboxes.
  *   3. The pool: it runs what it has to the end; then its posts and the works' dones are in the mailboxes too.
  *   4. So the stop that is put now comes behind everything that was ever accepted. */
 int uv_env_close(struct uv_env *env)

@@ -8,8 +8,8 @@
  *
  * Caveats
  *   - Timers wake with the loop's resolution, a millisecond: one never fires early, and on an idle shard fires
- * at most about a millisecond late. While the machine is suspended the wake-up stands still, so that after it a
- * timer may come late by what was left of it. */
+ *     at most about a millisecond late. While the machine is suspended the wake-up stands still, so that after
+ *     it a timer may come late by what was left of it. */
 #ifndef ADAPTER_UV_ENV_H
 #define ADAPTER_UV_ENV_H
 

@@ -8,10 +8,10 @@
  *   M1  put releases and take acquires. Every put is a read-modify-write of head, so it continues the release
  *       sequence of all puts before it: one acquire sees everything that every putter wrote before its put.
  *   M2  A task's queued flag is changed by exchange on both sides, both acquire and release. A poster that
- * finds it set has released what it wrote to whoever clears it, and that is the shard right before fn: so fn
- * sees it, though nothing was put. A plain store there would clear the flag and see nothing. M3  The shard
- * reads a link's next before it clears queued, and the poster writes next after it found queued clear; M2
- * orders the two. */
+ *       finds it set has released what it wrote to whoever clears it, and that is the shard right before fn: so
+ *       fn sees it, though nothing was put. A plain store there would clear the flag and see nothing.
+ *   M3  The shard reads a link's next before it clears queued, and the poster writes next after it found queued
+ *       clear; M2 orders the two. */
 #ifndef ADAPTER_UV_MAILBOX_H
 #define ADAPTER_UV_MAILBOX_H
 

@@ -18,8 +18,8 @@
  * Invariants, besides those of pawl/lease.h
  *   T1  A slot changes its state in slot_move (queue.h) only, which knows what may follow what.
  *   T2  is_current: the operation ID counts. Set when the number is given out; cleared when the attempt is
- * over. In a queue it means expired, and not yet given to anybody else. T3  The timer, if there is one, is set
- * for the earliest tick of the wheel or before. */
+ *       over. In a queue it means expired, and not yet given to anybody else.
+ *   T3  The timer, if there is one, is set for the earliest tick of the wheel or before. */
 #ifndef CORE_LEASE_LEASE_H
 #define CORE_LEASE_LEASE_H
 

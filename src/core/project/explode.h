@@ -14,7 +14,7 @@
  *   E1  its writes count if its reads stand at its turn; its changes never do, because a row's other fields may
  *       have changed meanwhile: operation_derive makes them anew from the writes;
  *   E2  its failure does not count: whoever gets PAWL_EINVAL or PAWL_ETOOBIG before its turn runs it again at
- * its turn, and so does whoever gets PAWL_ETOOBIG from deriving what it wrote.
+ *       its turn, and so does whoever gets PAWL_ETOOBIG from deriving what it wrote.
  *
  * Slices. A snapshot must not live long, and a clause may look at a million rows. So a run off the shard gives
  * a pause, which is called every ACTING_SLICE rows, and may put a fresh snapshot in the place of the old one.

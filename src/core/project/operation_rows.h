@@ -1,7 +1,6 @@
 /* core/project/operation_rows.h: the rows of a logged operation one after the other, and what becomes of each.
  *
- *     begin ──► next: a change, and the key of its row ──► what the state has there ──► becomes: what it has
- * then
+ *     begin ──► next: a change, and the key of its row ──► what the state has there ──► becomes: the new row
  *
  * The rows and values are in the operation, so this reads no event and runs no expression; it gives the very
  * bytes that exploding gave. What does not fit the schema or the rows that are there can only come from a wrong

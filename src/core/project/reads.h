@@ -4,9 +4,9 @@
  * them changed what it looked at:
  *
  *     which rows     a clause over a workspace's rows of an entity: stands unless one of them inserted or
- * deleted a row of that entity in that workspace, or set a field that the clause reads; a range, whose rows
- * were read, unless one of them set any field which values   a row by its key, found or not: stands unless one
- * of them touched that row
+ *                    deleted a row of that entity in that workspace, or set a field that the clause reads; a
+ *                    range, whose rows were read, unless one of them set any field
+ *     which values   a row by its key, found or not: stands unless one of them touched that row
  *
  * What recent operations wrote is kept in a bounded ring, newest numbers only; if r is older than the ring, the
  * run is repeated. Everything is compared by hash: what collides costs a repeat, never a wrong result.

@@ -1,7 +1,6 @@
 /* core/sequence/ready.c: telling those whom start answered PAWL_EBUSY that it is worth another try.
  *
- *      when_ready ──► queue ── may start: a timer of no delay ──► told, the first first, as long as there is
- * room
+ *      when_ready ──► queue ── may start: a timer of no delay ──► told, in their order, while there is room
  *
  * They are told from the shard's loop and never from inside a call, so that whoever calls flush or when_ready
  * does not find another event open when it returns. Each is told once: it leaves the queue before it is called.

@@ -1,7 +1,7 @@
 /* core/state/scrub.h: rows that nobody touches, read again.
  *
- *     a table of a partition ── its rows, in one snapshot ──► their digest ── the one that the position keeps
- * ──► equal?
+ *     a table of a partition ── its rows, in one snapshot ──► their digest ──┐
+ *                            └─ the digest that the position keeps ──────────┴──► equal?
  *
  * A store keeps the digest of what it has written (core/state/position.h), in the same transaction as the rows.
  * So one snapshot of one store tells whether its rows are still those: no equal offsets are waited for, and no

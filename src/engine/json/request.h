@@ -15,8 +15,9 @@
 
 /* Everything is copied into the arena, which on failure is as it was. Errors:
  *   PAWL_EINVAL      not JSON, not UTF-8, a member twice, too deep: "line 1, column 14: ..."; a member, field
- * or container that is unknown, missing, or of the wrong form: "$.records[2].fields.qty: ..." PAWL_ENOTFOUND
- * there is no such command or type: "$.command: ..." PAWL_ETOOBIG     the text, or the number of objects
+ *                    or container that is unknown, missing, or of the wrong form: "$.records[2].fields.qty: ..."
+ *   PAWL_ENOTFOUND   there is no such command or type: "$.command: ..."
+ *   PAWL_ETOOBIG     the text, or the number of objects
  *   PAWL_ENOMEM      jansson allocates by malloc, all else comes from the arena */
 int json_request(pawl_bytes text, uint64_t wsid, const struct schema *schema, struct arena *arena,
                  struct request *ret_request, pawl_error *error);
