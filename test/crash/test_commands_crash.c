@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "engine/replay.h"
 #include "test/lib/child.h"

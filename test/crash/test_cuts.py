@@ -122,7 +122,7 @@ def after_init(place, said):
 def after_schema(place, said):
     if said:
         place.mend()
-        place.on('schema', 'show').expect(0, 'shop.AddCustomer')
+        place.on('schema', 'show').expect(0, '"AddCustomer"')
     place.on('schema', 'apply', SHOP).expect(0)
     place.on('ws', 'create', '7', 'shop.tenant').expect(0)
     place.sound()

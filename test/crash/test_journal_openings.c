@@ -59,6 +59,45 @@ static struct journal_verify_report verified(struct bed *bed)
     return report;
 }
 
+/* ---- an extension that was cut short ---- */
+
+/* The first segment becomes so many bytes longer, or shorter than it should be; the new bytes are zeros. */
+static void extend_to(struct bed *bed, size_t size)
+{
+    ramdisk_resize(bed->disk, FIRST_SEGMENT, size);
+}
+
+TEST(a_closed_segment_that_was_extended_to_any_size_is_sound)
+{
+    struct bed bed;
+    size_t sealed;
+    write_and_close(&bed);
+    ramdisk_bytes(bed.disk, FIRST_SEGMENT, &sealed);
+    for (size_t more = 1; more < 600; more += 7) {
+        extend_to(&bed, sealed + more);
+        verified(&bed);
+        bed_recover(&bed);
+        bed_check(&bed);
+        assert_int_equal(segments_of(&bed), 2);
+        bed_release(&bed);
+        write_and_close(&bed);
+    }
+    bed_release(&bed);
+}
+
+TEST(a_short_segment_with_anything_but_zeros_behind_its_seal_is_damaged)
+{
+    struct bed bed;
+    size_t size;
+    write_and_close(&bed);
+    ramdisk_bytes(bed.disk, FIRST_SEGMENT, &size);
+    extend_to(&bed, size + 100);
+    ramdisk_bytes(bed.disk, FIRST_SEGMENT, &size)[size - 50] = 1;
+    assert_status(bed_open(&bed), PAWL_ECORRUPT);
+    assert_contains(bed.error.text, "without a seal");
+    bed_release(&bed);
+}
+
 /* ---- what an opening leaves ---- */
 
 TEST(opening_claiming_and_closing_a_hundred_thousand_times_changes_no_byte)
@@ -410,6 +449,8 @@ TEST(who_looks_beside_it_finds_a_sound_journal_at_every_step_of_going_on)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RUN(a_closed_segment_that_was_extended_to_any_size_is_sound),
+        RUN(a_short_segment_with_anything_but_zeros_behind_its_seal_is_damaged),
         RUN(opening_claiming_and_closing_a_hundred_thousand_times_changes_no_byte),
         RUN(an_opening_that_writes_goes_on_in_the_segment_that_was_closed),
         RUN(what_does_not_fit_into_the_closed_segment_begins_the_next),

@@ -6,8 +6,10 @@
  * step fails, the segment stays sealed and a new one is begun instead, so all of this is a way to save a file,
  * and nothing else depends on it.
  *
- * The size comes first, in one call. So whatever a loss of power leaves, the file ends behind its seal, and is
- * sealed still; or it has its full size, and is an end like any other. A length in between is damage.
+ * A loss of power before the sync may leave any of it: the file ends behind its seal, or has its full size, or
+ * one in between. Behind the seal there are only zeros, whatever the size, because the first record is written
+ * after the sync. So a seal with zeros behind it is an end like any other; a file that is short and ends in
+ * anything else is damaged.
  *
  * The seal is a watermark like any other once a record stands behind it: it no longer ends the file. */
 #include "adapter/journal/impl.h"

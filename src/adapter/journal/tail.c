@@ -45,7 +45,6 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
 {
     struct tail_end end = {
         .witnessed = t->lsn, .whole = t->lsn, .whole_at = t->at, .useful = t->lsn, .useful_at = t->at};
-    bool seals = false;
     enum scan_result result;
     struct record r;
     int status;
@@ -60,7 +59,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
         end.whole_at = t->scan.at;
         if (r.durable > end.witnessed)
             end.witnessed = r.durable;
-        seals = r.type == RECORD_WATERMARK && r.kind == WATERMARK_SEALS;
+        end.seals = r.type == RECORD_WATERMARK && r.kind == WATERMARK_SEALS;
         if (r.type != RECORD_WATERMARK) {
             end.useful = r.lsn;
             end.useful_at = end.whole_at;
@@ -71,7 +70,7 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
         return fault(t, status, t->scan.at, error);
     }
     end.why = result == SCAN_BAD ? t->scan.why : NULL;
-    end.sealed = end.size == end.whole_at && seals;
+    end.sealed = end.size == end.whole_at && end.seals;
     if (end.useful < end.witnessed)
         end.useful = end.witnessed; /* watermarks below D stay where they are, with all else */
     *ret_end = end;
@@ -109,7 +108,8 @@ static bool is_whole_now(struct tail *t, const struct tail_end *end)
 
 bool tail_is_short(const struct tail *t, const struct tail_end *end)
 {
-    return end->size < t->header.file_size && end->whole_at <= end->size && !end->sealed;
+    bool extended = end->seals && end->scraps == 0;
+    return end->size < t->header.file_size && end->whole_at <= end->size && !extended;
 }
 
 int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live, pawl_error *error)
@@ -122,15 +122,15 @@ int tail_judge(struct tail *t, struct tail_end *end, uint64_t witness, bool live
                   witness, what);
         return fault(t, PAWL_ECORRUPT, end->whole_at, error);
     }
-    if (tail_is_short(t, end) && !live) {
+    uint64_t scraps_end = end->whole_at;
+    int status = scan_tail_zero(&t->scan, end->whole_at, &scraps_end);
+    end->scraps = scraps_end - end->whole_at;
+    if (status == PAWL_OK && tail_is_short(t, end) && !live) {
         error_set(error, PAWL_ECORRUPT,
                   "the file ends at byte %" PRIu64 " without a seal, and should have %" PRIu64 " bytes",
                   end->size, t->header.file_size);
         return fault(t, PAWL_ECORRUPT, end->why ? end->whole_at : end->size, error);
     }
-    uint64_t scraps_end = end->whole_at;
-    int status = scan_tail_zero(&t->scan, end->whole_at, &scraps_end);
-    end->scraps = scraps_end - end->whole_at;
     if (status == PAWL_OK && end->scraps != 0)
         status = search_witness(t, end, &witness);
     if (status != PAWL_OK) {

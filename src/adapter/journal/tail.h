@@ -40,7 +40,8 @@ struct tail_end {
     uint64_t
         scraps;    /* how many bytes there are behind N up to the last that is not zero; found by tail_judge */
     uint64_t size; /* of the file, before it was looked at */
-    bool sealed;   /* closed cleanly: the file ends with the watermark that says so */
+    bool seals;    /* the last whole record is the watermark of a clean close */
+    bool sealed;   /* closed cleanly: and the file ends with it */
     const char *why; /* what is wrong with what stands behind N; NULL: nothing stands there */
 };
 
@@ -52,8 +53,9 @@ void tail_close(struct tail *t);
 /* Look at everything behind .at, taking nothing in. */
 int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error);
 
-/* Whether the file is shorter than a writer leaves it: not sealed, and cut all the same. A writer that goes on
- * behind its seal while it is looked at makes it longer again, and is not meant. */
+/* After tail_judge: whether the file is shorter than a writer leaves it: not sealed, and cut all the same. Two
+ * cases are not meant. A writer that goes on behind its seal while it is looked at makes the file longer again.
+ * And a loss of power may leave any part of an extension (extend.c): a seal, with nothing but zeros behind it. */
 bool tail_is_short(const struct tail *t, const struct tail_end *end);
 
 /* PAWL_ECORRUPT, with segment and byte, if what ends there is not a torn tail. witness: the highest LSN that
