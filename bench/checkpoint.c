@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <pawl/figures.h>
+#include <pawl/pawl.h>
 
 #include "bench/lib/bench.h"
 #include "bench/lib/crowd.h"

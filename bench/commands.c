@@ -19,7 +19,7 @@
 #include <lmdb.h>
 #include <sqlite3.h>
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "bench/lib/bench.h"
 #include "bench/lib/crowd.h"

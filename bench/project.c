@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include <lmdb.h>
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #include "adapter/lmdb/store.h"
 #include "base/alloc.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 static const char schema[] =
     "{ \"schema\": 1, \"package\": \"shop\","

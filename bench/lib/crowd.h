@@ -3,7 +3,7 @@
 #ifndef BENCH_LIB_CROWD_H
 #define BENCH_LIB_CROWD_H
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #define CROWD 64
 

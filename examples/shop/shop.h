@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #define THREADS_MAX 256
 

@@ -3,7 +3,7 @@
 #ifndef CLI_LANES_H
 #define CLI_LANES_H
 
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #include "cli/open.h"
 

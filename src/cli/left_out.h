@@ -5,7 +5,7 @@
 #ifndef CLI_LEFT_OUT_H
 #define CLI_LEFT_OUT_H
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "cli/command.h"
 #include "port/log.h"

@@ -5,7 +5,7 @@
 #ifndef CLI_OPEN_H
 #define CLI_OPEN_H
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "cli/say.h"
 

@@ -2,7 +2,7 @@
  *
  * A blocking caller sleeps at one of the shard's gates; an asynchronous one is called. Either way the request
  * lies in the shard's mailbox by its address, and nothing is allocated. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  *     ─► partitions ─► lanes ─► open
  *
  * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <stdio.h>
 #include <string.h>

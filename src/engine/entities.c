@@ -3,7 +3,7 @@
  *
  * Those of a lane lie in the tables of its generation that serves. Between begin and end the reader is counted,
  * so that they are not removed under it when another generation takes over. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* engine/events.c: events as they are read: from the log, decoded under the schema they name, shown as JSON. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <inttypes.h>
 

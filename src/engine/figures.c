@@ -1,5 +1,5 @@
 /* engine/figures.c: the figures of all shards, gathered. */
-#include <pawl/figures.h>
+#include <pawl/pawl.h>
 
 #include "engine/node.h"
 

@@ -27,7 +27,7 @@
 #ifndef ENGINE_LANES_H
 #define ENGINE_LANES_H
 
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
 #ifndef ENGINE_LOG_H
 #define ENGINE_LOG_H
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "engine/node_file.h"
 #include "port/env.h"

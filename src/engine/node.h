@@ -8,8 +8,7 @@
 #ifndef ENGINE_NODE_H
 #define ENGINE_NODE_H
 
-#include <pawl/engine.h>
-#include <pawl/figures.h>
+#include <pawl/pawl.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* engine/projectors.c: the projectors of the schema that is in force, for whoever wants to show them. */
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #include "base/error.h"
 #include "engine/node.h"

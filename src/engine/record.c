@@ -5,7 +5,7 @@
  * Beside another process that writes, the schema may be older than the row, and to look for a newer one costs a
  * hundred times what the rest does: so it is looked for when a type or a field is not in the one that is known.
  */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <inttypes.h>
 #include <string.h>

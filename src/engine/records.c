@@ -4,7 +4,7 @@
  * Documents of O types are no rows: they live in the event that made them. The rows of a workspace's log carry
  * the last number that was given by each event, numbers only grow, and so the event of a record is found by
  * halving. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <inttypes.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef ENGINE_REPLAY_H
 #define ENGINE_REPLAY_H
 
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 struct replay_options {
     const char *dir;

@@ -1,5 +1,5 @@
 /* engine/request.c: a request, made by calls; names become numbers under the schema of its beginning. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <inttypes.h>
 #include <math.h>

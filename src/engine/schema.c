@@ -3,7 +3,7 @@
  * One command is proposed at a time, under group0's lock. It is checked before it is written, so what is in the
  * stream can always be applied; it is durable before anyone can name it; and the schema that it makes is
  * published before its proposal returns. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <inttypes.h>
 #include <string.h>

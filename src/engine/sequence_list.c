@@ -5,7 +5,7 @@
  *     PLog from that offset on: tail ──┴── merged by workspace and sequence, the larger number counts
  *
  * Numbers only grow, so it does no harm that the view goes on while it is read, a page at a time. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef ENGINE_TEXT_H
 #define ENGINE_TEXT_H
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "engine/json/out.h"
 

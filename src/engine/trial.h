@@ -4,7 +4,7 @@
 #ifndef ENGINE_TRIAL_H
 #define ENGINE_TRIAL_H
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 struct engine_trial {
     const char *boot_id; /* NULL: the kernel's */

@@ -14,7 +14,7 @@
 #ifndef ENGINE_WITNESS_H
 #define ENGINE_WITNESS_H
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "engine/node_file.h"
 #include "port/log.h"

@@ -3,7 +3,7 @@
  * A workspace is a row of TABLE_WORKSPACE in its shard's store, and its last event the last row of its log
  * there. Rows lie in the order of their tokens, and a partition is a slice of the tokens: so partition after
  * partition, each in its shard's store, gives all of them in one order, which after can be looked up in. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "base/latch.h"
 #include "engine/node_file.h"

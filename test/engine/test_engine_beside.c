@@ -1,5 +1,5 @@
 /* test_engine_beside.c: an engine that only reads, for as long as it likes, beside a process that writes. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "test/lib/child.h"
 #include "test/lib/dir.h"

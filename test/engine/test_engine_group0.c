@@ -1,7 +1,6 @@
 /* test_engine_group0.c: commands of group0 through a running engine: written once, known to all, there again.
  */
-#include <pawl/engine.h>
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #include "base/bytes.h"
 #include "engine/node.h"

@@ -1,6 +1,6 @@
 /* test_engine_kinds.c: what the kind of a type means, wherever a command has its records: which register their
  * IDs are of, whether they have a table, and how they are read back. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "base/id.h"
 #include "engine/replay.h"

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #include "adapter/lmdb/store.h"
 #include "core/project/cursor.h"

@@ -1,6 +1,6 @@
 /* test_engine_lists.c: what there is in an engine: workspaces, last numbers, entities; from the events that are
  * there, however far the sequences view has come. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "base/bytes.h"
 #include "test/lib/dir.h"

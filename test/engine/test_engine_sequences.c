@@ -1,5 +1,5 @@
 /* test_engine_sequences.c: a kind of workspace with as many sequences as a schema may give it, and one more. */
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "base/bytes.h"
 #include "test/lib/dir.h"

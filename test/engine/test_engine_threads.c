@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <pawl/engine.h>
+#include <pawl/pawl.h>
 
 #include "base/latch.h"
 #include "test/lib/dir.h"

@@ -3,8 +3,7 @@
 #ifndef TEST_ENGINE_TWICE_H
 #define TEST_ENGINE_TWICE_H
 
-#include <pawl/engine.h>
-#include <pawl/figures.h>
+#include <pawl/pawl.h>
 
 #include "engine/replay.h"
 #include "engine/trial.h"

@@ -1,13 +1,20 @@
 // Every public header compiles as C++, and what it declares can be linked from there.
+#include <pawl/command.h>
 #include <pawl/engine.h>
 #include <pawl/env.h>
+#include <pawl/event.h>
 #include <pawl/figures.h>
+#include <pawl/lane.h>
 #include <pawl/lease.h>
+#include <pawl/pawl.h>
 #include <pawl/project.h>
+#include <pawl/read.h>
+#include <pawl/schema.h>
 #include <pawl/sequencer.h>
 #include <pawl/status.h>
 #include <pawl/types.h>
 #include <pawl/version.h>
+#include <pawl/worker.h>
 
 #include <cstdio>
 

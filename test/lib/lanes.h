@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #include "base/latch.h"
 #include "test/lib/dir.h"

@@ -9,7 +9,7 @@
 #ifndef ENGINE_JSON_RESULTS_H
 #define ENGINE_JSON_RESULTS_H
 
-#include <pawl/project.h>
+#include <pawl/pawl.h>
 
 #include "core/schema/schema.h"
 

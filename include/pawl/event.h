@@ -1,0 +1,53 @@
+/* event.h: events as they are in the log: read, followed; and those that a reader does not show. */
+#ifndef PAWL_EVENT_H
+#define PAWL_EVENT_H
+
+#include <pawl/engine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An event as it is shown. */
+typedef struct pawl_event {
+    uint16_t partition;
+    uint64_t offset;
+    uint64_t wsid;
+    uint64_t workspace_offset;
+    const char *json; /* all of it, as one line */
+    size_t json_size;
+} pawl_event;
+
+/* Return false to stop. */
+typedef bool (*pawl_event_visit)(void *arg, const pawl_event *event);
+
+/* Events from an offset on, at most limit: of a partition, or of a workspace by its own offsets. ret_next gets
+ * the offset to go on from. */
+PAWL_API int pawl_events_read(pawl_engine *engine, uint16_t partition, uint64_t from, size_t limit,
+                              pawl_event_visit visit, void *arg, uint64_t *ret_next, pawl_error *error);
+PAWL_API int pawl_workspace_events_read(pawl_engine *engine, uint64_t wsid, uint64_t from, size_t limit,
+                                        pawl_event_visit visit, void *arg, uint64_t *ret_next,
+                                        pawl_error *error);
+
+/* Events of a partition from an offset on, and those to come, on a thread of Pawl's, which visit must not
+ * block. It ends when visit returns false or by unfollow, which waits until visit is not running. If it ends by
+ * an error, visit is called once more, with NULL, and unfollow says which. */
+typedef struct pawl_events pawl_events;
+PAWL_API int pawl_events_follow(pawl_engine *engine, uint16_t partition, uint64_t from, pawl_event_visit visit,
+                                void *arg, pawl_events **ret_events, pawl_error *error);
+PAWL_API int pawl_events_unfollow(pawl_events *events, pawl_error *error);
+
+/* What an engine that was opened read-only leaves out, because a process that wrote was killed: entries that
+ * are whole in the files of the log, and that nothing says are durable; no later entry, no position of the
+ * state and no cursor of a lane. They may have been acknowledged. They are not shown, because a loss of power
+ * could still take them; the next opening for writing makes them durable first, and then they show. visit gets
+ * each stream of the log that has such entries ("plog/3"; borrowed until visit returns), with the offset of the
+ * first and how many they are. Never called beside a process that writes, for which they are what it is writing
+ * just now, nor of an engine that writes itself. Blocks. Errors: those of reading the log. */
+typedef void (*pawl_unwitnessed_visit)(void *arg, const char *stream, uint64_t first, uint64_t count);
+PAWL_API int pawl_unwitnessed(pawl_engine *engine, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

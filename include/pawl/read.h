@@ -1,0 +1,112 @@
+/* read.h: the state that events have made: records, entities, workspaces, numbers.
+ *
+ * Reads are made on a snapshot, on the calling thread, and wait for nobody; with min_offset they wait until the
+ * state has come that far. */
+#ifndef PAWL_READ_H
+#define PAWL_READ_H
+
+#include <pawl/engine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Any read may give, besides what it says itself, PAWL_EBUSY (as many snapshots are held as the store gives
+ * out, 126 of a shard: try again), PAWL_ENOMEM, PAWL_EIO or PAWL_ECORRUPT.
+ *
+ * Which state a read sees: at least that of min_offset of the partition (0: whatever is applied now), waiting
+ * up to timeout for it (0: 10 s). NULL is allowed in place of it. */
+typedef struct pawl_read_options {
+    uint64_t min_offset;
+    pawl_duration timeout;
+} pawl_read_options;
+
+/* One record, as JSON. type: its qualified name, or NULL: any. O documents are found in their events.
+ * Errors: PAWL_ENOTFOUND, PAWL_ETIMEOUT. */
+PAWL_API int pawl_record_get(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t id,
+                             const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
+
+/* One record without a copy: visit is called on this thread, with a record that is borrowed until it returns,
+ * and must not take long: what it looks at keeps the store from reusing its pages. type is the record's, which
+ * has a table. Errors: as pawl_record_get. */
+typedef struct pawl_record pawl_record;
+typedef void (*pawl_record_visit)(void *arg, const pawl_record *record);
+PAWL_API int pawl_record_read(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t id,
+                              const pawl_read_options *options, pawl_record_visit visit, void *arg,
+                              pawl_error *error);
+
+PAWL_API uint64_t pawl_record_id(const pawl_record *record);
+PAWL_API uint64_t pawl_record_parent(const pawl_record *record); /* 0: none */
+PAWL_API bool pawl_record_active(const pawl_record *record);
+
+/* A field. PAWL_ENOTFOUND: the type has no such field. PAWL_EINVAL: it is of another type. PAWL_ECORRUPT: what
+ * is stored is no such value. *ret_null, which may be NULL, tells whether the field is null; then the value is
+ * 0 or empty. A ref is its ID. */
+PAWL_API int pawl_record_int64(const pawl_record *record, const char *field, int64_t *ret_value,
+                               bool *ret_null);
+PAWL_API int pawl_record_float64(const pawl_record *record, const char *field, double *ret_value,
+                                 bool *ret_null);
+PAWL_API int pawl_record_bool(const pawl_record *record, const char *field, bool *ret_value, bool *ret_null);
+PAWL_API int pawl_record_string(const pawl_record *record, const char *field, pawl_bytes *ret_value,
+                                bool *ret_null);
+PAWL_API int pawl_record_bytes(const pawl_record *record, const char *field, pawl_bytes *ret_value,
+                               bool *ret_null);
+PAWL_API int pawl_record_time(const pawl_record *record, const char *field, pawl_wall *ret_value,
+                              bool *ret_null);
+PAWL_API int pawl_record_ref(const pawl_record *record, const char *field, uint64_t *ret_value, bool *ret_null);
+
+/* Records of a type with IDs above after, ascending, one JSON line each, at most limit. */
+PAWL_API int pawl_record_list(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t after,
+                              size_t limit, const pawl_read_options *options, pawl_text *ret_text,
+                              pawl_error *error);
+
+/* One row of an entity, as JSON. key is JSON too: an object with the fields of its key, or an array of their
+ * values in the key's order. min_offset is about the entity's own tables: those that a lane fills may be behind
+ * the partition. Errors: PAWL_ENOTFOUND, PAWL_EINVAL (the key), PAWL_ETIMEOUT. */
+PAWL_API int pawl_entity_get(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes key,
+                             const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
+
+/* Rows in the order of their keys, from behind the key after (NULL data: from the first), one JSON line each,
+ * at most limit. Keys of more than 491 bytes are sorted by their first 474 bytes; those that agree in these
+ * come in an order that means nothing but never changes. */
+PAWL_API int pawl_entity_list(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes after,
+                              size_t limit, const pawl_read_options *options, pawl_text *ret_text,
+                              pawl_error *error);
+
+/* A workspace, as its last event left it. */
+typedef struct pawl_workspace {
+    uint64_t wsid;
+    pawl_bytes kind; /* its qualified name; stays until the engine is closed */
+    uint16_t partition;
+    uint64_t offset;           /* of its last event, in its partition */
+    uint64_t workspace_offset; /* and in the workspace: it has as many events */
+} pawl_workspace;
+
+/* Errors: PAWL_ENOTFOUND, PAWL_ETIMEOUT. */
+PAWL_API int pawl_workspace_get(pawl_engine *engine, uint64_t wsid, const pawl_read_options *options,
+                                pawl_workspace *ret_workspace, pawl_error *error);
+
+/* All workspaces, at most limit, in an order that never changes but means nothing, from behind after (0: from
+ * the first) on. Return false to stop. */
+typedef bool (*pawl_workspace_visit)(void *arg, const pawl_workspace *workspace);
+PAWL_API int pawl_workspaces_read(pawl_engine *engine, uint64_t after, size_t limit, pawl_workspace_visit visit,
+                                  void *arg, pawl_error *error);
+
+/* The last number that a sequence has given. */
+typedef struct pawl_last_number {
+    uint64_t wsid;       /* 0: the partition's own */
+    pawl_bytes sequence; /* its qualified name; stays until the engine is closed */
+    uint64_t number;
+} pawl_last_number;
+
+/* The last numbers in a partition, those of its own first, then by ascending workspace; or of one workspace
+ * (wsid 0: of all). They are those of all durable events, whether or not the sequences view has them yet.
+ * Errors: PAWL_ENOTFOUND (the workspace). Return false to stop. */
+typedef bool (*pawl_last_number_visit)(void *arg, const pawl_last_number *last);
+PAWL_API int pawl_last_numbers_read(pawl_engine *engine, uint16_t partition, uint64_t wsid,
+                                    pawl_last_number_visit visit, void *arg, pawl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/* worker.h: work of projectors that is done outside: a thread of yours, another program.
+ *
+ *     pawl_worker_acquire ──► a lease: the event, a number ──► work ──► pawl_worker_commit, or release
+ *
+ * A worker that is late, or gone, loses its lease: the number is given to another, and what the first one says
+ * of it is PAWL_EFENCED from then on (pawl/lease.h). */
+#ifndef PAWL_WORKER_H
+#define PAWL_WORKER_H
+
+#include <pawl/engine.h>
+#include <pawl/lease.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A lease as a worker holds it. Strings are in one allocation: pawl_worker_lease_free. */
+typedef struct pawl_worker_lease {
+    uint16_t partition;
+    char *lane;
+    char *projector;
+    uint64_t number;
+    pawl_operation_id operation;
+    uint32_t attempt;
+    pawl_duration expires_in;
+    uint64_t offset; /* of the event */
+    uint64_t wsid;
+    char *event; /* as JSON */
+    size_t event_size;
+    void *memory;
+} pawl_worker_lease;
+
+/* Lease an operation of a projector that has neither actions nor a handler here, of whichever partition has
+ * one. duration 0: adaptive. wait: how long to wait for one (0: not at all). Leases end with the engine: one
+ * that is opened again gives the same numbers to whoever asks. Errors: PAWL_ENOTFOUND (none came, or no such
+ * projector), PAWL_EINVAL (it has actions), PAWL_EEXISTS (a handler). */
+PAWL_API int pawl_worker_acquire(pawl_engine *engine, const char *projector, pawl_duration duration,
+                                 pawl_duration wait, pawl_worker_lease *ret_lease, pawl_error *error);
+PAWL_API void pawl_worker_lease_free(pawl_worker_lease *lease);
+
+/* Commit a result (as pawl_results_json takes it), and wait until its turn has come and it is durable and
+ * applied. Repeating it is harmless. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT: it is handed in, and
+ * waits for those before it; ask again. PAWL_EBUSY: the lane is recovering, or the store
+ * gives out no more snapshots at once; ask again. PAWL_EINVAL, PAWL_ETOOBIG: the result does not make sense;
+ * the lease is still held, unless that came out only at its turn ("at its turn: ..."): then the projector's
+ * policy decides. Others (PAWL_ENOMEM, PAWL_EIO): what it is about cannot be read; the lease is still held. */
+PAWL_API int pawl_worker_commit(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                                pawl_operation_id operation, const char *json, size_t size, pawl_duration wait,
+                                pawl_error *error);
+PAWL_API int pawl_worker_extend(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                                pawl_operation_id operation, pawl_duration duration, pawl_error *error);
+
+/* Give it back (failed: false), or say that the work failed. */
+PAWL_API int pawl_worker_release(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
+                                 pawl_operation_id operation, bool failed, bool permanent, const char *words,
+                                 pawl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
