@@ -61,7 +61,7 @@ static struct journal_verify_report verified(struct bed *bed)
 
 /* ---- an extension that was cut short ---- */
 
-/* The first segment becomes so many bytes longer, or shorter than it should be; the new bytes are zeros. */
+/* The first segment gets this size; what is new is zeros. */
 static void extend_to(struct bed *bed, size_t size)
 {
     ramdisk_resize(bed->disk, FIRST_SEGMENT, size);
@@ -96,6 +96,32 @@ TEST(a_short_segment_with_anything_but_zeros_behind_its_seal_is_damaged)
     assert_status(bed_open(&bed), PAWL_ECORRUPT);
     assert_contains(bed.error.text, "without a seal");
     bed_release(&bed);
+}
+
+/* Where the records end. A watermark ends with a sum, of which one byte at least is not zero. */
+static size_t records_end(struct bed *bed)
+{
+    size_t size;
+    const uint8_t *bytes = ramdisk_bytes(bed->disk, FIRST_SEGMENT, &size);
+    while (size > 0 && bytes[size - 1] == 0)
+        size--;
+    return (size + 7) / 8 * 8;
+}
+
+TEST(a_segment_that_was_cut_behind_a_watermark_is_not_one_that_was_closed)
+{
+    static const size_t more[] = {0, 64, 200};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        struct bed bed;
+        bed_init(&bed, ramdisk_new(), 1);
+        open_and_claim(&bed);
+        assert_ok(bed_append(&bed, 0, 2, 50)); /* nothing waits behind it: a watermark follows */
+        kill_process(&bed);
+        extend_to(&bed, records_end(&bed) + more[i]);
+        assert_status(bed_open(&bed), PAWL_ECORRUPT);
+        assert_contains(bed.error.text, "without a seal");
+        bed_release(&bed);
+    }
 }
 
 /* ---- what an opening leaves ---- */
@@ -451,6 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(a_closed_segment_that_was_extended_to_any_size_is_sound),
         RUN(a_short_segment_with_anything_but_zeros_behind_its_seal_is_damaged),
+        RUN(a_segment_that_was_cut_behind_a_watermark_is_not_one_that_was_closed),
         RUN(opening_claiming_and_closing_a_hundred_thousand_times_changes_no_byte),
         RUN(an_opening_that_writes_goes_on_in_the_segment_that_was_closed),
         RUN(what_does_not_fit_into_the_closed_segment_begins_the_next),
