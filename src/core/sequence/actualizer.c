@@ -186,8 +186,10 @@ static int refuse_kind(pawl_sequencer *s, const pawl_sequence_event *event, uint
 static int take_unknown_kind(pawl_sequencer *s, const pawl_sequence_event *event)
 {
     const struct record *record = table_find(&s->table, event->wsid);
-    if (record)
+    if (record) {
+        assert(s->kinds.list); /* a record is of a known kind */
         return refuse_kind(s, event, s->kinds.list[record->kind].name);
+    }
     struct aside *aside = aside_get(s, event->wsid, PAWL_SEQUENCE_KIND);
     uint64_t kind = kind_number(event->kind);
     if (aside)
