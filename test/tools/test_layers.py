@@ -66,14 +66,21 @@ BROKEN = [
 ]
 
 
+def plant(folder, files, unnamed=()):
+    """The files, and a map that names them all, but for those."""
+    rows = [f'| `{room.removeprefix("src/")}/` | `{name}` | what it holds |' for room, name in
+            (path.rsplit('/', 1) for path in files if path.startswith('src/') and path not in unnamed)]
+    tap.tree(folder, {**files, 'docs/ARCHITECTURE.md': '| room | file | holds |\n' + '\n'.join(rows) + '\n'})
+
+
 def a_clean_tree_passes(folder):
-    tap.tree(folder, CLEAN)
+    plant(folder, CLEAN)
     assert tap.tool('check-layers', folder) == (0, '')
 
 
 def breaks(path, line, words):
     def case(folder):
-        tap.tree(folder, {**CLEAN, path: '/* first line */\n' + line + '\n'})
+        plant(folder, {**CLEAN, path: '/* first line */\n' + line + '\n'})
         status, output = tap.tool('check-layers', folder)
         place = 1 if words == 'lies in no room' else 2
         assert status == 1, f'passed: {line}'
@@ -83,9 +90,31 @@ def breaks(path, line, words):
 
 
 def several_places_are_all_named(folder):
-    tap.tree(folder, {**CLEAN, 'src/core/a.c': '#include <time.h>\n\n#include <uv.h>\n'})
+    plant(folder, {**CLEAN, 'src/core/a.c': '#include <time.h>\n\n#include <uv.h>\n'})
     status, output = tap.tool('check-layers', folder)
     assert status == 1 and 'src/core/a.c:1:' in output and 'src/core/a.c:3:' in output, output
 
 
-tap.main([a_clean_tree_passes, several_places_are_all_named] + [breaks(*rule) for rule in BROKEN])
+def a_file_that_the_map_does_not_name_is_refused(folder):
+    plant(folder, CLEAN, unnamed=['src/engine/json.c'])
+    assert tap.tool('check-layers', folder) == (1, 'src/engine/json.c:1: docs/ARCHITECTURE.md does not name it\n')
+
+
+def a_name_in_another_room_does_not_count(folder):
+    plant(folder, CLEAN, unnamed=['src/adapter/lmdb/store.c'])
+    with open(f'{folder}/docs/ARCHITECTURE.md', 'a', encoding='utf-8') as text:
+        text.write('| `adapter/mem/` | `store` | a twin |\n')
+    status, output = tap.tool('check-layers', folder)
+    assert status == 1 and output.startswith('src/adapter/lmdb/store.c:1:'), output
+
+
+def one_name_stands_for_a_source_its_header_and_its_insides(folder):
+    insides = {'src/core/lease/queue.c': '', 'src/core/lease/queue.h': '', 'src/core/lease/queue_impl.h': ''}
+    plant(folder, {**CLEAN, **insides}, unnamed=insides)
+    with open(f'{folder}/docs/ARCHITECTURE.md', 'a', encoding='utf-8') as text:
+        text.write('| `core/lease/` | `lane` | a lane |\n| | `lane.h`, `queue` | a queue |\n')
+    assert tap.tool('check-layers', folder) == (0, '')
+
+
+tap.main([a_clean_tree_passes, several_places_are_all_named, a_file_that_the_map_does_not_name_is_refused,
+          a_name_in_another_room_does_not_count, one_name_stands_for_a_source_its_header_and_its_insides] + [breaks(*rule) for rule in BROKEN])
