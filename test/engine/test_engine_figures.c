@@ -54,7 +54,7 @@ TEST(alerts_are_for_a_lane_and_not_for_each_of_its_partitions)
     lease_one(&bed, &leases[held++]);
     struct raised r = raised_by(&bed, "t.notes");
     assert_true(r.sum.active == 1001 && r.active_most < 1000);
-    assert_int_equal(r.alerts, PAWL_ALERT_ACTIVE);
+    assert_int_equal(r.alerts, PAWL_LEASE_ALERT_ACTIVE);
     assert_int_equal(r.count, 1);
     for (size_t i = 0; i < 101; i++) {
         if (i == 100) {
@@ -65,7 +65,7 @@ TEST(alerts_are_for_a_lane_and_not_for_each_of_its_partitions)
     }
     r = raised_by(&bed, "t.notes");
     assert_int_equal(r.sum.voids, 101);
-    assert_int_equal(r.alerts, PAWL_ALERT_VOIDS);
+    assert_int_equal(r.alerts, PAWL_LEASE_ALERT_VOIDS);
     assert_int_equal(r.count, 1);
     for (size_t i = 0; i < held; i++)
         pawl_worker_lease_free(&leases[i]);
