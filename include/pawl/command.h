@@ -7,8 +7,8 @@
  *
  * Errors of a request. The calls that put it together return their status, and nobody has to look at it: the
  * request keeps the first error, with the place in words ("$.records[0].fields.qty: ..."), and adds nothing
- * more. The command then ends with that error, and nothing is sent. So any number of calls needs one check, that
- * of pawl_command. The next beginning clears it. */
+ * more. The command then ends with that error, and nothing is sent. So any number of calls needs one check,
+ * that of pawl_command. The next beginning clears it. */
 #ifndef PAWL_COMMAND_H
 #define PAWL_COMMAND_H
 
@@ -32,8 +32,8 @@ typedef struct pawl_answer {
 PAWL_API int pawl_request_new(pawl_engine *engine, pawl_request **ret_request);
 PAWL_API void pawl_request_free(pawl_request *request);
 
-/* Begin anew: a command to a workspace. An error that was kept is gone. Errors: PAWL_ENOTFOUND (there is no such
- * command). */
+/* Begin anew: a command to a workspace. An error that was kept is gone. Errors: PAWL_ENOTFOUND (there is no
+ * such command). */
 PAWL_API int pawl_request_begin(pawl_request *request, uint64_t wsid, const char *command);
 
 /* The same, all of it, from JSON: docs/API.md. Errors: PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_ETOOBIG, with the
@@ -85,12 +85,12 @@ typedef enum pawl_ack { PAWL_ACK_APPLIED, PAWL_ACK_DURABLE } pawl_ack;
 PAWL_API void pawl_request_ack(pawl_request *request, pawl_ack ack);
 
 /* Send it, and wait for the answer.
- * Errors: the one that the request has kept; PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_EEXISTS, PAWL_ETOOBIG (the request does not make sense; error names
- * the path), PAWL_ECONFLICT (an expectation, or a key), PAWL_EEXHAUSTED (a sequence has ended), PAWL_EBUSY (too
- * much is waiting, or the partition is recovering or has no room: try again), PAWL_EFULL (no space left),
- * PAWL_EIO (it was not written), PAWL_EUNKNOWN (the engine was closed before it was known, or the log cannot be
- * asked for so long, or the event is in the log and the state has had no room for it; ask again with the same
- * key). */
+ * Errors: the one that the request has kept; PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_EEXISTS, PAWL_ETOOBIG (the
+ * request does not make sense; error names the path), PAWL_ECONFLICT (an expectation, or a key),
+ * PAWL_EEXHAUSTED (a sequence has ended), PAWL_EBUSY (too much is waiting, or the partition is recovering or
+ * has no room: try again), PAWL_EFULL (no space left), PAWL_EIO (it was not written), PAWL_EUNKNOWN (the engine
+ * was closed before it was known, or the log cannot be asked for so long, or the event is in the log and the
+ * state has had no room for it; ask again with the same key). */
 PAWL_API int pawl_command(pawl_engine *engine, pawl_request *request, pawl_answer *ret_answer,
                           pawl_error *error);
 
@@ -107,7 +107,8 @@ PAWL_API int pawl_command_async(pawl_engine *engine, pawl_request *request, pawl
 PAWL_API uint64_t pawl_request_id(const pawl_request *request, uint64_t raw);
 PAWL_API int pawl_request_answer_json(const pawl_request *request, pawl_text *ret_text, pawl_error *error);
 
-/* Create a workspace of a kind, by an event; the request begins anew for it. Errors: as pawl_command; PAWL_EEXISTS. */
+/* Create a workspace of a kind, by an event; the request begins anew for it. Errors: as pawl_command;
+ * PAWL_EEXISTS. */
 PAWL_API int pawl_workspace_create(pawl_engine *engine, pawl_request *request, uint64_t wsid, const char *kind,
                                    pawl_answer *ret_answer, pawl_error *error);
 
