@@ -24,12 +24,12 @@ static const char schema[] = "{\"schema\": 1, \"package\": \"bench\", \"workspac
                              "{\"type\": \"int64\"}, \"text\": {\"type\": "
                              "\"string\"}}}}, \"commands\": {\"Bill\": {\"records\": [\"Invoice\"]}}}";
 
-static int bill(void *arg, pawl_request *r, uint64_t n, pawl_error *error)
+static void bill(void *arg, pawl_request *r, uint64_t n)
 {
-    int status = pawl_request_begin(r, n % WORKSPACES + 1, "bench.Bill", error);
-    status = status ? status : pawl_request_record(r, 1, "bench.Invoice", error);
-    status = status ? status : pawl_request_set_int64(r, "cents", 12345, error);
-    return status ? status : pawl_request_set_string(r, "text", "Consulting in November, as agreed", error);
+    pawl_request_begin(r, n % WORKSPACES + 1, "bench.Bill");
+    pawl_request_record(r, 1, "bench.Invoice");
+    pawl_request_set_int64(r, "cents", 12345);
+    pawl_request_set_string(r, "text", "Consulting in November, as agreed");
 }
 
 static pawl_engine *open_engine(const char *dir, const struct engine_trial *trial, bool make)
@@ -46,7 +46,7 @@ static pawl_engine *open_engine(const char *dir, const struct engine_trial *tria
         return NULL;
     }
     status = make ? pawl_schema_apply(engine, schema, NULL, &error) : PAWL_OK;
-    status = status ? status : pawl_request_new(engine, &request);
+    pawl_request_new(engine, &request);
     for (uint64_t i = 1; status == PAWL_OK && make && i <= WORKSPACES; i++)
         status = pawl_workspace_create(engine, request, i, "bench.tenant", NULL, &error);
     if (status != PAWL_OK)
@@ -110,8 +110,8 @@ static double lose_power(const struct bench_round *round)
     pawl_engine *engine = open_engine(round->dir, &trial, false);
     if (!engine || pawl_request_new(engine, &request) != PAWL_OK)
         return 0;
-    int status = bill(NULL, request, 0, &error);
-    status = status ? status : pawl_command(engine, request, NULL, &error);
+    bill(NULL, request, 0);
+    int status = pawl_command(engine, request, NULL, &error);
     double ms = (double)(bench_now() - began) / 1e6;
     status = status ? status : pawl_figures_get(engine, &figures, &error);
     if (status != PAWL_OK)

@@ -45,22 +45,18 @@ static uint64_t duration_of(const struct bench_round *round)
     return (round->quick ? 300 : 1500) * UINT64_C(1000000);
 }
 
-static int bill(pawl_request *r, uint64_t wsid, pawl_ack ack, pawl_error *error)
+static void bill(pawl_request *r, uint64_t wsid, pawl_ack ack)
 {
-    int status = pawl_request_begin(r, wsid, "bench.Bill", error);
-    if (status == PAWL_OK)
-        status = pawl_request_record(r, 1, "bench.Invoice", error);
-    if (status == PAWL_OK)
-        status = pawl_request_set_int64(r, "cents", 12345, error);
-    if (status == PAWL_OK)
-        status = pawl_request_set_string(r, "text", text, error);
+    pawl_request_begin(r, wsid, "bench.Bill");
+    pawl_request_record(r, 1, "bench.Invoice");
+    pawl_request_set_int64(r, "cents", 12345);
+    pawl_request_set_string(r, "text", text);
     pawl_request_ack(r, ack);
-    return status;
 }
 
-static int bill_in_turn(void *arg, pawl_request *request, uint64_t n, pawl_error *error)
+static void bill_in_turn(void *arg, pawl_request *request, uint64_t n)
 {
-    return bill(request, n % WORKSPACES + 1, *(const pawl_ack *)arg, error);
+    bill(request, n % WORKSPACES + 1, *(const pawl_ack *)arg);
 }
 
 static uint64_t workspaces = WORKSPACES;
@@ -135,10 +131,8 @@ static uint64_t bill_blocking(pawl_engine *engine, uint64_t first, uint64_t dead
     if (pawl_request_new(engine, &request) != PAWL_OK)
         return 0;
     for (; bench_now() < deadline; count++) {
-        int status = bill(request, (first + count * CROWD) % WORKSPACES + 1, PAWL_ACK_APPLIED, &error);
-        if (status == PAWL_OK)
-            status = pawl_command(engine, request, NULL, &error);
-        if (status != PAWL_OK) {
+        bill(request, (first + count * CROWD) % WORKSPACES + 1, PAWL_ACK_APPLIED);
+        if (pawl_command(engine, request, NULL, &error) != PAWL_OK) {
             bench_failed("command", &error);
             count = 0;
             break;
@@ -269,9 +263,10 @@ static double read_records(const struct bench_round *round)
         return 0;
     pawl_request *request;
     bool ok = pawl_request_new(engine, &request) == PAWL_OK;
-    for (uint64_t wsid = 1; ok && wsid <= CROWD; wsid++)
-        ok = bill(request, wsid, PAWL_ACK_APPLIED, &error) == PAWL_OK
-             && pawl_command(engine, request, NULL, &error) == PAWL_OK;
+    for (uint64_t wsid = 1; ok && wsid <= CROWD; wsid++) {
+        bill(request, wsid, PAWL_ACK_APPLIED);
+        ok = pawl_command(engine, request, NULL, &error) == PAWL_OK;
+    }
     pawl_request_free(request);
     if (!ok)
         return bench_failed("command", &error);
@@ -359,8 +354,11 @@ static double restart(const struct bench_round *round)
     if (!ok || pawl_open(path, NULL, &engine, &error) != PAWL_OK)
         return bench_failed("restart", &error);
     pawl_request *request;
-    ok = pawl_request_new(engine, &request) == PAWL_OK && bill(request, 1, PAWL_ACK_APPLIED, &error) == PAWL_OK
-         && pawl_command(engine, request, NULL, &error) == PAWL_OK;
+    ok = pawl_request_new(engine, &request) == PAWL_OK;
+    if (ok) {
+        bill(request, 1, PAWL_ACK_APPLIED);
+        ok = pawl_command(engine, request, NULL, &error) == PAWL_OK;
+    }
     double ms = (double)(bench_now() - began) / 1e6;
     pawl_request_free(request);
     pawl_close(engine);

@@ -171,7 +171,7 @@ static bool is_done(void *arg)
 
 static bool is_ready(void *arg)
 {
-    return pawl_sequencer_status(((struct rig *)arg)->s) == PAWL_SEQUENCER_READY;
+    return pawl_sequencer_state_get(((struct rig *)arg)->s) == PAWL_SEQUENCER_READY;
 }
 
 static bool rig_open(struct rig *rig, uint64_t workspaces, uint64_t tail, uint32_t flush_events,
@@ -378,7 +378,7 @@ static double measure_memory(const struct bench_round *round)
         return 0;
     }
     pawl_sequencer_figures figures;
-    pawl_sequencer_metrics(rig.s, &figures);
+    pawl_sequencer_figures_get(rig.s, &figures);
     rig_close(&rig);
     return (double)figures.memory_bytes / (1 << 20);
 }

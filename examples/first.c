@@ -33,9 +33,9 @@ int main(int argc, char **argv)
         status = pawl_request_new(engine, &request);
     if (status == PAWL_OK) {
         pawl_workspace_create(engine, request, 7, "shop.tenant", &answer, NULL); /* PAWL_EEXISTS: the second time */
-        pawl_request_begin(request, 7, "shop.Bill", &error);
-        pawl_request_record(request, 1, "shop.Invoice", &error);
-        pawl_request_set_int64(request, "cents", 4200, &error);
+        pawl_request_begin(request, 7, "shop.Bill");
+        pawl_request_record(request, 1, "shop.Invoice");
+        pawl_request_set_int64(request, "cents", 4200);
         status = pawl_command(engine, request, &answer, &error);
         if (status == PAWL_OK)
             status = pawl_record_read(engine, 7, "shop.Invoice", pawl_request_id(request, 1), NULL, print_number,

@@ -126,7 +126,7 @@ int main(void)
     for (int i = 0; i < WORKERS; i++)
         pthread_join(threads[i], NULL);
     pawl_lease_figures figures;
-    pawl_leases_figures(shop.leases, &figures);
+    pawl_leases_figures_get(shop.leases, &figures);
     printf("%llu in order; %llu leases expired, %d late results refused\n",
            (unsigned long long)figures.committed, (unsigned long long)figures.expired, shop.refused);
     pawl_leases_free(shop.leases);

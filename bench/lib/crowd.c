@@ -52,10 +52,8 @@ static void fly(struct flight *f)
         land(r);
         return;
     }
-    int status = c->make(c->arg, f->request, f->n, &error);
-    if (status == PAWL_OK)
-        status = pawl_command_async(c->engine, f->request, flown, f);
-    if (status != PAWL_OK) {
+    c->make(c->arg, f->request, f->n);
+    if (pawl_command_async(c->engine, f->request, flown, f, &error) != PAWL_OK) {
         fail(r, &error);
         land(r);
     }

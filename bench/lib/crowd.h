@@ -9,7 +9,7 @@
 
 struct crowd {
     pawl_engine *engine;
-    int (*make)(void *arg, pawl_request *request, uint64_t n, pawl_error *error); /* the n-th, from 0 */
+    void (*make)(void *arg, pawl_request *request, uint64_t n); /* the n-th, from 0 */
     void *arg;
     uint64_t most;     /* commands; 0: as many as there is time for */
     uint64_t deadline; /* of bench_now; 0: none */

@@ -52,9 +52,9 @@ static int send(struct clerk *clerk, pawl_request *r, pawl_error *error)
 {
     char key[64];
     snprintf(key, sizeof key, "%" PRIx64 "-%" PRIu64 "-%" PRIu64, clerk->run, clerk->index, clerk->commands++);
-    int status = pawl_request_key(r, key, error);
-    THEN(status, pawl_request_actor(r, "till", error));
-    THEN(status, pawl_command(clerk->engine, r, NULL, error));
+    pawl_request_key(r, key);
+    pawl_request_actor(r, "till");
+    int status = pawl_command(clerk->engine, r, NULL, error);
     while (status == PAWL_EBUSY) /* the key makes it safe */
         status = pawl_command(clerk->engine, r, NULL, error);
     if (status == PAWL_OK)
@@ -69,19 +69,19 @@ static int open_shop(struct clerk *clerk, pawl_request *r, struct tenant *t, paw
     int status = pawl_workspace_create(clerk->engine, r, t->wsid, "shop.tenant", NULL, error);
     if (status != PAWL_OK && status != PAWL_EEXISTS)
         return status;
-    status = pawl_request_begin(r, t->wsid, "shop.Open", error);
-    THEN(status, pawl_request_record(r, 1, "shop.Settings", error));
+    pawl_request_begin(r, t->wsid, "shop.Open");
+    pawl_request_record(r, 1, "shop.Settings");
     snprintf(text, sizeof text, "Shop %" PRIu64, t->wsid);
-    THEN(status, pawl_request_set_string(r, "name", text, error));
-    THEN(status, pawl_request_set_string(r, "currency", "EUR", error));
+    pawl_request_set_string(r, "name", text);
+    pawl_request_set_string(r, "currency", "EUR");
     for (uint64_t i = 0; i < PRODUCTS; i++) {
-        THEN(status, pawl_request_record(r, 2 + i, "shop.Product", error));
+        pawl_request_record(r, 2 + i, "shop.Product");
         snprintf(text, sizeof text, "SKU-%03" PRIu64, i);
-        THEN(status, pawl_request_set_string(r, "sku", text, error));
-        THEN(status, pawl_request_set_string(r, "title", titles[i % 5], error));
-        THEN(status, pawl_request_set_int64(r, "cents", (int64_t)(100 + 50 * i), error));
+        pawl_request_set_string(r, "sku", text);
+        pawl_request_set_string(r, "title", titles[i % 5]);
+        pawl_request_set_int64(r, "cents", (int64_t)(100 + 50 * i));
     }
-    THEN(status, send(clerk, r, error));
+    status = send(clerk, r, error);
     if (status == PAWL_EEXISTS) /* the settings are a singleton: this shop was opened before */
         return PAWL_OK;
     for (uint64_t i = 0; status == PAWL_OK && i < PRODUCTS; i++)
@@ -94,11 +94,11 @@ static int add_customer(struct clerk *clerk, pawl_request *r, struct tenant *t, 
     static const char *const names[] = {"Ada",    "Grace",  "Edsger", "Barbara",
                                         "Donald", "Leslie", "Tony",   "Frances"};
     static const char *const tiers[] = {"bronze", "silver", "gold"};
-    int status = pawl_request_begin(r, t->wsid, "shop.AddCustomer", error);
-    THEN(status, pawl_request_record(r, 1, "shop.Customer", error));
-    THEN(status, pawl_request_set_string(r, "name", names[below(clerk, 8)], error));
-    THEN(status, pawl_request_set_string(r, "tier", tiers[below(clerk, 3)], error));
-    THEN(status, send(clerk, r, error));
+    pawl_request_begin(r, t->wsid, "shop.AddCustomer");
+    pawl_request_record(r, 1, "shop.Customer");
+    pawl_request_set_string(r, "name", names[below(clerk, 8)]);
+    pawl_request_set_string(r, "tier", tiers[below(clerk, 3)]);
+    int status = send(clerk, r, error);
     if (status == PAWL_OK) {
         size_t at = t->customer_count < CUSTOMERS ? t->customer_count++ : below(clerk, CUSTOMERS);
         t->customers[at] = pawl_request_id(r, 1);
@@ -119,22 +119,22 @@ static int place_order(struct clerk *clerk, pawl_request *r, struct tenant *t, p
         cents[i] = quantity[i] * (int64_t)(100 + 50 * product[i]);
         total += cents[i];
     }
-    int status = pawl_request_begin(r, t->wsid, "shop.PlaceOrder", error);
-    THEN(status, pawl_request_argument(r, 1, error));
-    THEN(status, pawl_request_set_ref(r, "customer", customer, error));
-    THEN(status, pawl_request_set_int64(r, "cents", total, error));
+    pawl_request_begin(r, t->wsid, "shop.PlaceOrder");
+    pawl_request_argument(r, 1);
+    pawl_request_set_ref(r, "customer", customer);
+    pawl_request_set_int64(r, "cents", total);
     for (uint64_t i = 0; i < lines; i++) {
-        THEN(status, pawl_request_child(r, 1, "lines", 10 + i, error));
+        pawl_request_child(r, 1, "lines", 10 + i);
         if (t->products[product[i]])
-            THEN(status, pawl_request_set_ref(r, "product", t->products[product[i]], error));
-        THEN(status, pawl_request_set_int64(r, "qty", quantity[i], error));
-        THEN(status, pawl_request_set_int64(r, "cents", cents[i], error));
+            pawl_request_set_ref(r, "product", t->products[product[i]]);
+        pawl_request_set_int64(r, "qty", quantity[i]);
+        pawl_request_set_int64(r, "cents", cents[i]);
     }
-    THEN(status, pawl_request_record(r, 2, "shop.Invoice", error));
-    THEN(status, pawl_request_set_ref(r, "order", 1, error));
-    THEN(status, pawl_request_set_ref(r, "customer", customer, error));
-    THEN(status, pawl_request_set_int64(r, "cents", total, error));
-    THEN(status, send(clerk, r, error));
+    pawl_request_record(r, 2, "shop.Invoice");
+    pawl_request_set_ref(r, "order", 1);
+    pawl_request_set_ref(r, "customer", customer);
+    pawl_request_set_int64(r, "cents", total);
+    int status = send(clerk, r, error);
     if (status == PAWL_OK) {
         t->unpaid = pawl_request_id(r, 2);
         t->unpaid_cents = total;
@@ -148,15 +148,15 @@ static int pay(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_erro
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     pawl_wall time = {(int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
-    int status = pawl_request_begin(r, t->wsid, "shop.Pay", error);
-    THEN(status, pawl_request_record(r, 1, "shop.Payment", error));
-    THEN(status, pawl_request_set_ref(r, "invoice", t->unpaid, error));
-    THEN(status, pawl_request_set_int64(r, "cents", t->unpaid_cents, error));
-    THEN(status, pawl_request_set_string(r, "method", methods[below(clerk, 3)], error));
-    THEN(status, pawl_request_record(r, t->unpaid, "shop.Invoice", error));
-    THEN(status, pawl_request_set_bool(r, "paid", true, error));
-    THEN(status, pawl_request_set_time(r, "paid_at", time, error));
-    THEN(status, send(clerk, r, error));
+    pawl_request_begin(r, t->wsid, "shop.Pay");
+    pawl_request_record(r, 1, "shop.Payment");
+    pawl_request_set_ref(r, "invoice", t->unpaid);
+    pawl_request_set_int64(r, "cents", t->unpaid_cents);
+    pawl_request_set_string(r, "method", methods[below(clerk, 3)]);
+    pawl_request_record(r, t->unpaid, "shop.Invoice");
+    pawl_request_set_bool(r, "paid", true);
+    pawl_request_set_time(r, "paid_at", time);
+    int status = send(clerk, r, error);
     if (status == PAWL_OK)
         t->unpaid = 0;
     return status;
@@ -165,20 +165,18 @@ static int pay(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_erro
 /* Whoever has spent that much is loyal from now on. */
 static int reward(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_error *error)
 {
-    int status = pawl_request_begin(r, t->wsid, "shop.RewardLoyal", error);
-    THEN(status, pawl_request_argument(r, 1, error));
-    THEN(status, pawl_request_set_int64(r, "cents", (int64_t)(1000 * (1 + below(clerk, 50))), error));
-    THEN(status, send(clerk, r, error));
-    return status;
+    pawl_request_begin(r, t->wsid, "shop.RewardLoyal");
+    pawl_request_argument(r, 1);
+    pawl_request_set_int64(r, "cents", (int64_t)(1000 * (1 + below(clerk, 50))));
+    return send(clerk, r, error);
 }
 
 static int ask_statement(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_error *error)
 {
-    int status = pawl_request_begin(r, t->wsid, "shop.AskStatement", error);
-    THEN(status, pawl_request_argument(r, 1, error));
-    THEN(status, pawl_request_set_ref(r, "customer", t->customers[below(clerk, t->customer_count)], error));
-    THEN(status, send(clerk, r, error));
-    return status;
+    pawl_request_begin(r, t->wsid, "shop.AskStatement");
+    pawl_request_argument(r, 1);
+    pawl_request_set_ref(r, "customer", t->customers[below(clerk, t->customer_count)]);
+    return send(clerk, r, error);
 }
 
 static int one_command(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_error *error)

@@ -18,9 +18,9 @@
  *     pawl_schema_apply(engine, schema_json, NULL, &error);
  *     pawl_request_new(engine, &request);
  *     pawl_workspace_create(engine, request, 7, "shop.tenant", &answer, &error);
- *     pawl_request_begin(request, 7, "shop.AddCustomer", &error);
- *     pawl_request_record(request, 1, "shop.Customer", &error);
- *     pawl_request_set_string(request, "name", "Ada", &error);
+ *     pawl_request_begin(request, 7, "shop.AddCustomer");
+ *     pawl_request_record(request, 1, "shop.Customer");
+ *     pawl_request_set_string(request, "name", "Ada");
  *     pawl_command(engine, request, &answer, &error);
  *     printf("%llu\n", pawl_request_id(request, 1));
  *

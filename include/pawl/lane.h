@@ -84,12 +84,12 @@ PAWL_API pawl_wall pawl_engine_wall(pawl_engine *engine, pawl_instant instant);
 /* An operator's: take a lease back; try a stalled number again; decide that a number is void. They wait for
  * nothing. PAWL_ENOTFOUND: there is no such number under way. generation 0: the one in which it is;
  * PAWL_EINVAL: while a lane is rebuilt there may be two of them, where a number need not mean the same. */
-PAWL_API int pawl_lease_reclaim(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
-                                uint64_t number, pawl_error *error);
-PAWL_API int pawl_lease_retry(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
-                              uint64_t number, pawl_error *error);
-PAWL_API int pawl_lease_void(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
-                             uint64_t number, const char *words, pawl_error *error);
+PAWL_API int pawl_lane_reclaim(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
+                               uint64_t number, pawl_error *error);
+PAWL_API int pawl_lane_retry(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
+                             uint64_t number, pawl_error *error);
+PAWL_API int pawl_lane_void(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
+                            uint64_t number, const char *words, pawl_error *error);
 
 /* Pause and resume a lane, in all partitions; it stays so when the directory is opened again. */
 PAWL_API int pawl_lane_pause(pawl_engine *engine, const char *lane, bool paused, pawl_error *error);

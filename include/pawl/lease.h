@@ -239,11 +239,11 @@ PAWL_API void pawl_leases_list(const pawl_leases *leases, uint64_t from,
 PAWL_API pawl_duration pawl_leases_tick(pawl_leases *leases);
 
 typedef enum pawl_lease_alert {
-    PAWL_ALERT_EXPIRED = 1, /* durations are too short */
-    PAWL_ALERT_WAIT = 2,    /* overloaded */
-    PAWL_ALERT_ACTIVE = 4,  /* memory */
-    PAWL_ALERT_VOIDS = 8,   /* look at the errors */
-    PAWL_ALERT_STALLED = 16,
+    PAWL_LEASE_ALERT_EXPIRED = 1, /* durations are too short */
+    PAWL_LEASE_ALERT_WAIT = 2,    /* overloaded */
+    PAWL_LEASE_ALERT_ACTIVE = 4,  /* memory */
+    PAWL_LEASE_ALERT_VOIDS = 8,   /* look at the errors */
+    PAWL_LEASE_ALERT_STALLED = 16,
 } pawl_lease_alert;
 
 /* What it means, and what to do: one sentence each. */
@@ -286,7 +286,7 @@ typedef struct pawl_lease_figures {
     uint32_t alerts;            /* of enum pawl_lease_alert, or-ed */
 } pawl_lease_figures;
 
-PAWL_API void pawl_leases_figures(const pawl_leases *leases, pawl_lease_figures *ret_figures);
+PAWL_API void pawl_leases_figures_get(const pawl_leases *leases, pawl_lease_figures *ret_figures);
 
 /* Several tables as one. Numbers and the sums of the minute are added up, and rates and averages are worked out
  * from these. p99_wait becomes the larger one: that of all turns is not above it. Alerts are or-ed; those of

@@ -28,7 +28,7 @@
  *
  *     start next stage   start next stage   start next stage   ── one write, one sync ──►   flush(last)
  *
- * Statuses
+ * States
  *
  *               new               the log is read              start
  *      NONE ──────────► RECOVERING ──────────────► READY ─────────────────► EVENTING
@@ -50,7 +50,8 @@
  *     anything    after free has begun
  *
  * Threads. A sequencer lives on a shard of an env (pawl/env.h): start, next, stage, flush, cancel, actualize,
- * prefetch, when_ready, unwait and error are called there, for instance by pawl_env_run. status and metrics are
+ * prefetch, when_ready, unwait and error are called there, for instance by pawl_env_run. state_get and
+ * figures_get are
  * for any thread, at any time, and take no lock. new, wait and free are for any thread outside the env's
  * shards.
  *
@@ -210,7 +211,7 @@ typedef enum pawl_sequencer_state {
 
 /* Each number is true of some moment; together they need not be of the same one. */
 typedef struct pawl_sequencer_figures {
-    pawl_sequencer_state status;
+    pawl_sequencer_state state;
 
     /* Gauges. offset_given >= offset_flushed >= offset_stored while ready. */
     uint64_t offset_given;   /* the last that start gave, and that was not given back */
@@ -317,8 +318,8 @@ PAWL_API int pawl_sequencer_cancel(pawl_sequencer *sequencer);
  * (PAWL_ECORRUPT, from start). Errors: PAWL_EMISUSE. */
 PAWL_API int pawl_sequencer_actualize(pawl_sequencer *sequencer);
 
-PAWL_API pawl_sequencer_state pawl_sequencer_status(const pawl_sequencer *sequencer);
-PAWL_API void pawl_sequencer_metrics(const pawl_sequencer *sequencer, pawl_sequencer_figures *ret_figures);
+PAWL_API pawl_sequencer_state pawl_sequencer_state_get(const pawl_sequencer *sequencer);
+PAWL_API void pawl_sequencer_figures_get(const pawl_sequencer *sequencer, pawl_sequencer_figures *ret_figures);
 
 /* The words for the last call on the shard, or attempt in the background, that failed. Borrowed until the next
  * call. Never NULL; its code is 0 if nothing has failed. */

@@ -14,18 +14,22 @@
 extern "C" {
 #endif
 
-/* A lease as a worker holds it. Strings are in one allocation: pawl_worker_lease_free. */
+/* A lease as a worker holds it. Strings are in one allocation: pawl_worker_lease_free.
+ *
+ * What a worker says of its lease, by commit, extend and release, goes by four members: partition, lane, number
+ * and operation. Nothing else of it is looked at. A worker in another process, which has only these four, fills
+ * in a pawl_worker_lease of its own with them, leaves the rest zero, and does not free it. */
 typedef struct pawl_worker_lease {
     uint16_t partition;
-    char *lane;
-    char *projector;
+    const char *lane;
+    const char *projector;
     uint64_t number;
     pawl_operation_id operation;
     uint32_t attempt;
     pawl_duration expires_in;
     uint64_t offset; /* of the event */
     uint64_t wsid;
-    char *event; /* as JSON */
+    const char *event; /* as JSON */
     size_t event_size;
     void *memory;
 } pawl_worker_lease;
@@ -44,16 +48,18 @@ PAWL_API void pawl_worker_lease_free(pawl_worker_lease *lease);
  * gives out no more snapshots at once; ask again. PAWL_EINVAL, PAWL_ETOOBIG: the result does not make sense;
  * the lease is still held, unless that came out only at its turn ("at its turn: ..."): then the projector's
  * policy decides. Others (PAWL_ENOMEM, PAWL_EIO): what it is about cannot be read; the lease is still held. */
-PAWL_API int pawl_worker_commit(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
-                                pawl_operation_id operation, const char *json, size_t size, pawl_duration wait,
-                                pawl_error *error);
-PAWL_API int pawl_worker_extend(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
-                                pawl_operation_id operation, pawl_duration duration, pawl_error *error);
+PAWL_API int pawl_worker_commit(pawl_engine *engine, const pawl_worker_lease *lease, const char *json,
+                                size_t size, pawl_duration wait, pawl_error *error);
 
-/* Give it back (failed: false), or say that the work failed. */
-PAWL_API int pawl_worker_release(pawl_engine *engine, uint16_t partition, const char *lane, uint64_t number,
-                                 pawl_operation_id operation, bool failed, bool permanent, const char *words,
-                                 pawl_error *error);
+/* From now on this long (0: adaptive). PAWL_EFENCED: the number is another's. expires_in of the lease stays as
+ * it was. */
+PAWL_API int pawl_worker_extend(pawl_engine *engine, const pawl_worker_lease *lease, pawl_duration duration,
+                                pawl_error *error);
+
+/* Give it back (failed: false), or say that the work failed; permanent: no other attempt would do better. words
+ * may be NULL. PAWL_EFENCED: the number is another's. */
+PAWL_API int pawl_worker_release(pawl_engine *engine, const pawl_worker_lease *lease, bool failed,
+                                 bool permanent, const char *words, pawl_error *error);
 
 #ifdef __cplusplus
 }

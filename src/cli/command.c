@@ -78,22 +78,22 @@ static void done(void *arg, pawl_request *request, int status, const pawl_answer
 }
 
 /* What the options say goes for every command. */
-static int add_options(struct commanding *c, pawl_request *request, pawl_error *error)
+static void add_options(struct commanding *c, pawl_request *request)
 {
     const char *key = options_get(c->options, "key"), *actor = options_get(c->options, "actor");
     const char *correlation = options_get(c->options, "correlation");
     const char *causation = options_get(c->options, "causation");
-    int status = key ? pawl_request_key(request, key, error) : PAWL_OK;
-    if (status == PAWL_OK && actor)
-        status = pawl_request_actor(request, actor, error);
-    if (status == PAWL_OK && correlation)
-        status = pawl_request_correlation(request, correlation, error);
-    if (status == PAWL_OK && causation)
-        status = pawl_request_causation(request, causation, error);
+    if (key)
+        pawl_request_key(request, key);
+    if (actor)
+        pawl_request_actor(request, actor);
+    if (correlation)
+        pawl_request_correlation(request, correlation);
+    if (causation)
+        pawl_request_causation(request, causation);
     if (c->expects)
         pawl_request_expect(request, c->expected);
     pawl_request_ack(request, c->ack);
-    return status;
 }
 
 /* The next slot; its request is made when it is first used. */
@@ -122,12 +122,11 @@ static void send(struct commanding *c, pawl_bytes json)
     slot->bytes = json.size;
     c->bytes += json.size;
     int status = slot->request ? PAWL_OK : pawl_request_new(c->engine, &slot->request);
-    if (status == PAWL_OK)
-        status = pawl_request_json(slot->request, c->wsid, json, &slot->error);
-    if (status == PAWL_OK)
-        status = add_options(c, slot->request, &slot->error);
-    if (status == PAWL_OK)
-        status = pawl_command_async(c->engine, slot->request, done, slot);
+    if (status == PAWL_OK) {
+        pawl_request_json(slot->request, c->wsid, json);
+        add_options(c, slot->request);
+        status = pawl_command_async(c->engine, slot->request, done, slot, &slot->error);
+    }
     if (status != PAWL_OK)
         refuse(slot, status);
 }

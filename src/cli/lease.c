@@ -176,8 +176,9 @@ static const struct {
     pawl_lease_alert alert;
     const char *name;
 } alerts[] = {
-    {PAWL_ALERT_EXPIRED, "expired"}, {PAWL_ALERT_WAIT, "wait"},       {PAWL_ALERT_ACTIVE, "active"},
-    {PAWL_ALERT_VOIDS, "voids"},     {PAWL_ALERT_STALLED, "stalled"},
+    {PAWL_LEASE_ALERT_EXPIRED, "expired"}, {PAWL_LEASE_ALERT_WAIT, "wait"},
+    {PAWL_LEASE_ALERT_ACTIVE, "active"},   {PAWL_LEASE_ALERT_VOIDS, "voids"},
+    {PAWL_LEASE_ALERT_STALLED, "stalled"},
 };
 
 #define ALERTS (sizeof alerts / sizeof alerts[0])
@@ -300,9 +301,9 @@ static int decide(pawl_engine *engine, enum decision decision, uint16_t partitio
                   uint32_t generation, uint64_t number, const char *reason, pawl_error *error)
 {
     switch (decision) {
-    case RETRY: return pawl_lease_retry(engine, partition, lane, generation, number, error);
-    case RECLAIM: return pawl_lease_reclaim(engine, partition, lane, generation, number, error);
-    case VOID: return pawl_lease_void(engine, partition, lane, generation, number, reason, error);
+    case RETRY: return pawl_lane_retry(engine, partition, lane, generation, number, error);
+    case RECLAIM: return pawl_lane_reclaim(engine, partition, lane, generation, number, error);
+    case VOID: return pawl_lane_void(engine, partition, lane, generation, number, reason, error);
     }
     return PAWL_EINVAL;
 }

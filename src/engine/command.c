@@ -11,30 +11,34 @@
 #include "engine/node.h"
 #include "engine/text.h"
 
-static int send(pawl_engine *e, pawl_request *r)
+/* A request that could not be put together goes nowhere. */
+static int send(pawl_engine *e, pawl_request *r, pawl_error *error)
 {
+    if (r->kept.code != PAWL_OK)
+        return error_set(error, r->kept.code, "%s", r->kept.text);
     uint16_t partition = partition_of(hash_token(r->request.wsid), e->file.partitions);
     struct shard *shard = shard_of(e, partition);
     r->shard = shard;
+    error_clear(&r->error);
     int status = mpsc_push(&shard->mailbox, &r);
     if (status != PAWL_OK)
-        return error_set(&r->error, PAWL_EBUSY, "the mailbox of shard %u is full", shard->index);
+        return error_set(error, PAWL_EBUSY, "the mailbox of shard %u is full", shard->index);
     /* Refused only once close has begun, and then nobody may be calling any more. */
     (void)pawl_env_post(e->env, shard->index, &shard->drain);
     return PAWL_OK;
 }
 
-int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, void *arg)
+int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, void *arg, pawl_error *error)
 {
     if (atomic_load_explicit(&e->closing, memory_order_relaxed))
-        return error_set(&r->error, PAWL_ECLOSED, "the engine is being closed");
+        return error_set(error, PAWL_ECLOSED, "the engine is being closed");
     if (e->options.read_only)
-        return error_set(&r->error, PAWL_EREADONLY, "the engine was opened read-only");
+        return error_set(error, PAWL_EREADONLY, "the engine was opened read-only");
     if (!done)
-        return error_set(&r->error, PAWL_EINVAL, "there is nobody to be told");
+        return error_set(error, PAWL_EINVAL, "there is nobody to be told");
     r->done = done;
     r->arg = arg;
-    return send(e, r);
+    return send(e, r, error);
 }
 
 int pawl_command(pawl_engine *e, pawl_request *r, pawl_answer *ret_answer, pawl_error *error)
@@ -44,11 +48,11 @@ int pawl_command(pawl_engine *e, pawl_request *r, pawl_answer *ret_answer, pawl_
         return status;
     r->done = NULL;
     ticket_init(&r->ticket);
-    status = send(e, r);
-    if (status == PAWL_OK) {
-        gates_wait(&r->shard->gates, &r->ticket);
-        status = r->call.status;
-    }
+    status = send(e, r, error);
+    if (status != PAWL_OK)
+        return status;
+    gates_wait(&r->shard->gates, &r->ticket);
+    status = r->call.status;
     if (status != PAWL_OK)
         return error_set(error, status, "%s", r->error.text[0] ? r->error.text : pawl_status_text(status));
     if (ret_answer)
@@ -63,9 +67,9 @@ int pawl_workspace_create(pawl_engine *e, pawl_request *r, uint64_t wsid, const 
     const struct schema_workspace *found =
         schema_workspace_by_name(r->schema, (pawl_bytes){kind, strlen(kind)});
     if (!found)
-        return error_set(error, PAWL_ENOTFOUND, "there is no workspace kind %s", kind);
+        error_set(&r->kept, PAWL_ENOTFOUND, "there is no workspace kind %s", kind);
     r->request.command = NAME_WS_CREATE;
-    r->request.kind = found->id;
+    r->request.kind = found ? found->id : 0;
     return pawl_command(e, r, ret_answer, error);
 }
 

@@ -109,22 +109,22 @@ static int make_void(const struct deciding *d, struct lane *lane)
     return lane_void(lane, d->number, d->words);
 }
 
-int pawl_lease_reclaim(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation,
-                       uint64_t number, pawl_error *error)
+int pawl_lane_reclaim(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation,
+                      uint64_t number, pawl_error *error)
 {
     struct deciding d = {.number = number, .decide = reclaim};
     return decide(e, partition, lane, generation, &d, error);
 }
 
-int pawl_lease_retry(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation, uint64_t number,
-                     pawl_error *error)
+int pawl_lane_retry(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation, uint64_t number,
+                    pawl_error *error)
 {
     struct deciding d = {.number = number, .decide = retry};
     return decide(e, partition, lane, generation, &d, error);
 }
 
-int pawl_lease_void(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation, uint64_t number,
-                    const char *words, pawl_error *error)
+int pawl_lane_void(pawl_engine *e, uint16_t partition, const char *lane, uint32_t generation, uint64_t number,
+                   const char *words, pawl_error *error)
 {
     struct deciding d = {.number = number, .words = words ? words : "", .decide = make_void};
     return decide(e, partition, lane, generation, &d, error);

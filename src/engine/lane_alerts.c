@@ -8,11 +8,11 @@
 static uint64_t measure(const pawl_lease_figures *f, pawl_lease_alert alert)
 {
     switch (alert) {
-    case PAWL_ALERT_EXPIRED: return f->minute.expired;
-    case PAWL_ALERT_WAIT: return f->minute.waited;
-    case PAWL_ALERT_ACTIVE: return f->active;
-    case PAWL_ALERT_VOIDS: return f->minute.voids;
-    case PAWL_ALERT_STALLED: return f->stalled;
+    case PAWL_LEASE_ALERT_EXPIRED: return f->minute.expired;
+    case PAWL_LEASE_ALERT_WAIT: return f->minute.waited;
+    case PAWL_LEASE_ALERT_ACTIVE: return f->active;
+    case PAWL_LEASE_ALERT_VOIDS: return f->minute.voids;
+    case PAWL_LEASE_ALERT_STALLED: return f->stalled;
     }
     return 0;
 }
@@ -34,7 +34,7 @@ void lane_status_alert(struct part_status *statuses, size_t count, const pawl_le
         pawl_lease_figures_add(&sum, &statuses[i].status.leases);
     }
     uint32_t alerts = pawl_lease_alerts(&sum, thresholds);
-    for (uint32_t alert = PAWL_ALERT_EXPIRED; alert <= PAWL_ALERT_STALLED; alert *= 2)
+    for (uint32_t alert = PAWL_LEASE_ALERT_EXPIRED; alert <= PAWL_LEASE_ALERT_STALLED; alert *= 2)
         if (alerts & alert)
             worst(statuses, count, (pawl_lease_alert)alert)->status.leases.alerts |= alert;
 }

@@ -273,4 +273,8 @@ void leases_close(pawl_engine *engine);
 /* --- worker_commit.c: a commit's run has ended. */
 void worker_commit_finished(struct job *job, int status);
 
+/* worker_lease.c: the lane that a lease is of. PAWL_EINVAL: it names none; PAWL_ENOTFOUND. */
+int worker_lease_find(pawl_engine *engine, const pawl_worker_lease *lease, const struct schema_lane **ret_lane,
+                      pawl_error *error);
+
 #endif

@@ -124,6 +124,7 @@ struct pawl_request {
     struct arena memory;
     const struct schema *schema;
     struct request request;
+    pawl_error kept; /* the first error since it was begun; then it is not sent */
     enum call_ack ack;
     struct arena answered; /* the event that answers, kept until the next command */
     pawl_bytes body;

@@ -198,22 +198,21 @@ static int commit_to(struct generation *g, uint16_t partition, struct resuming *
     return status;
 }
 
-int pawl_worker_commit(pawl_engine *e, uint16_t partition, const char *name, uint64_t number,
-                       pawl_operation_id operation, const char *json, size_t size, pawl_duration wait,
-                       pawl_error *error)
+int pawl_worker_commit(pawl_engine *e, const pawl_worker_lease *lease, const char *json, size_t size,
+                       pawl_duration wait, pawl_error *error)
 {
     const struct schema_lane *lane;
-    struct resuming r = {.id = operation, .number = number};
+    struct resuming r = {.id = lease->operation, .number = lease->number};
     struct generation *g = NULL;
-    int status = lanes_find_part(e, partition, name, &lane, error);
+    int status = worker_lease_find(e, lease, &lane, error);
     if (status != PAWL_OK)
         return status;
-    status = error_set(error, PAWL_EFENCED, "lane %s is not worked on", name);
+    status = error_set(error, PAWL_EFENCED, "lane %s is not worked on", lease->lane);
     while ((status == PAWL_EFENCED || status == PAWL_EBUSY) && (g = generation_hold_next(e, g))) {
         pawl_error why = {0};
         if (g->id != lane->id)
             continue;
-        int one = commit_to(g, partition, &r, json, size, wait, &why);
+        int one = commit_to(g, lease->partition, &r, json, size, wait, &why);
         if (one == PAWL_EFENCED && status == PAWL_EBUSY)
             continue; /* it may be the other one's */
         status = one == PAWL_OK ? one : error_set(error, one, "%s", why.text);

@@ -304,12 +304,20 @@ static void end_here(void *arg)
                               : lane_release(lane, s->number, s->id, s->words);
 }
 
+int worker_lease_find(pawl_engine *e, const pawl_worker_lease *lease, const struct schema_lane **ret_lane,
+                      pawl_error *error)
+{
+    if (!lease->lane)
+        return error_set(error, PAWL_EINVAL, "the lease names no lane");
+    return lanes_find_part(e, lease->partition, lease->lane, ret_lane, error);
+}
+
 /* Both generations of a lane may have leased this number: the ID tells which. */
-static int say(pawl_engine *e, uint16_t partition, const char *name, struct saying *s, void (*fn)(void *arg),
+static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s, void (*fn)(void *arg),
                pawl_error *error)
 {
     const struct schema_lane *lane;
-    int status = lanes_find_part(e, partition, name, &lane, error);
+    int status = worker_lease_find(e, lease, &lane, error);
     if (status != PAWL_OK)
         return status;
     struct generation *g = NULL;
@@ -317,33 +325,33 @@ static int say(pawl_engine *e, uint16_t partition, const char *name, struct sayi
     while (status == PAWL_OK && s->status == PAWL_EFENCED && (g = generation_hold_next(e, g))) {
         if (g->id != lane->id)
             continue;
-        s->part = &g->parts[partition];
-        status = pawl_env_call(e->env, partition % e->file.shards, fn, s);
+        s->part = &g->parts[lease->partition];
+        status = pawl_env_call(e->env, lease->partition % e->file.shards, fn, s);
     }
     if (status == PAWL_OK)
         status = s->status;
     if (status == PAWL_EFENCED)
-        error_set(error, status, "operation %" PRIu64 " of %s is not leased to this one", s->number, name);
+        error_set(error, status, "operation %" PRIu64 " of %s is not leased to this one", s->number,
+                  lease->lane);
     if (g)
         generation_drop(g);
     return status;
 }
 
-int pawl_worker_extend(pawl_engine *e, uint16_t partition, const char *lane, uint64_t number,
-                       pawl_operation_id operation, pawl_duration duration, pawl_error *error)
+int pawl_worker_extend(pawl_engine *e, const pawl_worker_lease *lease, pawl_duration duration,
+                       pawl_error *error)
 {
-    struct saying s = {.number = number, .id = operation, .duration = duration};
-    return say(e, partition, lane, &s, extend_here, error);
+    struct saying s = {.number = lease->number, .id = lease->operation, .duration = duration};
+    return say(e, lease, &s, extend_here, error);
 }
 
-int pawl_worker_release(pawl_engine *e, uint16_t partition, const char *lane, uint64_t number,
-                        pawl_operation_id operation, bool failed, bool permanent, const char *words,
-                        pawl_error *error)
+int pawl_worker_release(pawl_engine *e, const pawl_worker_lease *lease, bool failed, bool permanent,
+                        const char *words, pawl_error *error)
 {
-    struct saying s = {.number = number,
-                       .id = operation,
+    struct saying s = {.number = lease->number,
+                       .id = lease->operation,
                        .failed = failed,
                        .permanent = permanent,
                        .words = words ? words : ""};
-    return say(e, partition, lane, &s, end_here, error);
+    return say(e, lease, &s, end_here, error);
 }

@@ -168,11 +168,11 @@ static uint64_t entries_in(struct mock *m)
     return read.next - 1;
 }
 
-static struct kafka_metrics metrics_of(struct mock *m)
+static struct kafka_figures figures_of(struct mock *m)
 {
-    struct kafka_metrics metrics;
-    kafka_log_metrics(m->log, &metrics);
-    return metrics;
+    struct kafka_figures figures;
+    kafka_log_figures(m->log, &figures);
+    return figures;
 }
 
 /* Somebody else's value, as it is. */
@@ -205,10 +205,10 @@ TEST(appends_are_acknowledged_without_reading_anything_back)
     assert_ok(claim_patiently(m));
     for (uint64_t n = 1; n <= 20; n++)
         assert_ok(append_at(m, n));
-    struct kafka_metrics metrics = metrics_of(m);
-    assert_int_equal(metrics.acknowledged, 20);
-    assert_int_equal(metrics.gaps, 0);
-    assert_int_equal(metrics.claims_won, 1);
+    struct kafka_figures figures = figures_of(m);
+    assert_int_equal(figures.acknowledged, 20);
+    assert_int_equal(figures.gaps, 0);
+    assert_int_equal(figures.claims_won, 1);
     assert_int_equal(entries_in(m), 20);
     mock_close(m);
 }
@@ -222,9 +222,9 @@ TEST(records_of_others_that_do_not_count_are_read_and_ignored)
     put_record(
         m, (struct kafka_record){.head = {.kind = CLAIM_KIND_EVENT, .epoch = 9, .offset = 2}, .fragments = 1});
     assert_ok(append_at(m, 2));
-    struct kafka_metrics metrics = metrics_of(m);
-    assert_int_equal(metrics.gaps, 1);
-    assert_int_equal(metrics.ignored, 2);
+    struct kafka_figures figures = figures_of(m);
+    assert_int_equal(figures.gaps, 1);
+    assert_int_equal(figures.ignored, 2);
     assert_int_equal(entries_in(m), 2);
     mock_close(m);
 }
@@ -268,11 +268,11 @@ TEST(a_refused_record_is_unknown_until_a_claim_shows_that_it_is_not_there)
     assert_status(append_at(m, 2), PAWL_EUNKNOWN);
     assert_contains(m->error.text, "too large");
     assert_status(append_at(m, 2), PAWL_EFENCED); /* nothing is sent before the next claim */
-    assert_int_equal(metrics_of(m).unknown, 1);
-    assert_int_equal(metrics_of(m).resolved, 0);
+    assert_int_equal(figures_of(m).unknown, 1);
+    assert_int_equal(figures_of(m).resolved, 0);
     assert_ok(claim_patiently(m));
     assert_int_equal(m->next, 2);
-    assert_int_equal(metrics_of(m).resolved, 1);
+    assert_int_equal(figures_of(m).resolved, 1);
     assert_ok(append_at(m, 2));
     mock_close(m);
 }
@@ -319,7 +319,7 @@ TEST(a_record_that_was_sent_again_counts_once_and_is_acknowledged)
     append_and_lose_the_answer(m, 2, &lost);
     rd_kafka_mock_broker_set_up(m->brokers, BROKER);
     assert_ok(append_end(&lost));
-    assert_int_equal(metrics_of(m).gaps, 1); /* the answer was about the second copy */
+    assert_int_equal(figures_of(m).gaps, 1); /* the answer was about the second copy */
     assert_ok(append_at(m, 3));
     assert_int_equal(entries_in(m), 3);
     mock_close(m);
@@ -364,9 +364,9 @@ TEST(a_claim_on_an_older_assignment_is_lost)
     put_record(m, (struct kafka_record){
                       .head = {.kind = CLAIM_KIND_CLAIM, .epoch = 1, .node = 666, .nonce = 1, .group0 = 7}});
     assert_status(claim_on(m, 6), PAWL_EFENCED);
-    assert_int_equal(metrics_of(m).claims_lost, 1);
+    assert_int_equal(figures_of(m).claims_lost, 1);
     assert_ok(claim_on(m, 7));
-    assert_int_equal(metrics_of(m).claims_won, 1);
+    assert_int_equal(figures_of(m).claims_won, 1);
     mock_close(m);
 }
 
@@ -469,7 +469,7 @@ static void follow_slowly(pawl_task *task)
 static void wait_for_lag(struct mock *m, uint64_t least, uint64_t most)
 {
     for (;;) { /* the test's time is limited */
-        uint64_t lag = metrics_of(m).lag;
+        uint64_t lag = figures_of(m).lag;
         if (lag >= least && lag <= most)
             return;
         sched_yield();

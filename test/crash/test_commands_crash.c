@@ -64,11 +64,11 @@ static int bill(struct worker *w, pawl_request *r, pawl_error *error)
     char key[32];
     uint64_t wsid = workspace_of(w->index, w->next);
     snprintf(key, sizeof key, "%u-%" PRIu64, w->index, w->next);
-    int status = pawl_request_begin(r, wsid, "t.Bill", error);
-    status = status ? status : pawl_request_record(r, 1, "t.Invoice", error);
-    status = status ? status : pawl_request_set_int64(r, "command", (int64_t)w->next, error);
-    status = status ? status : pawl_request_key(r, key, error);
-    status = status ? status : pawl_command(w->engine, r, NULL, error);
+    pawl_request_begin(r, wsid, "t.Bill");
+    pawl_request_record(r, 1, "t.Invoice");
+    pawl_request_set_int64(r, "command", (int64_t)w->next);
+    pawl_request_key(r, key);
+    int status = pawl_command(w->engine, r, NULL, error);
     int64_t number = 0;
     status = status ? status
                     : pawl_record_read(w->engine, wsid, "t.Invoice", pawl_request_id(r, 1), NULL, see_number,

@@ -395,10 +395,10 @@ TEST(closing_while_commands_are_held_back_answers_them_all_and_loses_none)
     for (unsigned i = 0; i < count; i++) {
         held[i].workspace = i % CLIENTS;
         assert_ok(pawl_request_new(t.engine, &held[i].request));
-        assert_ok(pawl_request_begin(held[i].request, held[i].workspace + 1, "t.Bill", &t.error));
-        assert_ok(pawl_request_record(held[i].request, 1, "t.Invoice", &t.error));
-        assert_ok(pawl_request_set_int64(held[i].request, "cents", i, &t.error));
-        assert_ok(pawl_command_async(t.engine, held[i].request, held_ended, &held[i]));
+        pawl_request_begin(held[i].request, held[i].workspace + 1, "t.Bill");
+        pawl_request_record(held[i].request, 1, "t.Invoice");
+        pawl_request_set_int64(held[i].request, "cents", i);
+        assert_ok(pawl_command_async(t.engine, held[i].request, held_ended, &held[i], &t.error));
     }
     while (twice_figures(&t).held == 0)
         twice_pause();

@@ -64,9 +64,9 @@ static void end(struct bench *b)
 
 static void bill(struct bench *b)
 {
-    assert_ok(pawl_request_begin(b->request, 7, "t.Bill", &b->error));
-    assert_ok(pawl_request_record(b->request, 1, "t.Invoice", &b->error));
-    assert_ok(pawl_request_set_int64(b->request, "cents", 5, &b->error));
+    pawl_request_begin(b->request, 7, "t.Bill");
+    pawl_request_record(b->request, 1, "t.Invoice");
+    pawl_request_set_int64(b->request, "cents", 5);
 }
 
 TEST(a_command_is_there_after_closing_and_opening_again)
@@ -129,17 +129,17 @@ TEST(every_type_of_field_is_read_as_it_was_set)
 {
     struct bench b;
     begin(&b);
-    assert_ok(pawl_request_begin(b.request, 7, "t.Bill", &b.error));
-    assert_ok(pawl_request_record(b.request, 1, "t.Customer", &b.error));
-    assert_ok(pawl_request_set_string(b.request, "name", "Ada", &b.error));
-    assert_ok(pawl_request_record(b.request, 2, "t.Invoice", &b.error));
-    assert_ok(pawl_request_set_ref(b.request, "customer", 1, &b.error));
-    assert_ok(pawl_request_set_float64(b.request, "rate", 0.25, &b.error));
-    assert_ok(pawl_request_set_bool(b.request, "paid", true, &b.error));
-    assert_ok(pawl_request_set_time(b.request, "at", (pawl_wall){-5}, &b.error));
-    assert_ok(pawl_request_set_bytes(b.request, "blob", (pawl_bytes){"a\0b", 3}, &b.error));
-    assert_ok(pawl_request_set_name(b.request, "kind", "t.Customer", &b.error));
-    assert_ok(pawl_request_set_null(b.request, "cents", &b.error));
+    pawl_request_begin(b.request, 7, "t.Bill");
+    pawl_request_record(b.request, 1, "t.Customer");
+    pawl_request_set_string(b.request, "name", "Ada");
+    pawl_request_record(b.request, 2, "t.Invoice");
+    pawl_request_set_ref(b.request, "customer", 1);
+    pawl_request_set_float64(b.request, "rate", 0.25);
+    pawl_request_set_bool(b.request, "paid", true);
+    pawl_request_set_time(b.request, "at", (pawl_wall){-5});
+    pawl_request_set_bytes(b.request, "blob", (pawl_bytes){"a\0b", 3});
+    pawl_request_set_name(b.request, "kind", "t.Customer");
+    pawl_request_set_null(b.request, "cents");
     assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
     uint64_t customer = pawl_request_id(b.request, 1);
     assert_ok(pawl_record_read(b.engine, 7, "t.Invoice", 200001, NULL, take_fields, &customer, &b.error));
@@ -157,16 +157,8 @@ TEST(refusals_name_what_is_wrong_and_use_no_number)
     struct bench b;
     pawl_answer answer;
     begin(&b);
-    assert_status(pawl_request_begin(b.request, 7, "t.None", &b.error), PAWL_ENOTFOUND);
-    assert_ok(pawl_request_begin(b.request, 7, "t.Bill", &b.error));
-    assert_status(pawl_request_set_int64(b.request, "cents", 1, &b.error), PAWL_EINVAL);
-    assert_status(pawl_request_record(b.request, 1, "t.None", &b.error), PAWL_ENOTFOUND);
-    assert_status(pawl_request_argument(b.request, 1, &b.error), PAWL_EINVAL);
-    assert_ok(pawl_request_record(b.request, 1, "t.Invoice", &b.error));
-    assert_status(pawl_request_set_int64(b.request, "none", 1, &b.error), PAWL_ENOTFOUND);
-    assert_status(pawl_request_set_bool(b.request, "cents", true, &b.error), PAWL_EINVAL);
-    assert_status(pawl_request_set_float64(b.request, "rate", 0.0 / 0.0, &b.error), PAWL_EINVAL);
-    assert_ok(pawl_request_set_ref(b.request, "customer", 9, &b.error));
+    bill(&b);
+    pawl_request_set_ref(b.request, "customer", 9);
     assert_status(pawl_command(b.engine, b.request, &answer, &b.error), PAWL_EINVAL);
     assert_contains(b.error.text, "$.records[0].fields.customer");
     bill(&b);
@@ -188,11 +180,11 @@ TEST(a_key_gives_the_first_answer_again_after_opening_too)
     pawl_answer first, second;
     begin(&b);
     bill(&b);
-    assert_ok(pawl_request_key(b.request, "k", &b.error));
+    pawl_request_key(b.request, "k");
     assert_ok(pawl_command(b.engine, b.request, &first, &b.error));
     for (int i = 0; i < 2; i++) {
         bill(&b);
-        assert_ok(pawl_request_key(b.request, "k", &b.error));
+        pawl_request_key(b.request, "k");
         assert_ok(pawl_command(b.engine, b.request, &second, &b.error));
         assert_true(second.repeated);
         assert_int_equal(second.offset, first.offset);
@@ -200,8 +192,8 @@ TEST(a_key_gives_the_first_answer_again_after_opening_too)
         shut(&b);
         reopen(&b);
     }
-    assert_ok(pawl_request_begin(b.request, 7, "t.Bill", &b.error));
-    assert_ok(pawl_request_key(b.request, "k", &b.error));
+    pawl_request_begin(b.request, 7, "t.Bill");
+    pawl_request_key(b.request, "k");
     assert_status(pawl_command(b.engine, b.request, &second, &b.error), PAWL_ECONFLICT);
     end(&b);
 }
@@ -214,10 +206,10 @@ TEST(an_o_document_is_found_in_its_event)
     for (int i = 0; i < 20; i++) {
         bill(&b);
         assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
-        assert_ok(pawl_request_begin(b.request, 7, "t.Place", &b.error));
-        assert_ok(pawl_request_argument(b.request, 1, &b.error));
-        assert_ok(pawl_request_child(b.request, 1, "lines", 2, &b.error));
-        assert_ok(pawl_request_set_int64(b.request, "qty", i, &b.error));
+        pawl_request_begin(b.request, 7, "t.Place");
+        pawl_request_argument(b.request, 1);
+        pawl_request_child(b.request, 1, "lines", 2);
+        pawl_request_set_int64(b.request, "qty", i);
         assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
     }
     for (uint64_t i = 0; i < 20; i++) { /* three numbers a turn: invoice, order, line */
@@ -398,7 +390,7 @@ TEST(blocking_calls_from_inside_a_callback_are_misuse)
     inside = (struct inside){.engine = b.engine};
     assert_ok(pawl_request_new(b.engine, &inside.other));
     latch_init(&inside.latch);
-    assert_ok(pawl_command_async(b.engine, b.request, call_from_inside, &inside));
+    assert_ok(pawl_command_async(b.engine, b.request, call_from_inside, &inside, &b.error));
     latch_wait(&inside.latch);
     assert_status(inside.command, PAWL_EMISUSE);
     assert_status(inside.close, PAWL_EMISUSE);
@@ -549,12 +541,8 @@ TEST(a_request_that_was_never_begun_is_refused)
     pawl_request *fresh;
     begin(&b);
     assert_ok(pawl_request_new(b.engine, &fresh));
-    assert_status(pawl_request_argument(fresh, 1, &b.error), PAWL_EINVAL);
-    assert_status(pawl_request_child(fresh, 1, "lines", 2, &b.error), PAWL_ENOTFOUND);
-    assert_status(pawl_request_record(fresh, 1, "t.None", &b.error), PAWL_ENOTFOUND);
-    assert_ok(pawl_request_record(fresh, 1, "t.Customer", &b.error));
-    assert_ok(pawl_request_set_string(fresh, "name", "Ada", &b.error));
-    assert_status(pawl_request_set_name(fresh, "name", "t.None", &b.error), PAWL_ENOTFOUND);
+    pawl_request_record(fresh, 1, "t.Customer");
+    pawl_request_set_string(fresh, "name", "Ada");
     assert_status(pawl_command(b.engine, fresh, NULL, &b.error), PAWL_ENOTFOUND);
     pawl_request_free(fresh);
     end(&b);
@@ -566,7 +554,8 @@ TEST(an_asynchronous_command_without_anybody_to_tell_is_refused)
     pawl_answer answer;
     begin(&b);
     bill(&b);
-    assert_status(pawl_command_async(b.engine, b.request, NULL, NULL), PAWL_EINVAL);
+    assert_status(pawl_command_async(b.engine, b.request, NULL, NULL, &b.error), PAWL_EINVAL);
+    assert_contains(b.error.text, "nobody to be told");
     assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
     assert_int_equal(answer.workspace_offset, 2);
     end(&b);

@@ -23,9 +23,8 @@ static int send_json(pawl_engine *engine, uint64_t wsid, const char *json)
     int status = pawl_request_new(engine, &request);
     if (status != PAWL_OK)
         return status;
-    status = pawl_request_json(request, wsid, text_bytes(json), NULL);
-    if (status == PAWL_OK)
-        status = pawl_command(engine, request, NULL, NULL);
+    pawl_request_json(request, wsid, text_bytes(json));
+    status = pawl_command(engine, request, NULL, NULL);
     pawl_request_free(request);
     return status;
 }

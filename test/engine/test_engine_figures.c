@@ -54,19 +54,18 @@ TEST(alerts_are_for_a_lane_and_not_for_each_of_its_partitions)
     lease_one(&bed, &leases[held++]);
     struct raised r = raised_by(&bed, "t.notes");
     assert_true(r.sum.active == 1001 && r.active_most < 1000);
-    assert_int_equal(r.alerts, PAWL_ALERT_ACTIVE);
+    assert_int_equal(r.alerts, PAWL_LEASE_ALERT_ACTIVE);
     assert_int_equal(r.count, 1);
     for (size_t i = 0; i < 101; i++) {
         if (i == 100) {
             r = raised_by(&bed, "t.notes");
             assert_true(r.sum.voids == 100 && r.alerts == 0);
         }
-        assert_ok(pawl_worker_release(bed.engine, leases[i].partition, leases[i].lane, leases[i].number,
-                                      leases[i].operation, true, true, "no", &bed.error));
+        assert_ok(pawl_worker_release(bed.engine, &leases[i], true, true, "no", &bed.error));
     }
     r = raised_by(&bed, "t.notes");
     assert_int_equal(r.sum.voids, 101);
-    assert_int_equal(r.alerts, PAWL_ALERT_VOIDS);
+    assert_int_equal(r.alerts, PAWL_LEASE_ALERT_VOIDS);
     assert_int_equal(r.count, 1);
     for (size_t i = 0; i < held; i++)
         pawl_worker_lease_free(&leases[i]);
@@ -82,8 +81,7 @@ TEST(what_the_lane_does_itself_is_not_in_the_figures_of_the_last_minute)
     for (int i = 0; i < ASKED; i++) {
         pawl_worker_lease lease;
         lease_one(&bed, &lease);
-        assert_ok(pawl_worker_commit(bed.engine, lease.partition, lease.lane, lease.number, lease.operation,
-                                     "{\"writes\": []}", 14, BED_PATIENCE, &bed.error));
+        assert_ok(pawl_worker_commit(bed.engine, &lease, "{\"writes\": []}", 14, BED_PATIENCE, &bed.error));
         pawl_worker_lease_free(&lease);
     }
     bed_wait(&bed, "t.notes");
@@ -147,8 +145,7 @@ TEST(leases_say_when_they_were_granted_when_they_end_and_when_they_were_committe
     assert_true(before < granted && granted < wall_now() + (int64_t)PAWL_SECOND);
     assert_true(pawl_engine_wall(bed.engine, end).ns > granted + 599 * (int64_t)PAWL_SECOND);
     assert_int_equal(pawl_engine_wall(bed.engine, (pawl_instant){0}).ns, 0);
-    assert_ok(pawl_worker_commit(bed.engine, lease.partition, lease.lane, 1, lease.operation,
-                                 "{\"writes\": []}", 14, BED_PATIENCE, &bed.error));
+    assert_ok(pawl_worker_commit(bed.engine, &lease, "{\"writes\": []}", 14, BED_PATIENCE, &bed.error));
     bed_send(&bed, 1, "t.Ask", "ada", 2);
     BED_UNTIL(leases_from(&bed, 0).count == 1);
     assert_int_equal(leases_from(&bed, 0).leases[0].number, 2);

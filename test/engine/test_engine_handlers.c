@@ -159,10 +159,10 @@ TEST(a_stalled_number_waits_for_an_operator)
     assert_int_equal(seen.event, first);
     assert_string_equal(seen.words, "it rains");
     assert_string_equal(seen.projector, "t.notes");
-    assert_status(pawl_lease_void(bed.engine, partition, "t.notes", 0, 99, "no", &bed.error), PAWL_ENOTFOUND);
-    assert_ok(pawl_lease_void(bed.engine, partition, "t.notes", 0, 1, "nobody asked", &bed.error));
+    assert_status(pawl_lane_void(bed.engine, partition, "t.notes", 0, 99, "no", &bed.error), PAWL_ENOTFOUND);
+    assert_ok(pawl_lane_void(bed.engine, partition, "t.notes", 0, 1, "nobody asked", &bed.error));
     atomic_store(&notes.fail, 0);
-    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, 2, &bed.error));
+    assert_ok(pawl_lane_retry(bed.engine, partition, "t.notes", 0, 2, &bed.error));
     bed_row(&bed, 1, "t.Note", "[1]", second);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
     bed_end(&bed);
@@ -199,7 +199,7 @@ TEST(a_lease_that_is_taken_back_goes_to_another)
     uint64_t last = bed_send(&bed, 1, "t.Ask", "ada", 1);
     BED_UNTIL(atomic_load(&notes.held) == 1);
     uint16_t partition = pawl_partition_of(bed.engine, 1);
-    assert_ok(pawl_lease_reclaim(bed.engine, partition, "t.notes", 0, 1, &bed.error));
+    assert_ok(pawl_lane_reclaim(bed.engine, partition, "t.notes", 0, 1, &bed.error));
     BED_UNTIL(atomic_load(&notes.given_up) == 1);
     bed_row(&bed, 1, "t.Note", "[1]", last);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
@@ -240,8 +240,8 @@ TEST(whoever_gets_a_number_by_a_decision_is_waited_for)
         bed_send(&bed, 1, "t.Ask", "ada", 1);
         BED_UNTIL(fails ? bed_status(&bed, "t.notes", partition, 0).leases.stalled == 1
                         : atomic_load(&s.begun));
-        assert_ok(fails ? pawl_lease_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error)
-                        : pawl_lease_reclaim(bed.engine, partition, "t.notes", 0, 1, &bed.error));
+        assert_ok(fails ? pawl_lane_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error)
+                        : pawl_lane_reclaim(bed.engine, partition, "t.notes", 0, 1, &bed.error));
         atomic_store(&s.decided, true);
         BED_UNTIL(atomic_load(&s.succeeded));
         assert_false(atomic_load(&s.given_up));
@@ -262,7 +262,7 @@ TEST(what_is_alarming_is_for_the_options_to_say)
             bed_send(&bed, 1, "t.Ask", "ada", i);
         BED_UNTIL(atomic_load(&notes.held) == 3);
         assert_int_equal(bed_status(&bed, "t.notes", pawl_partition_of(bed.engine, 1), 0).leases.alerts,
-                         asked ? PAWL_ALERT_ACTIVE : 0);
+                         asked ? PAWL_LEASE_ALERT_ACTIVE : 0);
         atomic_store(&notes.hold, false);
         bed_end(&bed);
     }

@@ -271,10 +271,10 @@ TEST(waiting_for_lanes_is_waiting_for_what_was_acknowledged_as_durable)
     struct shard *shard = shard_of(bed.engine, pawl_partition_of(bed.engine, 1));
     struct exchange away = {shard, &full}, back = {shard, shard->store};
     assert_ok(pawl_env_call(bed.engine->env, shard->index, exchange_store, &away));
-    assert_ok(pawl_request_begin(bed.request, 1, "t.Bill", &bed.error));
-    assert_ok(pawl_request_record(bed.request, 1, "t.Item", &bed.error));
-    assert_ok(pawl_request_set_string(bed.request, "who", "ada", &bed.error));
-    assert_ok(pawl_request_set_int64(bed.request, "cents", 1, &bed.error));
+    pawl_request_begin(bed.request, 1, "t.Bill");
+    pawl_request_record(bed.request, 1, "t.Item");
+    pawl_request_set_string(bed.request, "who", "ada");
+    pawl_request_set_int64(bed.request, "cents", 1);
     pawl_request_ack(bed.request, PAWL_ACK_DURABLE);
     assert_ok(pawl_command(bed.engine, bed.request, NULL, &bed.error));
     assert_status(pawl_lanes_wait(bed.engine, "t.totals", 20 * PAWL_MILLISECOND, &bed.error), PAWL_ETIMEOUT);

@@ -62,10 +62,10 @@ static void create(struct bench *b, uint64_t wsid)
 
 static void bill(struct bench *b, uint64_t wsid, const char *place, int64_t table)
 {
-    assert_ok(pawl_request_begin(b->request, wsid, "t.Bill", &b->error));
-    assert_ok(pawl_request_record(b->request, 1, "t.Invoice", &b->error));
-    assert_ok(pawl_request_set_string(b->request, "place", place, &b->error));
-    assert_ok(pawl_request_set_int64(b->request, "table", table, &b->error));
+    pawl_request_begin(b->request, wsid, "t.Bill");
+    pawl_request_record(b->request, 1, "t.Invoice");
+    pawl_request_set_string(b->request, "place", place);
+    pawl_request_set_int64(b->request, "table", table);
     assert_ok(pawl_command(b->engine, b->request, NULL, &b->error));
 }
 

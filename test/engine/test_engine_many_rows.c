@@ -97,7 +97,7 @@ TEST(what_does_not_fit_into_an_operation_stalls_its_lane_alone)
     assert_contains(bed.error.text, "stalled");
     bed_row(&bed, 1, "t.Mark", "[1]", bed_send(&bed, 1, "t.Ask", "ada", 1));
     assert_ok(
-        pawl_lease_void(bed.engine, partition, "t.cells", 0, MANY / ROWS_EVENT + 1, "too much", &bed.error));
+        pawl_lane_void(bed.engine, partition, "t.cells", 0, MANY / ROWS_EVENT + 1, "too much", &bed.error));
     bed_wait(&bed, "t.cells");
     assert_int_equal(cents_of(&bed, MANY - 1), 99);
     bed_end(&bed);

@@ -365,7 +365,7 @@ TEST(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going)
     assert_contains(bed.error.text, "stalled");
     assert_int_equal(serving(&bed, "t.notes"), 1);
     atomic_store(&slow.fail, 0);
-    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error));
+    assert_ok(pawl_lane_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error));
     bed_wait(&bed, "t.notes");
     assert_int_equal(serving(&bed, "t.notes"), 2);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 20);
@@ -407,18 +407,18 @@ TEST(of_a_number_that_is_under_way_in_two_generations_it_is_said_which_is_meant)
     assert_int_equal(first_in(&bed, partition, 1), 2);
     assert_int_equal(first_in(&bed, partition, 0), 1);
 
-    assert_status(pawl_lease_void(bed.engine, partition, "t.notes", 0, 2, "no", &bed.error), PAWL_EINVAL);
+    assert_status(pawl_lane_void(bed.engine, partition, "t.notes", 0, 2, "no", &bed.error), PAWL_EINVAL);
     assert_contains(bed.error.text, "generations 1 and 2");
-    assert_status(pawl_lease_void(bed.engine, partition, "t.notes", 3, 2, "no", &bed.error), PAWL_ENOTFOUND);
-    assert_ok(pawl_lease_void(bed.engine, partition, "t.notes", 1, 2, "no", &bed.error));
+    assert_status(pawl_lane_void(bed.engine, partition, "t.notes", 3, 2, "no", &bed.error), PAWL_ENOTFOUND);
+    assert_ok(pawl_lane_void(bed.engine, partition, "t.notes", 1, 2, "no", &bed.error));
     bed_row(&bed, 1, "t.Note", "[1]", event + 1); /* what serves goes on */
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 1);
     assert_int_equal(bed_status(&bed, "t.notes", partition, 2).leases.stalled, 2);
 
     atomic_store(&slow.fail, 0);
     atomic_store(&slow.fail_too, 0);
-    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error)); /* the only ones now */
-    assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, 2, &bed.error));
+    assert_ok(pawl_lane_retry(bed.engine, partition, "t.notes", 0, 1, &bed.error)); /* the only ones now */
+    assert_ok(pawl_lane_retry(bed.engine, partition, "t.notes", 0, 2, &bed.error));
     bed_wait(&bed, "t.notes");
     assert_int_equal(serving(&bed, "t.notes"), 2);
     assert_int_equal(bed_count(&bed, 1, "t.Note"), 2); /* it was void in the first, and is not in the second */

@@ -138,7 +138,7 @@ TEST(nonsense_of_a_handler_is_its_failure_and_nobody_elses)
         print_message("# %s: %s\n", nonsenses[i].name, words);
         assert_contains(words, nonsenses[i].words);
         atomic_store(&now, NULL);
-        assert_ok(pawl_lease_retry(bed.engine, partition, "t.notes", 0, number, &error));
+        assert_ok(pawl_lane_retry(bed.engine, partition, "t.notes", 0, number, &error));
         bed_row(&bed, 1, "t.Note", "[1]", last);
     }
     assert_int_equal(bed_count(&bed, 1, "t.Note"), number);

@@ -20,8 +20,7 @@ static int commit(struct lanes_bed *bed, const pawl_worker_lease *lease, pawl_du
 {
     char json[256];
     result_of(lease, json, sizeof json);
-    return pawl_worker_commit(bed->engine, lease->partition, lease->lane, lease->number, lease->operation, json,
-                              strlen(json), wait, &bed->error);
+    return pawl_worker_commit(bed->engine, lease, json, strlen(json), wait, &bed->error);
 }
 
 /* A commit on a thread of its own, which waits for its turn. */
@@ -37,8 +36,7 @@ struct committing {
 static void *committing_main(void *arg)
 {
     struct committing *c = arg;
-    c->status = pawl_worker_commit(c->bed->engine, c->lease->partition, c->lease->lane, c->lease->number,
-                                   c->lease->operation, c->json, strlen(c->json), BED_PATIENCE, &c->error);
+    c->status = pawl_worker_commit(c->bed->engine, c->lease, c->json, strlen(c->json), BED_PATIENCE, &c->error);
     return NULL;
 }
 
@@ -72,8 +70,7 @@ TEST(a_worker_leases_works_and_commits)
     assert_int_equal(lease.wsid, 3);
     assert_contains(lease.event, "\"who\":\"ada\"");
     assert_status(pawl_lanes_wait(bed.engine, "t.notes", 50 * PAWL_MILLISECOND, &bed.error), PAWL_ETIMEOUT);
-    assert_ok(pawl_worker_extend(bed.engine, lease.partition, "t.notes", 1, lease.operation, BED_PATIENCE,
-                                 &bed.error));
+    assert_ok(pawl_worker_extend(bed.engine, &lease, BED_PATIENCE, &bed.error));
     assert_ok(commit(&bed, &lease, BED_PATIENCE));
     assert_int_equal(bed_count(&bed, 3, "t.Note"), 1);
     pawl_worker_lease_free(&lease);
@@ -119,8 +116,7 @@ TEST(a_lease_does_not_survive_the_engine_and_its_number_does)
     assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &new, &bed.error));
     assert_int_equal(new.number, old.number);
     assert_status(commit(&bed, &old, BED_PATIENCE), PAWL_EFENCED);
-    assert_status(pawl_worker_extend(bed.engine, old.partition, "t.notes", 1, old.operation, 0, &bed.error),
-                  PAWL_EFENCED);
+    assert_status(pawl_worker_extend(bed.engine, &old, 0, &bed.error), PAWL_EFENCED);
     assert_ok(commit(&bed, &new, BED_PATIENCE));
     pawl_worker_lease_free(&old);
     pawl_worker_lease_free(&new);
@@ -185,9 +181,9 @@ TEST(nonsense_leaves_the_lease_with_its_worker)
     bed_send(&bed, 1, "t.Ask", "ada", 1);
     assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_status(pawl_worker_commit(bed.engine, lease.partition, "t.notes", 1, lease.operation,
-                                         cases[i].json, strlen(cases[i].json), SECOND, &bed.error),
-                      PAWL_EINVAL);
+        assert_status(
+            pawl_worker_commit(bed.engine, &lease, cases[i].json, strlen(cases[i].json), SECOND, &bed.error),
+            PAWL_EINVAL);
         assert_contains(bed.error.text, cases[i].words);
     }
     assert_ok(commit(&bed, &lease, BED_PATIENCE));
@@ -211,8 +207,7 @@ TEST(a_result_that_fails_at_its_turn_says_why)
     struct committing waits = {.bed = &bed, .lease = &second, .json = share};
     committing_begin(&waits);
     BED_UNTIL(bed_status(&bed, "t.notes", second.partition, 0).leases.waiting == 1);
-    assert_ok(pawl_worker_commit(bed.engine, first.partition, "t.notes", first.number, first.operation, zero,
-                                 strlen(zero), BED_PATIENCE, &bed.error));
+    assert_ok(pawl_worker_commit(bed.engine, &first, zero, strlen(zero), BED_PATIENCE, &bed.error));
     assert_status(committing_end(&waits), PAWL_EINVAL);
     assert_contains(waits.error.text, "at its turn: ");
     assert_contains(waits.error.text, "zero");
@@ -239,17 +234,42 @@ TEST(whoever_was_given_nothing_is_refused)
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
             for (size_t k = 0; k < sizeof ids / sizeof *ids; k++) {
                 pawl_engine *e = bed.engine;
-                assert_status(pawl_worker_commit(e, partition, "t.notes", numbers[i], ids[k], json,
-                                                 strlen(json), SECOND, &bed.error),
+                pawl_worker_lease lease = {
+                    .partition = partition, .lane = "t.notes", .number = numbers[i], .operation = ids[k]};
+                assert_status(pawl_worker_commit(e, &lease, json, strlen(json), SECOND, &bed.error),
                               PAWL_EFENCED);
-                assert_status(
-                    pawl_worker_extend(e, partition, "t.notes", numbers[i], ids[k], SECOND, &bed.error),
-                    PAWL_EFENCED);
-                assert_status(pawl_worker_release(e, partition, "t.notes", numbers[i], ids[k], true, true, "",
-                                                  &bed.error),
-                              PAWL_EFENCED);
+                assert_status(pawl_worker_extend(e, &lease, SECOND, &bed.error), PAWL_EFENCED);
+                assert_status(pawl_worker_release(e, &lease, true, true, "", &bed.error), PAWL_EFENCED);
             }
     }
+    bed_end(&bed);
+}
+
+/* A worker in another process has a lease by its four parts. */
+TEST(a_lease_that_was_filled_in_by_hand_is_as_good)
+{
+    static const char json[] = "{\"writes\": []}";
+    struct lanes_bed bed = {0};
+    pawl_worker_lease lease, none = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 1, "t.Ask", "ada", 1);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
+        char lane[] = "t.notes";
+        pawl_worker_lease by_hand = {
+            .partition = lease.partition, .lane = lane, .number = lease.number, .operation = lease.operation};
+        pawl_worker_lease_free(&lease);
+        assert_ok(pawl_worker_extend(bed.engine, &by_hand, BED_PATIENCE, &bed.error));
+        if (i == 0)
+            assert_ok(pawl_worker_release(bed.engine, &by_hand, false, false, NULL, &bed.error));
+        else
+            assert_ok(pawl_worker_commit(bed.engine, &by_hand, json, strlen(json), BED_PATIENCE, &bed.error));
+    }
+    bed_wait(&bed, "t.notes");
+    assert_status(pawl_worker_commit(bed.engine, &none, json, strlen(json), SECOND, &bed.error), PAWL_EINVAL);
+    assert_contains(bed.error.text, "the lease names no lane");
+    assert_status(pawl_worker_extend(bed.engine, &none, SECOND, &bed.error), PAWL_EINVAL);
+    assert_status(pawl_worker_release(bed.engine, &none, false, false, "", &bed.error), PAWL_EINVAL);
     bed_end(&bed);
 }
 
@@ -262,11 +282,8 @@ TEST(what_is_given_back_or_fails_comes_again)
     for (unsigned i = 0; i < 3; i++) { /* given back, failed, failed for good */
         assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
         assert_int_equal(lease.number, 1);
-        assert_ok(pawl_worker_release(bed.engine, lease.partition, lease.lane, lease.number, lease.operation,
-                                      i > 0, i == 2, "no", &bed.error));
-        assert_status(pawl_worker_release(bed.engine, lease.partition, lease.lane, lease.number,
-                                          lease.operation, false, false, "", &bed.error),
-                      PAWL_EFENCED);
+        assert_ok(pawl_worker_release(bed.engine, &lease, i > 0, i == 2, "no", &bed.error));
+        assert_status(pawl_worker_release(bed.engine, &lease, false, false, "", &bed.error), PAWL_EFENCED);
         pawl_worker_lease_free(&lease);
     }
     bed_wait(&bed, "t.notes");
@@ -327,8 +344,7 @@ static void *worker_main(void *arg)
         if (status != PAWL_OK)
             break;
         result_of(&lease, json, sizeof json);
-        w->status = pawl_worker_commit(engine, lease.partition, lease.lane, lease.number, lease.operation, json,
-                                       strlen(json), BED_PATIENCE, &w->error);
+        w->status = pawl_worker_commit(engine, &lease, json, strlen(json), BED_PATIENCE, &w->error);
         pawl_worker_lease_free(&lease);
         if (w->status == PAWL_OK)
             atomic_fetch_sub(w->left, 1);
@@ -373,6 +389,7 @@ int main(void)
         RUN(nonsense_leaves_the_lease_with_its_worker),
         RUN(a_result_that_fails_at_its_turn_says_why),
         RUN(whoever_was_given_nothing_is_refused),
+        RUN(a_lease_that_was_filled_in_by_hand_is_as_good),
         RUN(what_is_given_back_or_fails_comes_again),
         RUN(closing_ends_the_wait_for_something_to_lease),
         RUN(many_workers_share_the_work_of_all_partitions),

@@ -104,11 +104,11 @@ static inline void bed_end(struct lanes_bed *bed)
 static inline int bed_command(pawl_engine *engine, pawl_request *request, uint64_t wsid, const char *command,
                               const char *who, int64_t cents, pawl_answer *ret_answer, pawl_error *error)
 {
-    int status = pawl_request_begin(request, wsid, command, error);
-    status = status ? status : pawl_request_record(request, 1, "t.Item", error);
-    status = status ? status : pawl_request_set_string(request, "who", who, error);
-    status = status ? status : pawl_request_set_int64(request, "cents", cents, error);
-    return status ? status : pawl_command(engine, request, ret_answer, error);
+    pawl_request_begin(request, wsid, command);
+    pawl_request_record(request, 1, "t.Item");
+    pawl_request_set_string(request, "who", who);
+    pawl_request_set_int64(request, "cents", cents);
+    return pawl_command(engine, request, ret_answer, error);
 }
 
 /* The event's offset in its partition. */

@@ -358,7 +358,7 @@ static void do_estimate(struct line *line)
 static void do_figures(struct line *line)
 {
     pawl_lease_figures f;
-    pawl_leases_figures(line->desk->leases, &f);
+    pawl_leases_figures_get(line->desk->leases, &f);
     const struct {
         const char *name;
         uint64_t value;

@@ -234,7 +234,7 @@ int bed_new(struct bed *bed)
 
 static bool is_ready(void *arg)
 {
-    return pawl_sequencer_status(((struct bed *)arg)->s) == PAWL_SEQUENCER_READY;
+    return pawl_sequencer_state_get(((struct bed *)arg)->s) == PAWL_SEQUENCER_READY;
 }
 
 void bed_ready(struct bed *bed)
@@ -384,7 +384,7 @@ int bed_actualize(struct bed *bed)
 pawl_sequencer_figures bed_figures(struct bed *bed)
 {
     pawl_sequencer_figures figures;
-    pawl_sequencer_metrics(bed->s, &figures);
+    pawl_sequencer_figures_get(bed->s, &figures);
     return figures;
 }
 

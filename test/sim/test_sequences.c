@@ -308,7 +308,7 @@ static void check_log(struct node *n)
     assert_ok(read.status);
     assert_true(proof.events >= n->acknowledged);
     pawl_sequencer_figures figures;
-    pawl_sequencer_metrics(n->sequencer, &figures);
+    pawl_sequencer_figures_get(n->sequencer, &figures);
     assert_int_equal(figures.offset_flushed, proof.events);
 }
 
@@ -372,7 +372,7 @@ TEST(a_view_that_is_ahead_of_the_log_is_refused_naming_both)
     for (int i = 0; i < 20; i++)
         live_a_little(&n);
     pawl_sequencer_figures figures;
-    pawl_sequencer_metrics(n.sequencer, &figures);
+    pawl_sequencer_figures_get(n.sequencer, &figures);
     uint64_t last = figures.offset_flushed;
     halt(&n);
 

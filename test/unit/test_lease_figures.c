@@ -229,7 +229,7 @@ TEST(efficiency_and_utilisation_are_of_the_last_minute)
 
 TEST(every_alert_says_what_it_means_and_what_to_do)
 {
-    for (unsigned alert = PAWL_ALERT_EXPIRED; alert <= PAWL_ALERT_STALLED; alert *= 2) {
+    for (unsigned alert = PAWL_LEASE_ALERT_EXPIRED; alert <= PAWL_LEASE_ALERT_STALLED; alert *= 2) {
         assert_true(strlen(pawl_lease_alert_text((pawl_lease_alert)alert)) > 10);
         assert_true(strlen(pawl_lease_alert_advice((pawl_lease_alert)alert)) > 10);
     }
@@ -340,12 +340,12 @@ TEST(figures_of_many_tables_are_judged_together)
         size_t alarming;
         uint32_t alert;
     } cases[] = {
-        {{.active = 900}, 1, 16, PAWL_ALERT_ACTIVE},
-        {{.active = 250}, 4, 5, PAWL_ALERT_ACTIVE},
-        {{.minute = {.voids = 25}}, 4, 5, PAWL_ALERT_VOIDS},
-        {{.minute = {.ended = 1, .expired = 1}}, 19, 20, PAWL_ALERT_EXPIRED},
-        {{.minute = {.turns = 1, .waited = 6 * PAWL_SECOND}}, 19, 20, PAWL_ALERT_WAIT},
-        {{.stalled = 1}, 0, 1, PAWL_ALERT_STALLED},
+        {{.active = 900}, 1, 16, PAWL_LEASE_ALERT_ACTIVE},
+        {{.active = 250}, 4, 5, PAWL_LEASE_ALERT_ACTIVE},
+        {{.minute = {.voids = 25}}, 4, 5, PAWL_LEASE_ALERT_VOIDS},
+        {{.minute = {.ended = 1, .expired = 1}}, 19, 20, PAWL_LEASE_ALERT_EXPIRED},
+        {{.minute = {.turns = 1, .waited = 6 * PAWL_SECOND}}, 19, 20, PAWL_LEASE_ALERT_WAIT},
+        {{.stalled = 1}, 0, 1, PAWL_LEASE_ALERT_STALLED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(alerts_of(cases[i].one, cases[i].quiet), 0);
@@ -408,7 +408,7 @@ TEST(what_is_not_counted_dilutes_no_rate_and_no_wait)
                      "bind p1                      -> 103\n"
                      "void 103 x                   -> ok\n");
     pawl_lease_figures figures;
-    pawl_leases_figures(desk.leases, &figures);
+    pawl_leases_figures_get(desk.leases, &figures);
     assert_int_equal(figures.minute.ended, 2);
     assert_int_equal(figures.minute.turns, 1);
     assert_int_equal(figures.minute.voids, 1); /* somebody should be told of these, whoever made them */

@@ -112,7 +112,7 @@ TEST(nothing_is_allocated_once_it_runs)
         mem_world_advance(desk.world, 2 * PAWL_SECOND);
     }
     pawl_lease_figures f;
-    pawl_leases_figures(desk.leases, &f);
+    pawl_leases_figures_get(desk.leases, &f);
     assert_true(f.expired > 50 && f.committed > 60000);
     assert_int_equal(memory.calls, calls);
     desk_close(&desk);

@@ -469,7 +469,7 @@ static void check(void *arg)
     assert_int_equal(m->seen, m->bound);
     for (uint32_t i = 0; i < PROJECTIONS; i++)
         assert_int_equal(pawl_leases_peek(m->desk.leases, i), model_next(m, i));
-    pawl_leases_figures(m->desk.leases, &f);
+    pawl_leases_figures_get(m->desk.leases, &f);
     assert_int_equal(f.bound, m->bound);
     assert_int_equal(f.taken, m->taken);
     assert_int_equal(f.watermark, m->committed);

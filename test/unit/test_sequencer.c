@@ -36,7 +36,7 @@ TEST(actualizing_gives_the_same_numbers_again)
         assert_int_equal(bed.mock.view_last, 1);
         assert_int_equal(mock_view(&bed.mock, 5, SEQ_REC), 0);
         assert_ok(bed_actualize(&bed));
-        assert_int_equal(pawl_sequencer_status(bed.s), PAWL_SEQUENCER_RECOVERING);
+        assert_int_equal(pawl_sequencer_state_get(bed.s), PAWL_SEQUENCER_RECOVERING);
         bed_ready(&bed);
     }
     assert_int_equal(bed_figures(&bed).recoveries, 4);
@@ -199,7 +199,7 @@ static int perform(struct bed *bed, enum op op, uint64_t number)
     switch (op) {
     case NEW:
         assert_ok(bed_new(bed));
-        while (pawl_sequencer_status(bed->s) != PAWL_SEQUENCER_RECOVERING)
+        while (pawl_sequencer_state_get(bed->s) != PAWL_SEQUENCER_RECOVERING)
             assert_true(mem_world_step(bed->world));
         return PAWL_OK;
     case READY: bed_ready(bed); return PAWL_OK;
@@ -266,7 +266,7 @@ static const struct {
 /* What a caller could see of the state. */
 static void assert_same_state(const pawl_sequencer_figures *a, const pawl_sequencer_figures *b)
 {
-    assert_int_equal(a->status, b->status);
+    assert_int_equal(a->state, b->state);
     assert_int_equal(a->offset_given, b->offset_given);
     assert_int_equal(a->offset_flushed, b->offset_flushed);
     assert_int_equal(a->staged, b->staged);
@@ -301,7 +301,7 @@ TEST(a_flush_below_the_last_flushed_is_misuse)
     bed_expect_start(&bed, KIND_SHOP, 5, 3);
     assert_status(bed_flush(&bed, 1), PAWL_EMISUSE);
     assert_ok(bed_flush(&bed, 2));
-    assert_int_equal(pawl_sequencer_status(bed.s), PAWL_SEQUENCER_EVENTING);
+    assert_int_equal(pawl_sequencer_state_get(bed.s), PAWL_SEQUENCER_EVENTING);
     assert_ok(bed_flush(&bed, 3));
     bed_release(&bed);
 }

@@ -175,7 +175,7 @@ TEST(a_recovery_that_fails_for_ever_is_busy_and_can_be_closed)
         mem_world_advance(bed.world, 30 * PAWL_SECOND);
         uint64_t offset;
         assert_status(bed_start(&bed, KIND_SHOP, 5, &offset), PAWL_EBUSY);
-        assert_int_equal(pawl_sequencer_status(bed.s), PAWL_SEQUENCER_RECOVERING);
+        assert_int_equal(pawl_sequencer_state_get(bed.s), PAWL_SEQUENCER_RECOVERING);
         assert_true(bed_figures(&bed).recovery_retries >= 30);
         assert_ok(bed_close(&bed));
         bed_release(&bed);
@@ -200,7 +200,7 @@ static void expect_refused(struct bed *bed, const char *first, const char *secon
     sequencer_wait(bed->s, &told.waiter);
     mem_world_advance(bed->world, 10 * PAWL_SECOND);
     assert_status(told.status, PAWL_ECORRUPT);
-    assert_int_equal(pawl_sequencer_status(bed->s), PAWL_SEQUENCER_FINISHED);
+    assert_int_equal(pawl_sequencer_state_get(bed->s), PAWL_SEQUENCER_FINISHED);
     assert_contains(pawl_sequencer_error(bed->s)->text, first);
     assert_contains(pawl_sequencer_error(bed->s)->text, second);
     assert_status(bed_start(bed, KIND_SHOP, 5, &offset), PAWL_ECORRUPT);
@@ -369,10 +369,10 @@ TEST(actualizing_waits_for_the_write_that_is_under_way)
     bed_expect_next(&bed, SEQ_WLOG, 2);
     assert_ok(bed_actualize(&bed));
     mem_world_advance(bed.world, 2 * PAWL_SECOND);
-    assert_int_equal(pawl_sequencer_status(bed.s), PAWL_SEQUENCER_RECOVERING);
+    assert_int_equal(pawl_sequencer_state_get(bed.s), PAWL_SEQUENCER_RECOVERING);
     assert_int_equal(bed.mock.calls[MOCK_SCAN], 1);
     mem_world_advance(bed.world, 2 * PAWL_SECOND);
-    assert_int_equal(pawl_sequencer_status(bed.s), PAWL_SEQUENCER_READY);
+    assert_int_equal(pawl_sequencer_state_get(bed.s), PAWL_SEQUENCER_READY);
     expect_after(&bed, 2, 5, 2);
     bed_release(&bed);
 }
@@ -403,7 +403,7 @@ static void get_into(struct bed *bed, enum situation situation)
     assert_ok(bed_new(bed));
     if (situation == JUST_NEW)
         return;
-    while (pawl_sequencer_status(bed->s) != PAWL_SEQUENCER_RECOVERING)
+    while (pawl_sequencer_state_get(bed->s) != PAWL_SEQUENCER_RECOVERING)
         assert_true(mem_world_step(bed->world));
     if (situation == BACKING_OFF)
         mem_world_advance(bed->world, 5 * PAWL_MILLISECOND);
@@ -442,7 +442,7 @@ TEST(closing_ends_well_in_every_state_and_writes_what_is_unflushed)
         bed_close_begin(&bed);
         if (waits)
             assert_status(told.status, PAWL_ECLOSED);
-        assert_int_equal(pawl_sequencer_status(bed.s), PAWL_SEQUENCER_FINISHED);
+        assert_int_equal(pawl_sequencer_state_get(bed.s), PAWL_SEQUENCER_FINISHED);
         assert_ok(bed_close(&bed));
         uint64_t flushed = situation == WRITING_AND_DIRTY ? 2 : situation >= DIRTY ? 1 : 0;
         if (situation != ACTUALIZING)

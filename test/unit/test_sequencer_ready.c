@@ -75,7 +75,7 @@ static void run_until_told(struct bed *bed, struct clerk *clerk)
 static void begin_recovery(struct bed *bed)
 {
     assert_ok(bed_new(bed));
-    while (pawl_sequencer_status(bed->s) != PAWL_SEQUENCER_RECOVERING)
+    while (pawl_sequencer_state_get(bed->s) != PAWL_SEQUENCER_RECOVERING)
         assert_true(mem_world_step(bed->world));
 }
 

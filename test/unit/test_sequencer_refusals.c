@@ -9,7 +9,7 @@ static void expect_refused(struct bed *bed, const char *first, const char *secon
     uint64_t offset;
     assert_ok(bed_new(bed));
     mem_world_advance(bed->world, 10 * PAWL_SECOND);
-    assert_int_equal(pawl_sequencer_status(bed->s), PAWL_SEQUENCER_FINISHED);
+    assert_int_equal(pawl_sequencer_state_get(bed->s), PAWL_SEQUENCER_FINISHED);
     assert_contains(pawl_sequencer_error(bed->s)->text, first);
     assert_contains(pawl_sequencer_error(bed->s)->text, second);
     assert_status(bed_start(bed, KIND_SHOP, 5, &offset), PAWL_ECORRUPT);

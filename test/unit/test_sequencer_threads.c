@@ -131,9 +131,9 @@ static void *observe(void *arg)
     uint64_t before = 0;
     do {
         pawl_sequencer_figures figures;
-        pawl_sequencer_metrics(o->bench->s, &figures);
-        assert_true(figures.status <= PAWL_SEQUENCER_FINISHED);
-        assert_true(pawl_sequencer_status(o->bench->s) <= PAWL_SEQUENCER_FINISHED);
+        pawl_sequencer_figures_get(o->bench->s, &figures);
+        assert_true(figures.state <= PAWL_SEQUENCER_FINISHED);
+        assert_true(pawl_sequencer_state_get(o->bench->s) <= PAWL_SEQUENCER_FINISHED);
         assert_true(figures.offset_flushed >= before);
         before = figures.offset_flushed;
         o->looks++;

@@ -104,8 +104,8 @@ void claim_end(struct view *v, int status, const char *words)
         c->error = v->fault;
     else if (status != PAWL_OK && words != c->error.text)
         error_set(&c->error, status, "topic %s, partition %u: %s", v->topic, v->stream.partition, words);
-    log->metrics.claims_won += status == PAWL_OK;
-    log->metrics.claims_lost += status == PAWL_EFENCED;
+    log->figures.claims_won += status == PAWL_OK;
+    log->figures.claims_lost += status == PAWL_EFENCED;
     op_list_pop(&v->claims);
     op_list_push(&log->ready, &c->op);
     view_settle(v);

@@ -217,7 +217,7 @@ struct kafka_log {
     int bell;
     uint64_t serial;
     _Atomic size_t outstanding;
-    struct kafka_metrics metrics;
+    struct kafka_figures figures;
 
     struct map by_stream; /* struct view * */
     struct view **views;

@@ -26,7 +26,7 @@ struct kafka_log_options {
     bool trust_topics; /* for tests on brokers that cannot be asked for settings */
 };
 
-struct kafka_metrics {
+struct kafka_figures {
     uint64_t acknowledged; /* entries */
     uint64_t gaps;         /* how often others' records had to be read before acknowledging */
     uint64_t ignored;      /* records that were read and did not count */
@@ -42,7 +42,7 @@ struct kafka_metrics {
 int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, pawl_error *error);
 
 /* Of a log that kafka_log_open opened. Any thread. */
-void kafka_log_metrics(pawl_log *log, struct kafka_metrics *ret_metrics);
+void kafka_log_figures(pawl_log *log, struct kafka_figures *ret_figures);
 
 /* Create the topics that are not there, with so many partitions, and check all. replication: 0 is the URL's.
  * Blocks. Errors: PAWL_EINVAL, naming topic and setting; PAWL_EIO; PAWL_EACCES. */

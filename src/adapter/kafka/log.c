@@ -282,17 +282,17 @@ int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, 
     return PAWL_OK;
 }
 
-void kafka_log_metrics(pawl_log *port, struct kafka_metrics *ret_metrics)
+void kafka_log_figures(pawl_log *port, struct kafka_figures *ret_figures)
 {
     struct kafka_log *log = (struct kafka_log *)port;
     pthread_mutex_lock(&log->lock);
-    *ret_metrics = log->metrics;
+    *ret_figures = log->figures;
     for (struct tour *t = log->tours; t; t = t->next) {
         if (!t->open)
             continue;
         uint64_t end = cursor_end(&t->eye.cursor), at = t->eye.mark.judge.at;
-        ret_metrics->ignored += t->eye.ignored;
-        ret_metrics->lag += t->kind == TOUR_FOLLOW && end != UINT64_MAX && end > at ? end - at : 0;
+        ret_figures->ignored += t->eye.ignored;
+        ret_figures->lag += t->kind == TOUR_FOLLOW && end != UINT64_MAX && end > at ? end - at : 0;
     }
     pthread_mutex_unlock(&log->lock);
 }

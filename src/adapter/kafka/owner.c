@@ -41,7 +41,7 @@ void view_end_sent(struct view *v, int status)
         f->status = status;
         if (status == PAWL_EUNKNOWN) {
             v->unknown++;
-            v->log->metrics.unknown++;
+            v->log->figures.unknown++;
         }
     }
 }
@@ -55,7 +55,7 @@ static void acknowledge(struct view *v, uint64_t upto)
         if (f->entry->entry.offset > upto)
             return;
         f->status = PAWL_OK;
-        v->log->metrics.acknowledged++;
+        v->log->figures.acknowledged++;
     }
 }
 
@@ -133,7 +133,7 @@ void view_send(struct view *v)
 
 static void begin_gap(struct view *v, uint64_t read_to)
 {
-    v->log->metrics.gaps++;
+    v->log->figures.gaps++;
     v->read_to = read_to;
     if (!v->reading && view_read_from_owner(v, &v->fault) != PAWL_OK) {
         v->doubt = true;
@@ -155,7 +155,7 @@ void view_act(struct view *v, int status, const struct owner_actions *a)
         view_end_sent(v, PAWL_EUNKNOWN);
     if (a->resolved) {
         view_end_sent(v, PAWL_EFENCED);
-        v->log->metrics.resolved += v->unknown;
+        v->log->figures.resolved += v->unknown;
         v->unknown = 0;
     }
     if (a->read_to > a->read_from)
@@ -258,7 +258,7 @@ static int feed_record(struct view *v, const struct kafka_record *r, const struc
         /* If it went on by reports that were waiting for this record, the last is one of its own. */
         bool here = v->owner.judge.at == r->head.position + 1;
         v->owner_sum = here ? r->head.checksum : judge_chain(&v->owner.judge);
-        v->log->metrics.ignored += actions.verdict != CLAIM_COUNTS && actions.verdict != CLAIM_PART;
+        v->log->figures.ignored += actions.verdict != CLAIM_COUNTS && actions.verdict != CLAIM_PART;
         view_mark(v, &(struct mark){.judge = v->owner.judge, .sum = v->owner_sum});
     } else {
         view_fault(v, status, before->at, &v->fault, claim_verdict_text(actions.verdict));

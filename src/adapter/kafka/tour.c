@@ -198,7 +198,7 @@ static void leave(struct tour *t)
     for (; t->used < t->taken; t->used++)
         rd_kafka_message_destroy(t->messages[t->used]);
     if (t->open) {
-        log->metrics.ignored += t->eye.ignored;
+        log->figures.ignored += t->eye.ignored;
         eye_close(&t->eye);
     }
     t->open = false;

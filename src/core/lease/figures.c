@@ -11,15 +11,15 @@ uint32_t pawl_lease_alerts(const pawl_lease_figures *figures, const pawl_lease_t
     const pawl_lease_minute *sums = &figures->minute;
     uint32_t alerts = 0;
     if (sums->ended >= SAMPLES_MIN && (double)sums->expired > limit.expired_rate * (double)sums->ended)
-        alerts |= PAWL_ALERT_EXPIRED;
+        alerts |= PAWL_LEASE_ALERT_EXPIRED;
     if (sums->turns >= SAMPLES_MIN && sums->waited / sums->turns > limit.average_wait)
-        alerts |= PAWL_ALERT_WAIT;
+        alerts |= PAWL_LEASE_ALERT_WAIT;
     if (figures->active > limit.active)
-        alerts |= PAWL_ALERT_ACTIVE;
+        alerts |= PAWL_LEASE_ALERT_ACTIVE;
     if (sums->voids > limit.voids)
-        alerts |= PAWL_ALERT_VOIDS;
+        alerts |= PAWL_LEASE_ALERT_VOIDS;
     if (figures->stalled)
-        alerts |= PAWL_ALERT_STALLED;
+        alerts |= PAWL_LEASE_ALERT_STALLED;
     return alerts;
 }
 
@@ -34,7 +34,7 @@ static void work_out(pawl_lease_figures *f)
     f->performing_well = f->efficiency > EFFICIENCY_WELL && f->average_wait < WAIT_WELL;
 }
 
-void pawl_leases_figures(const pawl_leases *leases, pawl_lease_figures *ret_figures)
+void pawl_leases_figures_get(const pawl_leases *leases, pawl_lease_figures *ret_figures)
 {
     pawl_instant now = pawl_env_now(leases->options.env);
     const struct lease_counts *counts = &leases->counts;
@@ -93,11 +93,11 @@ pawl_duration pawl_leases_estimate(const pawl_leases *leases, uint32_t projectio
 const char *pawl_lease_alert_text(pawl_lease_alert alert)
 {
     switch (alert) {
-    case PAWL_ALERT_EXPIRED: return "Many leases expire before their work is handed in.";
-    case PAWL_ALERT_WAIT: return "Finished work waits long for its turn.";
-    case PAWL_ALERT_ACTIVE: return "Very many leases are active at once.";
-    case PAWL_ALERT_VOIDS: return "Many operations have become void.";
-    case PAWL_ALERT_STALLED: return "An operation has failed too often, and all behind it wait.";
+    case PAWL_LEASE_ALERT_EXPIRED: return "Many leases expire before their work is handed in.";
+    case PAWL_LEASE_ALERT_WAIT: return "Finished work waits long for its turn.";
+    case PAWL_LEASE_ALERT_ACTIVE: return "Very many leases are active at once.";
+    case PAWL_LEASE_ALERT_VOIDS: return "Many operations have become void.";
+    case PAWL_LEASE_ALERT_STALLED: return "An operation has failed too often, and all behind it wait.";
     }
     return "";
 }
@@ -105,15 +105,15 @@ const char *pawl_lease_alert_text(pawl_lease_alert alert)
 const char *pawl_lease_alert_advice(pawl_lease_alert alert)
 {
     switch (alert) {
-    case PAWL_ALERT_EXPIRED:
+    case PAWL_LEASE_ALERT_EXPIRED:
         return "Ask for longer leases or extend them, and look for workers that hang or die.";
-    case PAWL_ALERT_WAIT:
+    case PAWL_LEASE_ALERT_WAIT:
         return "Look for the lowest number that is not ready; add workers, or make the slow work quicker.";
-    case PAWL_ALERT_ACTIVE:
+    case PAWL_LEASE_ALERT_ACTIVE:
         return "Let workers take fewer numbers at a time: each active lease takes memory until its turn.";
-    case PAWL_ALERT_VOIDS:
+    case PAWL_LEASE_ALERT_VOIDS:
         return "Read the reasons in the operation log, mend the handler, and rebuild what was skipped.";
-    case PAWL_ALERT_STALLED:
+    case PAWL_LEASE_ALERT_STALLED:
         return "Read why it failed, mend that, and retry the number; or decide that it is void.";
     }
     return "";

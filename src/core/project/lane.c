@@ -467,7 +467,7 @@ void lane_figures(const struct lane *lane, struct lane_figures *ret_figures)
     ret_figures->scanned = lane_scanned(lane);
     ret_figures->applied = lane->cursor.applied;
     ret_figures->paused = lane->paused;
-    pawl_leases_figures(lane->leases, &ret_figures->leases);
+    pawl_leases_figures_get(lane->leases, &ret_figures->leases);
 }
 
 const pawl_leases *lane_leases(const struct lane *lane)

@@ -84,7 +84,7 @@ static int write_out(pawl_sequencer *s, uint64_t upto)
     int status =
         storage_of(s)->write_values_and_offset(storage_of(s)->ctx, f->rows, f->row_count, f->upto, error);
     if (status) {
-        figure_add(&s->metrics.flush_failures, 1);
+        figure_add(&s->figures.flush_failures, 1);
         return error_wrap(error, status, "cannot write %zu values", f->row_count);
     }
     flusher_count_time(s, began);
@@ -102,7 +102,7 @@ static int write_some(pawl_sequencer *s)
 /* There is room for two rows more: a number's, and that of its workspace's kind. */
 static int make_room(pawl_sequencer *s)
 {
-    return figure_get(&s->metrics.unflushed) + 1 < s->flusher.room ? PAWL_OK : write_some(s);
+    return figure_get(&s->figures.unflushed) + 1 < s->flusher.room ? PAWL_OK : write_some(s);
 }
 
 static uint64_t aside_hash(uint64_t wsid, uint16_t seq)
@@ -147,7 +147,7 @@ static int read_one(pawl_sequencer *s, uint64_t wsid, uint16_t seq, uint64_t *re
 static void aside_soil(pawl_sequencer *s, struct aside *aside)
 {
     if (!aside->dirty)
-        figure_add(&s->metrics.unflushed, 1);
+        figure_add(&s->figures.unflushed, 1);
     aside->dirty = true;
 }
 
@@ -293,8 +293,8 @@ static int take_event(pawl_sequencer *s, const pawl_sequence_event *event)
     if (status)
         return status;
     a->last = event->offset;
-    figure_add(&s->metrics.events_replayed, 1);
-    return figure_get(&s->metrics.unflushed) < s->options.recovery_batch ? PAWL_OK : write_some(s);
+    figure_add(&s->figures.events_replayed, 1);
+    return figure_get(&s->figures.unflushed) < s->options.recovery_batch ? PAWL_OK : write_some(s);
 }
 
 /* A failure stays: an event was not taken, so whatever the scan goes on to say, nothing after it counts. */
@@ -341,7 +341,7 @@ static struct record *next_record(const pawl_sequencer *s, uint64_t *cursor)
 static int judge_end(pawl_sequencer *s, uint64_t last)
 {
     struct actualizer *a = &s->actualizer;
-    uint64_t flushed = figure_get(&s->metrics.offset_flushed);
+    uint64_t flushed = figure_get(&s->figures.offset_flushed);
     if (last < a->stored)
         return error_set(&a->error, PAWL_ECORRUPT,
                          "the view has offset %llu, ahead of the log, whose last is %llu",
@@ -387,13 +387,13 @@ static int recover(pawl_sequencer *s)
     a->stored = 0;
     table_clear(&s->table);
     map_clear(&a->asides);
-    figure_set(&s->metrics.unflushed, 0);
-    figure_set(&s->metrics.workspaces, 0);
+    figure_set(&s->figures.unflushed, 0);
+    figure_set(&s->figures.workspaces, 0);
     int status = storage_of(s)->read_last_offset(storage_of(s)->ctx, &a->stored, &a->error);
     if (status)
         return error_wrap(&a->error, status, "cannot read the last offset");
     a->last = a->stored;
-    figure_set(&s->metrics.offset_stored, a->stored);
+    figure_set(&s->figures.offset_stored, a->stored);
     status = scan(s, &last);
     if (status)
         return status;
@@ -418,10 +418,10 @@ static void run_recover(pawl_work *work)
 static void recovered(pawl_sequencer *s)
 {
     struct actualizer *a = &s->actualizer;
-    figure_set(&s->metrics.offset_given, a->last);
-    figure_set(&s->metrics.offset_flushed, a->last);
-    figure_add(&s->metrics.recoveries, 1);
-    figure_set(&s->metrics.recovery_ns_last, pawl_env_now(s->env).ns - a->began.ns);
+    figure_set(&s->figures.offset_given, a->last);
+    figure_set(&s->figures.offset_flushed, a->last);
+    figure_add(&s->figures.recoveries, 1);
+    figure_set(&s->figures.recovery_ns_last, pawl_env_now(s->env).ns - a->began.ns);
     map_clear(&a->asides);
     sequencer_move(s, PAWL_SEQUENCER_READY);
     sequencer_tell(s, PAWL_OK);
@@ -439,7 +439,7 @@ static void recovery_failed(pawl_sequencer *s)
         sequencer_tell(s, a->status);
         return;
     }
-    figure_add(&s->metrics.recovery_retries, 1);
+    figure_add(&s->figures.recovery_retries, 1);
     a->delay = delay_doubled(a->delay, &s->options);
     pawl_env_after(s->env, &a->timer, a->delay);
 }

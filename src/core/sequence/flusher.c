@@ -35,7 +35,7 @@ void flusher_put_kind(pawl_sequencer *s, struct record *record)
     assert(f->gathered_count < f->room);
     f->gathered[f->gathered_count++] =
         (pawl_sequence_row){record->wsid, kind_number(s->kinds.list[record->kind].name), PAWL_SEQUENCE_KIND};
-    figure_add(&s->metrics.unflushed, 1);
+    figure_add(&s->figures.unflushed, 1);
     record->known = true;
 }
 
@@ -43,15 +43,15 @@ void flusher_written(pawl_sequencer *s)
 {
     struct flusher *f = &s->flusher;
     table_write_end(&s->table);
-    figure_set(&s->metrics.unflushed, figure_get(&s->metrics.unflushed) - f->row_count);
-    figure_add(&s->metrics.rows_written, f->row_count);
-    figure_add(&s->metrics.flushes, 1);
-    figure_set(&s->metrics.offset_stored, f->upto);
+    figure_set(&s->figures.unflushed, figure_get(&s->figures.unflushed) - f->row_count);
+    figure_add(&s->figures.rows_written, f->row_count);
+    figure_add(&s->figures.flushes, 1);
+    figure_set(&s->figures.offset_stored, f->upto);
     f->row_count = 0;
     f->loaded = false;
     table_trim(&s->table);
-    figure_set(&s->metrics.workspaces, s->table.count);
-    figure_set(&s->metrics.evictions, s->table.evictions);
+    figure_set(&s->figures.workspaces, s->table.count);
+    figure_set(&s->figures.evictions, s->table.evictions);
 }
 
 bool flusher_has_work(const pawl_sequencer *s)
@@ -72,16 +72,16 @@ static void run_write(pawl_work *work)
 void flusher_count_time(pawl_sequencer *s, pawl_instant began)
 {
     uint64_t took = pawl_env_now(s->env).ns - began.ns;
-    figure_add(&s->metrics.flush_ns_total, took);
-    figure_set(&s->metrics.flush_ns_last, took);
-    if (took > figure_get(&s->metrics.flush_ns_max))
-        figure_set(&s->metrics.flush_ns_max, took);
+    figure_add(&s->figures.flush_ns_total, took);
+    figure_set(&s->figures.flush_ns_last, took);
+    if (took > figure_get(&s->figures.flush_ns_max))
+        figure_set(&s->figures.flush_ns_max, took);
 }
 
 static void write_failed(pawl_sequencer *s)
 {
     struct flusher *f = &s->flusher;
-    figure_add(&s->metrics.flush_failures, 1);
+    figure_add(&s->figures.flush_failures, 1);
     s->error = f->error;
     error_wrap(&s->error, f->status, "cannot write %zu values", f->row_count);
     f->retrying = true;
@@ -92,7 +92,7 @@ static void write_failed(pawl_sequencer *s)
 static bool is_time(const pawl_sequencer *s)
 {
     return s->flusher.events >= s->options.flush_events
-           || figure_get(&s->metrics.unflushed) >= s->unflushed_near;
+           || figure_get(&s->figures.unflushed) >= s->unflushed_near;
 }
 
 static void write_succeeded(pawl_sequencer *s)
@@ -164,7 +164,7 @@ void flusher_kick(pawl_sequencer *s)
     if (!flusher_has_work(s))
         return;
     if (!f->loaded)
-        flusher_collect(s, figure_get(&s->metrics.offset_flushed));
+        flusher_collect(s, figure_get(&s->figures.offset_flushed));
     submit(s);
 }
 

@@ -17,7 +17,7 @@ static void *counting_resize(void *ctx, void *memory, size_t old_size, size_t ne
     pawl_sequencer *s = ctx;
     void *moved = mem_resize(s->options.allocator, memory, old_size, new_size);
     if (moved || new_size == 0)
-        figure_add(&s->metrics.memory_bytes, new_size - old_size);
+        figure_add(&s->figures.memory_bytes, new_size - old_size);
     return moved;
 }
 
@@ -146,7 +146,7 @@ int pawl_sequencer_new(const pawl_sequencer_options *options, pawl_sequencer **r
     flusher_init(s);
     actualizer_init(s);
     ready_init(s);
-    figure_set(&s->metrics.memory_bytes, sizeof *s);
+    figure_set(&s->figures.memory_bytes, sizeof *s);
     status = kinds_init(&s->kinds, &s->counting, filled.kinds, filled.kind_count, error);
     if (status == PAWL_OK && allocate(s))
         status = error_set(error, PAWL_ENOMEM, "no memory for a sequencer");
@@ -161,15 +161,15 @@ int pawl_sequencer_new(const pawl_sequencer_options *options, pawl_sequencer **r
     return PAWL_OK;
 }
 
-pawl_sequencer_state pawl_sequencer_status(const pawl_sequencer *s)
+pawl_sequencer_state pawl_sequencer_state_get(const pawl_sequencer *s)
 {
     return (pawl_sequencer_state)atomic_load_explicit(&s->status, memory_order_acquire);
 }
 
-void pawl_sequencer_metrics(const pawl_sequencer *s, pawl_sequencer_figures *ret_figures)
+void pawl_sequencer_figures_get(const pawl_sequencer *s, pawl_sequencer_figures *ret_figures)
 {
-    ret_figures->status = pawl_sequencer_status(s);
-#define X(name) ret_figures->name = figure_get(&s->metrics.name);
+    ret_figures->state = pawl_sequencer_state_get(s);
+#define X(name) ret_figures->name = figure_get(&s->figures.name);
     SEQUENCER_FIGURES(X)
 #undef X
 }

@@ -39,8 +39,8 @@ static const struct {
 static inline void move(pawl_sequencer *s, enum pawl_sequencer_state from, enum pawl_sequencer_state to)
 {
     assert(states[from].successors & 1u << to);
-    assert(figure_get(&s->metrics.offset_given) /* S1 */
-           == figure_get(&s->metrics.offset_flushed) + s->staged.count + (to == PAWL_SEQUENCER_EVENTING));
+    assert(figure_get(&s->figures.offset_given) /* S1 */
+           == figure_get(&s->figures.offset_flushed) + s->staged.count + (to == PAWL_SEQUENCER_EVENTING));
     atomic_store_explicit(&s->status, to, memory_order_release);
 }
 
@@ -56,7 +56,7 @@ COLD static int misuse(pawl_sequencer *s, const char *call, const char *why)
 
 COLD static int busy(pawl_sequencer *s, const char *why)
 {
-    figure_add(&s->metrics.busy, 1);
+    figure_add(&s->figures.busy, 1);
     flusher_kick(s);
     return error_set(&s->error, PAWL_EBUSY, "%s", why);
 }
@@ -69,13 +69,13 @@ COLD static int refuse_start(pawl_sequencer *s)
         return s->refused;
     if (sequencer_state(s) == PAWL_SEQUENCER_FINISHED)
         return misuse(s, "start", "it was freed");
-    figure_add(&s->metrics.busy, 1);
+    figure_add(&s->figures.busy, 1);
     return error_set(&s->error, PAWL_EBUSY, "the log is being read");
 }
 
 static inline bool is_unflushed_full(const pawl_sequencer *s)
 {
-    return figure_get(&s->metrics.unflushed) + s->changes.count >= s->options.unflushed_max;
+    return figure_get(&s->figures.unflushed) + s->changes.count >= s->options.unflushed_max;
 }
 
 /* The kind is NULL for workspace 0. With nothing staged there is room for any event's changes. */
@@ -116,7 +116,7 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
     }
     if (sequencer_state(s) != PAWL_SEQUENCER_READY)
         return refuse_start(s);
-    if (is_unflushed_full(s) || is_staged_full(s, kind) || figure_get(&s->metrics.offset_given) == UINT64_MAX)
+    if (is_unflushed_full(s) || is_staged_full(s, kind) || figure_get(&s->figures.offset_given) == UINT64_MAX)
         return refuse_full(s, kind);
     if (kind)
         record = table_find(&s->table, wsid);
@@ -128,14 +128,14 @@ int pawl_sequencer_start(pawl_sequencer *s, uint16_t ws_kind, uint64_t wsid, uin
     if (record) {
         __builtin_prefetch(record_rows(record, kind), 1); /* flush will want them */
         record->used = true;
-        figure_add(&s->metrics.cache_hits, 1);
+        figure_add(&s->figures.cache_hits, 1);
     }
     s->table.held = record;
     s->open.record = record;
     s->open.kind = kind;
     s->open.wsid = wsid;
-    uint64_t offset = figure_get(&s->metrics.offset_given) + 1;
-    figure_set(&s->metrics.offset_given, offset);
+    uint64_t offset = figure_get(&s->figures.offset_given) + 1;
+    figure_set(&s->figures.offset_given, offset);
     move(s, PAWL_SEQUENCER_READY, PAWL_SEQUENCER_EVENTING);
     *ret_offset = offset;
     return PAWL_OK;
@@ -179,8 +179,8 @@ int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, in
     if (kind->count)
         memcpy(record->given, numbers, kind->count * sizeof *numbers);
     record->known = *kept || s->options.kinds_elsewhere;
-    figure_set(&s->metrics.workspaces, s->table.count);
-    figure_set(&s->metrics.evictions, s->table.evictions);
+    figure_set(&s->figures.workspaces, s->table.count);
+    figure_set(&s->figures.evictions, s->table.evictions);
     *ret_record = record;
     return PAWL_OK;
 }
@@ -202,7 +202,7 @@ COLD static int load_open(pawl_sequencer *s)
     int status = sequencer_load(s, s->open.wsid, s->open.kind, PAWL_EMISUSE, &s->open.record, &s->error);
     if (status)
         return status;
-    figure_add(&s->metrics.cache_misses, 1);
+    figure_add(&s->figures.cache_misses, 1);
     s->table.held = s->open.record;
     record_settle(s->open.record, s->open.kind);
     return PAWL_OK;
@@ -279,7 +279,7 @@ int pawl_sequencer_stage(pawl_sequencer *s)
         event->slot = open->record->slot;
         open->record->staged++;
     }
-    figure_set(&s->metrics.staged, s->staged.count);
+    figure_set(&s->figures.staged, s->staged.count);
     close_event(s);
     move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
     look_who_waits(s);
@@ -302,7 +302,7 @@ static inline void finish_open(pawl_sequencer *s)
         flusher_end(s, &putter);
     }
     close_event(s);
-    figure_set(&s->metrics.offset_flushed, figure_get(&s->metrics.offset_given));
+    figure_set(&s->figures.offset_flushed, figure_get(&s->figures.offset_given));
     move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
     flusher_gather(s);
 }
@@ -323,13 +323,13 @@ static void finish_staged(pawl_sequencer *s)
         ring_pop(&s->changes, event->changes);
     }
     ring_pop(&s->staged, 1);
-    figure_add(&s->metrics.offset_flushed, 1);
+    figure_add(&s->figures.offset_flushed, 1);
     flusher_gather(s);
 }
 
 __attribute__((noinline)) static int flush_staged(pawl_sequencer *s, uint64_t upto)
 {
-    uint64_t flushed = figure_get(&s->metrics.offset_flushed);
+    uint64_t flushed = figure_get(&s->figures.offset_flushed);
     if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING && s->staged.count == 0)
         return misuse(s, "flush", "nothing is open or staged");
     if (upto < flushed || upto - flushed > s->staged.count)
@@ -337,7 +337,7 @@ __attribute__((noinline)) static int flush_staged(pawl_sequencer *s, uint64_t up
                       upto < flushed ? "that offset is flushed already" : "that offset is not staged");
     for (; flushed < upto; flushed++)
         finish_staged(s);
-    figure_set(&s->metrics.staged, s->staged.count);
+    figure_set(&s->figures.staged, s->staged.count);
     look_who_waits(s);
     return PAWL_OK;
 }
@@ -345,7 +345,7 @@ __attribute__((noinline)) static int flush_staged(pawl_sequencer *s, uint64_t up
 int pawl_sequencer_flush(pawl_sequencer *s, uint64_t upto)
 {
     if (sequencer_state(s) != PAWL_SEQUENCER_EVENTING || s->staged.count
-        || upto != figure_get(&s->metrics.offset_given))
+        || upto != figure_get(&s->figures.offset_given))
         return flush_staged(s, upto);
     finish_open(s);
     look_who_waits(s);
@@ -365,7 +365,7 @@ int pawl_sequencer_cancel(pawl_sequencer *s)
         open->touched[w] = 0;
     }
     close_event(s);
-    figure_set(&s->metrics.offset_given, figure_get(&s->metrics.offset_given) - 1);
+    figure_set(&s->figures.offset_given, figure_get(&s->figures.offset_given) - 1);
     move(s, PAWL_SEQUENCER_EVENTING, PAWL_SEQUENCER_READY);
     look_who_waits(s);
     return PAWL_OK;
@@ -378,8 +378,8 @@ void sequencer_forget_events(pawl_sequencer *s)
     close_event(s);
     ring_clear(&s->staged);
     ring_clear(&s->changes);
-    figure_set(&s->metrics.staged, 0);
-    figure_set(&s->metrics.offset_given, figure_get(&s->metrics.offset_flushed));
+    figure_set(&s->figures.staged, 0);
+    figure_set(&s->figures.offset_given, figure_get(&s->figures.offset_flushed));
 }
 
 int pawl_sequencer_actualize(pawl_sequencer *s)

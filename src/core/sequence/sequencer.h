@@ -26,7 +26,7 @@
 
 #include "base/map.h"
 #include "base/ring.h"
-#include "core/sequence/metrics.h"
+#include "core/sequence/figures.h"
 #include "core/sequence/table.h"
 #include "port/env.h"
 
@@ -104,7 +104,7 @@ struct pawl_sequencer {
     struct open_event open;
     struct table table;
     struct kinds kinds;
-    struct sequencer_metrics metrics;
+    struct sequencer_figures figures;
     struct ring staged;
     struct ring changes;
     struct flusher flusher;
@@ -173,7 +173,7 @@ static inline void flusher_gather(pawl_sequencer *s)
 {
     uint64_t events = ++s->flusher.events;
     if (events == 1 || events >= s->options.flush_events
-        || figure_get(&s->metrics.unflushed) >= s->unflushed_near)
+        || figure_get(&s->figures.unflushed) >= s->unflushed_near)
         flusher_due(s);
 }
 
@@ -225,7 +225,7 @@ static inline void flusher_end(pawl_sequencer *s, const struct putter *putter)
         return;
     putter->record->batch = s->table.batch; /* T4 */
     s->flusher.gathered_count = putter->count;
-    figure_add(&s->metrics.unflushed, fresh);
+    figure_add(&s->figures.unflushed, fresh);
     if (!putter->record->known)
         flusher_put_kind(s, putter->record);
 }

@@ -1,10 +1,10 @@
-/* core/sequence/metrics.h: figures that one thread counts and any thread reads.
+/* core/sequence/figures.h: figures that one thread counts and any thread reads.
  *
  * At any time one thread writes (the shard's, or the pool's while it recovers), so adding is a load and a
  * store, and no instruction is locked. A reader sees each figure whole; no order between figures is promised.
  */
-#ifndef CORE_SEQUENCE_METRICS_H
-#define CORE_SEQUENCE_METRICS_H
+#ifndef CORE_SEQUENCE_FIGURES_H
+#define CORE_SEQUENCE_FIGURES_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@
 
 typedef _Atomic uint64_t figure;
 
-struct sequencer_metrics {
+struct sequencer_figures {
 #define X(name) figure name;
     SEQUENCER_FIGURES(X)
 #undef X
