@@ -148,10 +148,11 @@ static void check_refusals(const pawl_row *row)
         pawl_bytes y = {0, 9};
         pawl_wall t = {9};
         uint64_t r = 9;
-        int statuses[] = {pawl_row_int64(row, fields[at], &i, &null), pawl_row_float64(row, fields[at], &f, &null),
-                          pawl_row_bool(row, fields[at], &b, &null),  pawl_row_string(row, fields[at], &y, &null),
-                          pawl_row_bytes(row, fields[at], &y, &null), pawl_row_time(row, fields[at], &t, &null),
-                          pawl_row_name(row, fields[at], &y, &null),  pawl_row_ref(row, fields[at], &r, &null)};
+        int statuses[] = {
+            pawl_row_int64(row, fields[at], &i, &null), pawl_row_float64(row, fields[at], &f, &null),
+            pawl_row_bool(row, fields[at], &b, &null),  pawl_row_string(row, fields[at], &y, &null),
+            pawl_row_bytes(row, fields[at], &y, &null), pawl_row_time(row, fields[at], &t, &null),
+            pawl_row_name(row, fields[at], &y, &null),  pawl_row_ref(row, fields[at], &r, &null)};
         for (size_t getter = 0; getter < 8; getter++)
             assert_status(statuses[getter], getter == at ? PAWL_OK : PAWL_EINVAL);
     }
@@ -333,10 +334,12 @@ static void place(struct lanes_bed *bed, uint64_t thing)
 {
     char form[1024];
     snprintf(form, sizeof form,
-             "{'command': 't.Place', 'actor': 'till', 'key': 'k1', 'argument': {'text': 'o', 'cents': 12,"
-             " 'lines': [{'qty': 1, 'notes': [{'said': 'x'}, {'said': 'y'}]}, {'qty': 3}],"
-             " 'gifts': [{'qty': 2, 'notes': [{'said': 'z'}]}]},"
-             " 'records': [{'id': %" PRIu64 ", 'type': 't.Thing', 'op': 'update', 'fields': {'i': null, 's': 'bob'}}]}",
+             "{'command': 't.Place', 'actor': 'till', 'idempotency_key': 'k1', 'argument': {'id': 1, 'text': "
+             "'o', 'cents': 12,"
+             " 'lines': [{'id': 2, 'qty': 1, 'notes': [{'id': 3, 'said': 'x'}, {'id': 4, 'said': 'y'}]}, "
+             "{'id': 5, 'qty': 3}],"
+             " 'gifts': [{'id': 6, 'qty': 2, 'notes': [{'id': 7, 'said': 'z'}]}]},"
+             " 'records': [{'id': %" PRIu64 ", 'type': 't.Thing', 'fields': {'i': null, 's': 'bob'}}]}",
              thing);
     send(bed, form);
 }
@@ -416,7 +419,7 @@ TEST(pages_of_an_entitys_rows_go_on_behind_the_last_one_to_the_end)
         for (int64_t i = 0; i < 4; i++)
             assert_int_equal(page.at[i], i);
         assert_int_equal(page.at[4] + page.at[5] + page.at[6], 4 + 5 + 6); /* each once */
-        assert_ok(scan(&bed, (pawl_key){0}, &cursor, limit, &page)); /* the end stays the end */
+        assert_ok(scan(&bed, (pawl_key){0}, &cursor, limit, &page));       /* the end stays the end */
         assert_int_equal(page.count, 7);
         pawl_cursor_free(&cursor);
     }
@@ -536,7 +539,7 @@ TEST(what_a_handler_reads_by_rows_is_validated_as_what_it_reads_by_json)
     apply(&bed, "");
     assert_ok(pawl_projector_register(bed.engine, "t.sums", sum_up, (void *)&calls, &bed.error));
     for (int i = 0; i < 50; i++)
-        send(&bed, "{'command': 't.Place', 'argument': {'cents': 3}}");
+        send(&bed, "{'command': 't.Place', 'argument': {'id': 1, 'cents': 3}}");
     bed_wait(&bed, NULL);
     assert_contains(bed_row(&bed, 1, "t.Sum", "[\"all\"]", 0), "\"cents\":150}");
     pawl_lane_verdict verdict;
