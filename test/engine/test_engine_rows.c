@@ -272,7 +272,7 @@ static bool add_line(void *arg, const pawl_row *row)
     assert_ok(pawl_row_int64(row, "qty", &qty, NULL));
     snprintf((char *)arg + strlen(arg), 100, "%" PRId64 "(", qty);
     assert_ok(pawl_row_children(row, "notes", add_note, arg, NULL));
-    strcat(arg, ")");
+    snprintf((char *)arg + strlen(arg), 2, ")");
     return true;
 }
 
