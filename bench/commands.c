@@ -248,11 +248,12 @@ static double sqlite(const struct bench_round *round)
 
 #define READS 400000
 
-static void see_cents(void *arg, const pawl_record *record)
+static bool see_cents(void *arg, const pawl_row *record)
 {
     int64_t cents = 0;
-    (void)pawl_record_int64(record, "cents", &cents, NULL);
+    (void)pawl_row_int64(record, "cents", &cents, NULL);
     *(int64_t *)arg += cents;
+    return true;
 }
 
 static double read_records(const struct bench_round *round)

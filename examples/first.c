@@ -13,11 +13,12 @@ static const char schema[] =
     " \"invoice\"}, \"cents\": {\"type\": \"int64\"} } } },"
     "  \"commands\": { \"Bill\": { \"records\": [\"Invoice\"] } } }";
 
-static void print_number(void *arg, const pawl_record *invoice)
+static bool print_number(void *arg, const pawl_row *invoice)
 {
     int64_t number;
-    if (pawl_record_int64(invoice, "number", &number, NULL) == PAWL_OK)
+    if (pawl_row_int64(invoice, "number", &number, NULL) == PAWL_OK)
         printf("invoice %" PRId64 "\n", number);
+    return true;
 }
 
 int main(int argc, char **argv)

@@ -11,14 +11,13 @@
 #include "shop.h"
 
 #define PARTITIONS_MAX 65536
-#define PAGE           1000
 
 struct customer {
     uint64_t id;
-    uint64_t orders;
-    uint64_t cents;
+    int64_t orders;
+    int64_t cents;
     bool loyal;
-    uint64_t statements;
+    int64_t statements;
     uint64_t chain;
 };
 
@@ -72,11 +71,40 @@ static bool add(struct books *books, uint64_t id)
     return true;
 }
 
-static bool is_command(pawl_bytes event, const char *name)
+static bool is(pawl_bytes text, const char *words)
 {
-    pawl_bytes command = behind(event, "command");
-    size_t size = strlen(name);
-    return command.size > size + 1 && memcmp((const char *)command.data + 1, name, size) == 0;
+    return text.size == strlen(words) && memcmp(text.data, words, text.size) == 0;
+}
+
+static bool add_customer(void *arg, const pawl_row *row)
+{
+    struct books *books = arg;
+    books->bad |= !add(books, pawl_row_id(row));
+    return true;
+}
+
+/* Of a field that no event leaves out. */
+static int64_t number_of(struct books *books, const pawl_row *row, const char *field)
+{
+    int64_t number = 0;
+    books->bad |= pawl_row_int64(row, field, &number, NULL) != PAWL_OK;
+    return number;
+}
+
+static void reward(struct books *books, int64_t cents)
+{
+    for (size_t i = 0; i < books->count; i++)
+        books->customers[i].loyal |= books->customers[i].orders > 0 && books->customers[i].cents >= cents;
+}
+
+static struct customer *customer_of(struct books *books, const pawl_row *argument)
+{
+    uint64_t id;
+    struct customer *customer = NULL;
+    if (pawl_row_ref(argument, "customer", &id, NULL) == PAWL_OK)
+        customer = find(books, id);
+    books->bad |= !customer;
+    return customer;
 }
 
 /* One event after the other. */
@@ -85,93 +113,95 @@ static bool enter(void *arg, const pawl_event *event)
     struct books *books = arg;
     bool to_accounts = event->offset <= books->reached[ACCOUNTS][event->partition];
     bool to_statements = event->offset <= books->reached[STATEMENTS][event->partition];
-    pawl_bytes json = {event->json, event->json_size};
-    pawl_bytes argument = behind(json, "argument"), records = behind(json, "records");
-    uint64_t id = 0, cents = 0;
+    const pawl_row *argument = pawl_event_argument(event);
+    struct customer *customer;
     books->behind += !to_accounts || !to_statements;
-    if (is_command(json, "shop.AddCustomer")) {
-        if (!number_of(records, "id", &id) || !add(books, id))
-            books->bad = true;
-    } else if (is_command(json, "shop.RewardLoyal")) {
-        books->bad |= !number_of(argument, "cents", &cents);
-        for (size_t i = 0; to_accounts && i < books->count; i++)
-            books->customers[i].loyal |= books->customers[i].orders > 0 && books->customers[i].cents >= cents;
-    } else if (number_of(argument, "customer", &id)) {
-        struct customer *customer = find(books, id);
-        if (!customer)
-            books->bad = true;
-        else if (is_command(json, "shop.PlaceOrder") && to_accounts && number_of(argument, "cents", &cents)) {
-            customer->orders++;
-            customer->cents += cents;
-        } else if (is_command(json, "shop.AskStatement") && to_statements) {
-            customer->statements++;
-            customer->chain = statement_chain(customer->chain, event->workspace_offset);
-        }
+    if (is(event->command, "shop.AddCustomer"))
+        books->bad |= pawl_event_records(event, "shop.Customer", add_customer, books, NULL) != PAWL_OK;
+    else if (is(event->command, "shop.RewardLoyal") && to_accounts)
+        reward(books, number_of(books, argument, "cents"));
+    else if (is(event->command, "shop.PlaceOrder") && (customer = customer_of(books, argument)) && to_accounts) {
+        customer->orders++;
+        customer->cents += number_of(books, argument, "cents");
+    } else if (is(event->command, "shop.AskStatement") && (customer = customer_of(books, argument))
+               && to_statements) {
+        customer->statements++;
+        customer->chain = statement_chain(customer->chain, event->workspace_offset);
     }
     return !books->bad;
 }
 
-/* The row that the customer must have; false: the customer has none. */
-static bool describe(const struct customer *c, int lane, char text[160])
+/* --- rows against customers --- */
+
+struct comparing {
+    struct books *books;
+    int lane;
+    uint64_t wsid;
+    size_t at; /* the customer whose row comes next */
+    uint64_t rows;
+    bool same;
+};
+
+/* Whether the customer has a row at all. */
+static bool has_row(const struct customer *c, int lane)
 {
-    if (lane == ACCOUNTS)
-        snprintf(text, 160, "{\"customer\":%" PRIu64 ",\"orders\":%" PRIu64 ",\"cents\":%" PRIu64 "%s}", c->id,
-                 c->orders, c->cents, c->loyal ? ",\"loyal\":true" : "");
-    else
-        snprintf(text, 160,
-                 "{\"customer\":%" PRIu64 ",\"statements\":%" PRIu64 ",\"chain\":%" PRIu64
-                 ",\"text\":\"Statement %" PRIu64 " for customer %" PRIu64 "\"}",
-                 c->id, c->statements, c->chain, c->statements, c->id);
-    return (lane == ACCOUNTS ? c->orders : c->statements) > 0;
+    return lane == ACCOUNTS ? c->orders > 0 : c->statements > 0;
 }
 
-/* The rows of a page against the customers from *at on. */
-static bool compare_page(struct books *books, int lane, const char *lines, size_t *at, uint64_t *rows,
-                         uint64_t wsid)
+static bool is_account(const pawl_row *row, const struct customer *c)
 {
-    char expected[160];
-    for (const char *line = lines; *line; line = strchr(line, '\n') + 1) {
-        size_t size = strcspn(line, "\n");
-        while (*at < books->count && !describe(&books->customers[*at], lane, expected))
-            (*at)++;
-        if (*at == books->count || strlen(expected) != size || memcmp(line, expected, size) != 0) {
-            fprintf(stderr, "shop: tenant %" PRIu64 ": there is %.*s, expected %s\n", wsid, (int)size, line,
-                    *at == books->count ? "no more" : expected);
-            return false;
-        }
-        (*at)++;
-        (*rows)++;
-    }
-    return true;
+    int64_t orders, cents;
+    bool loyal;
+    return pawl_row_int64(row, "orders", &orders, NULL) == PAWL_OK && orders == c->orders
+           && pawl_row_int64(row, "cents", &cents, NULL) == PAWL_OK && cents == c->cents
+           && pawl_row_bool(row, "loyal", &loyal, NULL) == PAWL_OK && loyal == c->loyal;
+}
+
+static bool is_statement(const pawl_row *row, const struct customer *c)
+{
+    int64_t statements, chain;
+    pawl_bytes text;
+    char words[96];
+    snprintf(words, sizeof words, "Statement %" PRId64 " for customer %" PRIu64, c->statements, c->id);
+    return pawl_row_int64(row, "statements", &statements, NULL) == PAWL_OK && statements == c->statements
+           && pawl_row_int64(row, "chain", &chain, NULL) == PAWL_OK && (uint64_t)chain == c->chain
+           && pawl_row_string(row, "text", &text, NULL) == PAWL_OK && is(text, words);
+}
+
+static bool compare_row(void *arg, const pawl_row *row)
+{
+    struct comparing *c = arg;
+    const struct books *books = c->books;
+    uint64_t id = 0;
+    while (c->at < books->count && !has_row(&books->customers[c->at], c->lane))
+        c->at++;
+    const struct customer *customer = c->at < books->count ? &books->customers[c->at] : NULL;
+    c->same = customer && pawl_row_ref(row, "customer", &id, NULL) == PAWL_OK && id == customer->id
+              && (c->lane == ACCOUNTS ? is_account(row, customer) : is_statement(row, customer));
+    if (!c->same)
+        fprintf(stderr, "shop: tenant %" PRIu64 ": the %s of customer %" PRIu64 " is not what the events make\n",
+                c->wsid, c->lane == ACCOUNTS ? "account" : "statement", id);
+    c->at++;
+    c->rows++;
+    return c->same;
 }
 
 static bool compare(pawl_engine *engine, struct books *books, int lane, uint64_t wsid, pawl_error *error)
 {
     const char *entity = lane == ACCOUNTS ? "shop.Account" : "shop.Statement";
-    size_t at = 0;
-    uint64_t rows = 0, before;
-    char expected[160], key[32];
-    do {
-        pawl_text page;
-        pawl_bytes after = {0};
-        before = rows;
-        if (at > 0)
-            after = (pawl_bytes){
-                key, (size_t)snprintf(key, sizeof key, "[%" PRIu64 "]", books->customers[at - 1].id)};
-        if (pawl_entity_list(engine, wsid, entity, after, PAGE, NULL, &page, error) != PAWL_OK)
-            return complain(entity, error) == 0;
-        bool same = compare_page(books, lane, page.data, &at, &rows, wsid);
-        pawl_text_free(&page);
-        if (!same)
-            return false;
-    } while (rows > before);
-    for (; at < books->count; at++)
-        if (describe(&books->customers[at], lane, expected)) {
-            fprintf(stderr, "shop: tenant %" PRIu64 ": there is no %s\n", wsid, expected);
+    struct comparing c = {.books = books, .lane = lane, .wsid = wsid, .same = true};
+    int status =
+        pawl_entity_scan(engine, wsid, entity, (pawl_key){0}, NULL, SIZE_MAX, NULL, compare_row, &c, error);
+    if (status != PAWL_OK)
+        return complain(entity, error) == 0;
+    for (; c.same && c.at < books->count; c.at++)
+        if (has_row(&books->customers[c.at], lane)) {
+            fprintf(stderr, "shop: tenant %" PRIu64 ": there is no %s of customer %" PRIu64 "\n", wsid, entity,
+                    books->customers[c.at].id);
             return false;
         }
-    *(lane == ACCOUNTS ? &books->accounts : &books->statements) += rows;
-    return true;
+    *(lane == ACCOUNTS ? &books->accounts : &books->statements) += c.rows;
+    return c.same;
 }
 
 static bool audit_books(pawl_engine *engine, struct books *books, uint64_t wsid, pawl_error *error)
@@ -186,44 +216,34 @@ static bool audit_books(pawl_engine *engine, struct books *books, uint64_t wsid,
     return compare(engine, books, ACCOUNTS, wsid, error) && compare(engine, books, STATEMENTS, wsid, error);
 }
 
-/* The numbers of a page of invoices, one JSON line each. */
-static bool check_page(const char *lines, uint64_t wsid, uint64_t *expected, uint64_t *last_id)
+struct numbering {
+    uint64_t wsid;
+    int64_t expected;
+    bool good;
+};
+
+static bool check_invoice(void *arg, const pawl_row *row)
 {
-    for (const char *line = lines; *line; line = strchr(line, '\n') + 1) {
-        pawl_bytes invoice = {line, strcspn(line, "\n")};
-        uint64_t id = 0, found = 0;
-        if (!number_of(invoice, "id", &id) || !number_of(invoice, "number", &found)) {
-            fprintf(stderr, "shop: tenant %" PRIu64 ": not an invoice: %.*s\n", wsid, (int)invoice.size, line);
-            return false;
-        }
-        if (found != *expected) {
-            fprintf(stderr,
-                    "shop: tenant %" PRIu64 ": invoice %" PRIu64 " has number %" PRIu64 ", expected %" PRIu64
-                    "\n",
-                    wsid, id, found, *expected);
-            return false;
-        }
-        (*expected)++;
-        *last_id = id;
-    }
-    return true;
+    struct numbering *n = arg;
+    int64_t found = 0;
+    n->good = pawl_row_int64(row, "number", &found, NULL) == PAWL_OK && found == n->expected;
+    if (!n->good)
+        fprintf(stderr,
+                "shop: tenant %" PRIu64 ": invoice %" PRIu64 " has number %" PRId64 ", expected %" PRId64 "\n",
+                n->wsid, pawl_row_id(row), found, n->expected);
+    n->expected++;
+    return n->good;
 }
 
 /* PAWL_ENOTFOUND: the shop was not opened yet when it was killed. */
 static int audit_invoices(pawl_engine *engine, uint64_t wsid, uint64_t *invoices, bool *good, pawl_error *error)
 {
-    uint64_t expected = 1, last = 0, before;
-    do {
-        pawl_text page;
-        before = expected;
-        int status = pawl_record_list(engine, wsid, "shop.Invoice", last, PAGE, NULL, &page, error);
-        if (status != PAWL_OK)
-            return status;
-        *good = check_page(page.data, wsid, &expected, &last);
-        pawl_text_free(&page);
-    } while (*good && expected > before);
-    *invoices += expected - 1;
-    return PAWL_OK;
+    struct numbering n = {.wsid = wsid, .expected = 1, .good = true};
+    int status =
+        pawl_record_scan(engine, wsid, "shop.Invoice", 0, SIZE_MAX, NULL, check_invoice, &n, NULL, error);
+    *invoices += (uint64_t)n.expected - 1;
+    *good = n.good;
+    return status;
 }
 
 int audit(const struct options *o)

@@ -33,30 +33,6 @@ int complain(const char *what, const pawl_error *error)
     return 1;
 }
 
-pawl_bytes behind(pawl_bytes json, const char *name)
-{
-    char wanted[40];
-    size_t size = (size_t)snprintf(wanted, sizeof wanted, "\"%s\":", name);
-    const char *at = json.data ? memmem(json.data, json.size, wanted, size) : NULL;
-    if (!at)
-        return (pawl_bytes){0};
-    return (pawl_bytes){at + size, json.size - (size_t)(at + size - (const char *)json.data)};
-}
-
-bool number_of(pawl_bytes json, const char *name, uint64_t *ret_number)
-{
-    pawl_bytes rest = behind(json, name);
-    const char *digits = rest.data;
-    uint64_t number = 0;
-    size_t i = 0;
-    for (; i < rest.size && digits[i] >= '0' && digits[i] <= '9'; i++)
-        number = number * 10 + (uint64_t)(digits[i] - '0');
-    if (i == 0)
-        return false;
-    *ret_number = number;
-    return true;
-}
-
 static char *read_whole(const char *path)
 {
     FILE *file = fopen(path, "rb");

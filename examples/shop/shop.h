@@ -27,11 +27,6 @@ struct options {
 /* Always 1. */
 int complain(const char *what, const pawl_error *error);
 
-/* Of a JSON text: what comes behind the first member of this name, to the text's end (data NULL: there is
- * none); and the number there (false: there is none). */
-pawl_bytes behind(pawl_bytes json, const char *name);
-bool number_of(pawl_bytes json, const char *name, uint64_t *ret_number);
-
 /* The first failure of a row of calls; those after it do nothing. */
 #define THEN(status, call)                                                                                     \
     do {                                                                                                       \

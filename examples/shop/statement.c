@@ -26,32 +26,40 @@ static void take_time(const pawl_handler_ctx *ctx, uint64_t ms)
         nanosleep(&step, NULL);
 }
 
+struct before {
+    int64_t statements;
+    int64_t chain;
+};
+
+static bool take_before(void *arg, const pawl_row *row)
+{
+    struct before *before = arg;
+    (void)pawl_row_int64(row, "statements", &before->statements, NULL);
+    (void)pawl_row_int64(row, "chain", &before->chain, NULL);
+    return true;
+}
+
 static int write_statement(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
 {
     const struct options *options = arg;
-    uint64_t customer, statements = 0, chain = 0;
-    char key[32], words[96];
-    pawl_text before;
+    uint64_t customer;
+    char words[96];
+    struct before before = {0};
     pawl_error error = {0};
-    if (!number_of((pawl_bytes){event->json, event->json_size}, "customer", &customer))
+    if (pawl_row_ref(pawl_event_argument(event), "customer", &customer, NULL) != PAWL_OK)
         return pawl_results_fail(results, true, "nobody has asked");
-    snprintf(key, sizeof key, "[%" PRIu64 "]", customer);
-    int status = pawl_handler_get(ctx, "shop.Statement", (pawl_bytes){key, strlen(key)}, &before, &error);
-    if (status == PAWL_OK) {
-        number_of((pawl_bytes){before.data, before.size}, "statements", &statements);
-        number_of((pawl_bytes){before.data, before.size}, "chain", &chain);
-        pawl_text_free(&before);
-    } else if (status != PAWL_ENOTFOUND)
+    pawl_value key = pawl_value_ref(customer);
+    int status = pawl_handler_read(ctx, "shop.Statement", (pawl_key){&key, 1}, take_before, &before, &error);
+    if (status != PAWL_OK && status != PAWL_ENOTFOUND)
         return pawl_results_fail(results, false, error.text);
     take_time(ctx, options->slow);
-    snprintf(words, sizeof words, "Statement %" PRIu64 " for customer %" PRIu64, statements + 1, customer);
-    status = pawl_results_upsert(results, "shop.Statement");
-    THEN(status, pawl_results_set_ref(results, "customer", customer));
-    THEN(status, pawl_results_set_int64(results, "statements", (int64_t)statements + 1));
-    THEN(status,
-         pawl_results_set_int64(results, "chain", (int64_t)statement_chain(chain, event->workspace_offset)));
-    THEN(status, pawl_results_set_string(results, "text", words, strlen(words)));
-    return status;
+    uint64_t chain = statement_chain((uint64_t)before.chain, event->workspace_offset);
+    snprintf(words, sizeof words, "Statement %" PRId64 " for customer %" PRIu64, before.statements + 1, customer);
+    pawl_results_upsert(results, "shop.Statement");
+    pawl_results_set_ref(results, "customer", customer);
+    pawl_results_set_int64(results, "statements", before.statements + 1);
+    pawl_results_set_int64(results, "chain", (int64_t)chain);
+    return pawl_results_set_string(results, "text", words, strlen(words)); /* or the first that failed */
 }
 
 int statements_register(pawl_engine *engine, const struct options *options, pawl_error *error)

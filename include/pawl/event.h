@@ -3,23 +3,43 @@
 #define PAWL_EVENT_H
 
 #include <pawl/engine.h>
+#include <pawl/row.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* An event as it is shown. */
+/* An event, and all that it says, borrowed until the function returns that was called with it. Its texts do not
+ * end in a 0; those that the command did not give are empty. */
+struct pawl_event_source;
 typedef struct pawl_event {
     uint16_t partition;
     uint64_t offset;
     uint64_t wsid;
     uint64_t workspace_offset;
-    const char *json; /* all of it, as one line */
-    size_t json_size;
+    pawl_wall time;     /* a stamp */
+    pawl_bytes command; /* its qualified name */
+    pawl_bytes actor;
+    pawl_bytes correlation;
+    pawl_bytes causation;
+    pawl_bytes key;                         /* by which the command can be repeated */
+    const struct pawl_event_source *source; /* Pawl's own */
 } pawl_event;
 
 /* Return false to stop. */
 typedef bool (*pawl_event_visit)(void *arg, const pawl_event *event);
+
+/* The argument, and by pawl_row_children what is in it. NULL: the command takes none. */
+PAWL_API const pawl_row *pawl_event_argument(const pawl_event *event);
+
+/* The records that it creates and changes, in their order; or only those of a type (NULL: of all). Errors:
+ * PAWL_ENOTFOUND (no such type), PAWL_ECORRUPT, PAWL_EVERSION. */
+PAWL_API int pawl_event_records(const pawl_event *event, const char *type, pawl_row_visit visit, void *arg,
+                                pawl_error *error);
+
+/* All of it, as one JSON line, which a 0 follows. It is made when it is first asked for. Errors: PAWL_ENOMEM,
+ * PAWL_ECORRUPT, PAWL_EVERSION. */
+PAWL_API int pawl_event_json(const pawl_event *event, pawl_bytes *ret_json, pawl_error *error);
 
 /* Events from an offset on, at most limit: of a partition, or of a workspace by its own offsets. ret_next gets
  * the offset to go on from. */

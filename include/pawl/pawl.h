@@ -10,6 +10,7 @@
 #include <pawl/lease.h>
 #include <pawl/project.h>
 #include <pawl/read.h>
+#include <pawl/row.h>
 #include <pawl/schema.h>
 #include <pawl/sequencer.h>
 #include <pawl/version.h>

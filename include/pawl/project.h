@@ -68,7 +68,7 @@ PAWL_API int pawl_results_fail(pawl_results *results, bool permanent, const char
 
 typedef struct pawl_handler_ctx pawl_handler_ctx;
 
-/* The event is shown as pawl_events_read does. Return PAWL_OK, or anything else to fail this attempt. */
+/* The event is as pawl_events_read has it: read it field by field, or ask for its JSON. Return PAWL_OK, or anything else to fail this attempt. */
 typedef int (*pawl_handler)(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg);
 
 /* Run a projector that has no actions of its own by this function, from now on until close. As many at once as
@@ -93,6 +93,13 @@ PAWL_API int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_by
                               pawl_error *error);
 PAWL_API int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
                                pawl_text *ret_text, pawl_error *error);
+
+/* The same two, as rows, as pawl_entity_read and _scan do. What is read is remembered in the same way: by read
+ * the row, by scan all rows of the entity in the workspace. visit must not read through the ctx (PAWL_EMISUSE). */
+PAWL_API int pawl_handler_read(pawl_handler_ctx *ctx, const char *entity, pawl_key key, pawl_row_visit visit,
+                               void *arg, pawl_error *error);
+PAWL_API int pawl_handler_scan(pawl_handler_ctx *ctx, const char *entity, pawl_key after, pawl_cursor *cursor,
+                               size_t limit, pawl_row_visit visit, void *arg, pawl_error *error);
 
 /* Which attempt this is, from 1; and whether nobody waits for it any more: it was taken back, or the engine is
  * closing. A handler that takes long should look. */

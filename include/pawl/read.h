@@ -1,11 +1,16 @@
 /* read.h: the state that events have made: records, entities, workspaces, numbers.
  *
  * Reads are made on a snapshot, on the calling thread, and wait for nobody; with min_offset they wait until the
- * state has come that far. */
+ * state has come that far.
+ *
+ *                 one     many
+ *     as rows     read    scan     visit what lies there, field by field (pawl/row.h): nothing is copied
+ *     as JSON     get     list     make a text */
 #ifndef PAWL_READ_H
 #define PAWL_READ_H
 
 #include <pawl/engine.h>
+#include <pawl/row.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,36 +31,19 @@ typedef struct pawl_read_options {
 PAWL_API int pawl_record_get(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t id,
                              const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
 
-/* One record without a copy: visit is called on this thread, with a record that is borrowed until it returns,
- * and must not take long: what it looks at keeps the store from reusing its pages. type is the record's, which
- * has a table. Errors: as pawl_record_get. */
-typedef struct pawl_record pawl_record;
-typedef void (*pawl_record_visit)(void *arg, const pawl_record *record);
+/* One record, as a row. type is the record's, which has a table. Errors: as pawl_record_get. */
 PAWL_API int pawl_record_read(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t id,
-                              const pawl_read_options *options, pawl_record_visit visit, void *arg,
+                              const pawl_read_options *options, pawl_row_visit visit, void *arg,
                               pawl_error *error);
 
-PAWL_API uint64_t pawl_record_id(const pawl_record *record);
-PAWL_API uint64_t pawl_record_parent(const pawl_record *record); /* 0: none */
-PAWL_API bool pawl_record_active(const pawl_record *record);
+/* Records of a type with IDs above after, ascending, at most limit. *ret_after, which may be NULL, gets what to
+ * give as after to go on; 0: there are no more. Errors: PAWL_ENOTFOUND (the type, the workspace), PAWL_EINVAL
+ * (the type has no table), PAWL_ETIMEOUT. */
+PAWL_API int pawl_record_scan(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t after,
+                              size_t limit, const pawl_read_options *options, pawl_row_visit visit, void *arg,
+                              uint64_t *ret_after, pawl_error *error);
 
-/* A field. PAWL_ENOTFOUND: the type has no such field. PAWL_EINVAL: it is of another type. PAWL_ECORRUPT: what
- * is stored is no such value. *ret_null, which may be NULL, tells whether the field is null; then the value is
- * 0 or empty. A ref is its ID. */
-PAWL_API int pawl_record_int64(const pawl_record *record, const char *field, int64_t *ret_value,
-                               bool *ret_null);
-PAWL_API int pawl_record_float64(const pawl_record *record, const char *field, double *ret_value,
-                                 bool *ret_null);
-PAWL_API int pawl_record_bool(const pawl_record *record, const char *field, bool *ret_value, bool *ret_null);
-PAWL_API int pawl_record_string(const pawl_record *record, const char *field, pawl_bytes *ret_value,
-                                bool *ret_null);
-PAWL_API int pawl_record_bytes(const pawl_record *record, const char *field, pawl_bytes *ret_value,
-                               bool *ret_null);
-PAWL_API int pawl_record_time(const pawl_record *record, const char *field, pawl_wall *ret_value,
-                              bool *ret_null);
-PAWL_API int pawl_record_ref(const pawl_record *record, const char *field, uint64_t *ret_value, bool *ret_null);
-
-/* Records of a type with IDs above after, ascending, one JSON line each, at most limit. */
+/* The same, one JSON line each. */
 PAWL_API int pawl_record_list(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t after,
                               size_t limit, const pawl_read_options *options, pawl_text *ret_text,
                               pawl_error *error);
@@ -72,6 +60,18 @@ PAWL_API int pawl_entity_get(pawl_engine *engine, uint64_t wsid, const char *ent
 PAWL_API int pawl_entity_list(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes after,
                               size_t limit, const pawl_read_options *options, pawl_text *ret_text,
                               pawl_error *error);
+
+/* The same two, as rows, with a key of values. min_offset and errors as of get and list; PAWL_EINVAL also: a
+ * value is of another type than its field, or there are more or fewer than the key has fields.
+ *
+ * scan goes on where the cursor has stopped; with a cursor of zeros, or NULL, it begins behind the key after (no
+ * values: with the first row). Rows are visited in snapshots of up to 1000. */
+PAWL_API int pawl_entity_read(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_key key,
+                              const pawl_read_options *options, pawl_row_visit visit, void *arg,
+                              pawl_error *error);
+PAWL_API int pawl_entity_scan(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_key after,
+                              pawl_cursor *cursor, size_t limit, const pawl_read_options *options,
+                              pawl_row_visit visit, void *arg, pawl_error *error);
 
 /* A workspace, as its last event left it. */
 typedef struct pawl_workspace {

@@ -22,7 +22,8 @@ struct reading {
     uint64_t left;
     uint64_t next; /* workspace: the offset in the partition behind the last event seen */
     bool following;
-    int bell; /* following: there is nothing more to do */
+    int bell;         /* following: there is nothing more to do */
+    pawl_error error; /* an event that could not be shown */
 };
 
 static bool print(void *arg, const pawl_event *event)
@@ -35,11 +36,15 @@ static bool print(void *arg, const pawl_event *event)
     r->next = event->offset + 1;
     if (r->wsid && (event->wsid != r->wsid || event->workspace_offset < r->from))
         return true;
-    fwrite(event->json, 1, event->json_size, stdout);
-    putchar('\n');
+    pawl_bytes json;
+    bool shown = pawl_event_json(event, &json, &r->error) == PAWL_OK;
+    if (shown) {
+        fwrite(json.data, 1, json.size, stdout);
+        putchar('\n');
+    }
     if (r->following)
         fflush(stdout);
-    bool more = --r->left > 0 && !ferror(stdout);
+    bool more = shown && --r->left > 0 && !ferror(stdout);
     if (r->following && !more)
         feed_ring(r->bell);
     return more;
@@ -64,9 +69,25 @@ static int prepare(struct reading *r, const struct options *options, pawl_error 
     return status;
 }
 
+/* A reading that went well, but for an event that could not be shown. */
+static int judge(const struct reading *r, int status, pawl_error *error)
+{
+    if (status != PAWL_OK || r->error.code == PAWL_OK)
+        return status;
+    *error = r->error;
+    return r->error.code;
+}
+
 static int read_workspace(struct reading *r, pawl_error *error)
 {
-    return pawl_workspace_events_read(r->engine, r->wsid, r->from, r->left, print, r, NULL, error);
+    int status = pawl_workspace_events_read(r->engine, r->wsid, r->from, r->left, print, r, NULL, error);
+    return judge(r, status, error);
+}
+
+static int read_partition(struct reading *r, pawl_error *error)
+{
+    int status = pawl_events_read(r->engine, r->partition, r->from, r->left, print, r, NULL, error);
+    return judge(r, status, error);
 }
 
 static int run_read(const struct options *options)
@@ -78,8 +99,7 @@ static int run_read(const struct options *options)
     int code = open_dir(options, OPEN_TO_READ, &r.engine);
     if (code != CLI_OK)
         return code;
-    int status = r.wsid ? read_workspace(&r, &error)
-                        : pawl_events_read(r.engine, r.partition, r.from, r.left, print, &r, NULL, &error);
+    int status = r.wsid ? read_workspace(&r, &error) : read_partition(&r, &error);
     return close_dir(options, r.engine, status, &error);
 }
 
@@ -136,7 +156,7 @@ static int follow(struct reading *r, const struct feed *feed, int *ret_signal, p
         return status;
     *ret_signal = wait_for_end(feed);
     let_signals_end_it();
-    return pawl_events_unfollow(events, error);
+    return judge(r, pawl_events_unfollow(events, error), error);
 }
 
 static int run_follow(const struct options *options)

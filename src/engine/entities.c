@@ -33,7 +33,7 @@ static int wait(pawl_engine *e, uint16_t partition, const char *name, const pawl
                         : engine_wait_applied(e, partition, options, error);
 }
 
-static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *name,
+static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *name, struct look_at at,
                  const pawl_read_options *options, pawl_error *error)
 {
     uint16_t partition = pawl_partition_of(e, wsid);
@@ -51,10 +51,12 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
         lanes_read_end(&e->lanes, parity);
         return error_set(error, PAWL_ENOTFOUND, "there is no entity %s", name);
     }
-    *l = (struct looking){.look = {.schema = schema,
+    *l = (struct looking){.look = {.engine = e,
+                                   .schema = schema,
                                    .entity = entity,
                                    .table = schema_serving_table(schema, entity),
                                    .wsid = wsid,
+                                   .at = at,
                                    .error = error},
                           .lanes = &e->lanes,
                           .parity = parity,
@@ -77,11 +79,11 @@ static int not_read(const struct look *l, int status)
     return error_set(l->error, status, "cannot read workspace %" PRIu64, l->wsid);
 }
 
-static int get(struct looking *l, pawl_bytes json)
+static int get(struct looking *l)
 {
     pawl_bytes key, value;
     pawl_reader *snapshot;
-    int status = look_key(&l->look, json, &key);
+    int status = look_key(&l->look, &key);
     if (status != PAWL_OK)
         return status;
     status = pawl_store_snapshot(l->store, &snapshot);
@@ -93,12 +95,26 @@ static int get(struct looking *l, pawl_bytes json)
     return status;
 }
 
-int pawl_entity_get(pawl_engine *e, uint64_t wsid, const char *entity, pawl_bytes key,
+/* ret_text: NULL if there is a visitor. */
+static int read_one(pawl_engine *e, uint64_t wsid, const char *entity, struct look_at at,
                     const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
     struct looking l;
-    int status = begin(&l, e, wsid, entity, options, error);
-    return status == PAWL_OK ? end(&l, get(&l, key), ret_text) : status;
+    int status = begin(&l, e, wsid, entity, at, options, error);
+    return status == PAWL_OK ? end(&l, get(&l), ret_text) : status;
+}
+
+int pawl_entity_get(pawl_engine *e, uint64_t wsid, const char *entity, pawl_bytes key,
+                    const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
+{
+    return read_one(e, wsid, entity, (struct look_at){.json = key}, options, ret_text, error);
+}
+
+int pawl_entity_read(pawl_engine *e, uint64_t wsid, const char *entity, pawl_key key,
+                     const pawl_read_options *options, pawl_row_visit visit, void *arg, pawl_error *error)
+{
+    struct look_at at = {.key = key, .visit = visit, .arg = arg};
+    return read_one(e, wsid, entity, at, options, NULL, error);
 }
 
 static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg)
@@ -114,10 +130,25 @@ static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit,
     return status == PAWL_OK ? PAWL_OK : not_read(&l->look, status);
 }
 
-int pawl_entity_list(pawl_engine *e, uint64_t wsid, const char *entity, pawl_bytes after, size_t limit,
+static int read_many(pawl_engine *e, uint64_t wsid, const char *entity, struct look_at at,
                      const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
     struct looking l;
-    int status = begin(&l, e, wsid, entity, options, error);
-    return status == PAWL_OK ? end(&l, look_list(&l.look, after, limit, scan, &l), ret_text) : status;
+    int status = begin(&l, e, wsid, entity, at, options, error);
+    return status == PAWL_OK ? end(&l, look_list(&l.look, scan, &l), ret_text) : status;
+}
+
+int pawl_entity_list(pawl_engine *e, uint64_t wsid, const char *entity, pawl_bytes after, size_t limit,
+                     const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
+{
+    return read_many(e, wsid, entity, (struct look_at){.json = after, .limit = limit}, options, ret_text,
+                     error);
+}
+
+int pawl_entity_scan(pawl_engine *e, uint64_t wsid, const char *entity, pawl_key after, pawl_cursor *cursor,
+                     size_t limit, const pawl_read_options *options, pawl_row_visit visit, void *arg,
+                     pawl_error *error)
+{
+    struct look_at at = {.key = after, .visit = visit, .arg = arg, .limit = limit, .cursor = cursor};
+    return read_many(e, wsid, entity, at, options, NULL, error);
 }

@@ -1,4 +1,4 @@
-/* engine/events.c: events as they are read: from the log, decoded under the schema they name, shown as JSON. */
+/* engine/events.c: events as they are read: from the log, decoded under the schema they name. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/state/key.h"
-#include "engine/json/show.h"
+#include "engine/event.h"
 #include "engine/node.h"
 #include "engine/witness.h"
 
@@ -24,33 +24,15 @@ struct showing {
 
 static bool show(struct showing *s, const pawl_entry *entry)
 {
-    struct event event;
-    s->status = event_decode(entry->body, &event, s->error);
-    const struct schema *schema = s->status == PAWL_OK ? engine_schema_at(s->engine, event.head.schema) : NULL;
-    if (s->status == PAWL_OK && !schema)
-        s->status =
-            error_set(s->error, PAWL_ECORRUPT,
-                      "it was made under the schema at %" PRIu64 ", which is not known", event.head.schema);
-    if (s->status == PAWL_OK) {
-        json_out_rewind(&s->out, 0);
-        struct json_source source = {
-            .partition = s->partition, .offset = entry->offset, .schema = schema, .body = entry->body};
-        s->status = json_event(&s->out, &source, s->error);
-        out_raw(&s->out, (pawl_bytes){"", 1}); /* an end for those who print it */
-        if (s->status == PAWL_OK)
-            s->status = s->out.status;
-    }
+    struct pawl_event_source source;
+    pawl_event event;
+    s->status =
+        event_show(s->engine, s->partition, entry->offset, entry->body, &s->out, &source, &event, s->error);
     if (s->status != PAWL_OK) {
         error_wrap(s->error, s->status, "plog/%u, offset %" PRIu64, s->partition, entry->offset);
         return false;
     }
-    pawl_event shown = {.partition = s->partition,
-                        .offset = entry->offset,
-                        .wsid = event.envelope.wsid,
-                        .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
-                        .json = s->out.data,
-                        .json_size = s->out.size - 1};
-    s->stopped = !s->visit(s->arg, &shown);
+    s->stopped = !s->visit(s->arg, &event);
     return !s->stopped;
 }
 

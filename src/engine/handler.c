@@ -8,7 +8,7 @@
 #include "core/schema/row.h"
 #include "core/sequence/view.h"
 #include "core/state/key.h"
-#include "engine/json/show.h"
+#include "engine/event.h"
 #include "engine/look.h"
 #include "engine/node.h"
 #include "engine/results.h"
@@ -24,41 +24,18 @@ struct pawl_handler_ctx {
     pawl_store *store; /* which its reads are from */
     struct run_room *room;
     uint64_t wsid;
-    int status; /* of the first read that failed for no fault of the handler's */
+    bool reading; /* a row of it is being visited, or is about to be */
+    int status;   /* of the first read that failed for no fault of the handler's */
 };
 
 /* --- the event --- */
 
-int job_show_event(pawl_engine *e, struct job *job, struct json_out *out, pawl_event *ret_event,
-                   pawl_error *error)
+int job_show_event(pawl_engine *e, struct job *job, struct json_out *out, struct pawl_event_source *ret_source,
+                   pawl_event *ret_event, pawl_error *error)
 {
     const struct lane_event *held = job->run.event;
-    pawl_bytes body = {held->bytes, held->size};
-    struct event event;
-    int status = event_decode(body, &event, error);
-    if (status != PAWL_OK)
-        return status;
-    struct json_source source = {.partition = job->run.partition,
-                                 .offset = held->offset,
-                                 .schema = engine_schema_at(e, event.head.schema),
-                                 .body = body};
-    if (!source.schema)
-        return error_set(error, PAWL_ECORRUPT,
-                         "the event was made under the schema at %" PRIu64 ", which is not known",
-                         event.head.schema);
-    status = json_event(out, &source, error);
-    out_raw(out, (pawl_bytes){"", 1}); /* an end for those who print it */
-    if (status == PAWL_OK)
-        status = out->status;
-    if (status != PAWL_OK)
-        return status;
-    *ret_event = (pawl_event){.partition = source.partition,
-                              .offset = source.offset,
-                              .wsid = event.envelope.wsid,
-                              .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
-                              .json = out->data,
-                              .json_size = out->size - 1};
-    return PAWL_OK;
+    return event_show(e, job->run.partition, held->offset, (pawl_bytes){held->bytes, held->size}, out,
+                      ret_source, ret_event, error);
 }
 
 /* --- reading --- */
@@ -84,9 +61,12 @@ static bool may_read(const struct schema_projector *p, const struct schema_type 
     return is_among(p->writes, p->write_count, entity) || is_among(p->reads, p->read_count, entity);
 }
 
-static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name, pawl_error *error)
+static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name, struct look_at at,
+                      pawl_error *error)
 {
     const struct run *run = &ctx->job->run;
+    if (ctx->reading)
+        return error_set(error, PAWL_EMISUSE, "called from inside a visit of another read");
     const struct schema_type *entity = schema_type_by_name(run->schema, (pawl_bytes){name, strlen(name)});
     if (!entity || entity->kind != TYPE_ENTITY || entity->lane != run->lane)
         return error_set(error, PAWL_EINVAL, "%s is not an entity of this lane", name);
@@ -95,13 +75,16 @@ static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name
             error, PAWL_EINVAL,
             "projector %.*s may not read %s: the schema has it neither in its writes nor in its reads",
             (int)run->projector->name.size, (const char *)run->projector->name.data, name);
-    *l = (struct looking){.look = {.schema = run->schema,
+    *l = (struct looking){.look = {.engine = ctx->engine,
+                                   .schema = run->schema,
                                    .entity = entity,
                                    .table = schema_table(entity, run->generation),
                                    .wsid = ctx->wsid,
+                                   .at = at,
                                    .error = error},
                           .ctx = ctx};
     look_begin(&l->look, ctx->engine->options.allocator);
+    ctx->reading = true;
     return PAWL_OK;
 }
 
@@ -115,6 +98,7 @@ static bool is_an_answer(int status)
 static int end_look(struct looking *l, int status, pawl_text *ret_text)
 {
     status = look_end(&l->look, status, ret_text);
+    l->ctx->reading = false;
     if (!is_an_answer(status) && l->ctx->status == PAWL_OK)
         l->ctx->status = status;
     return status;
@@ -131,16 +115,17 @@ static int begin_state(struct looking *l, struct state *ret_state)
                            (const char *)l->look.entity->name.data);
 }
 
-int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes json, pawl_text *ret_text,
-                     pawl_error *error)
+/* ret_text: NULL if there is a visitor. */
+static int read_one(pawl_handler_ctx *ctx, const char *entity, struct look_at at, pawl_text *ret_text,
+                    pawl_error *error)
 {
     struct looking l;
     struct state state;
     pawl_bytes key, value;
-    int status = begin_look(&l, ctx, entity, error);
+    int status = begin_look(&l, ctx, entity, at, error);
     if (status != PAWL_OK)
         return status;
-    status = look_key(&l.look, json, &key);
+    status = look_key(&l.look, &key);
     if (status == PAWL_OK)
         status = begin_state(&l, &state);
     if (status != PAWL_OK)
@@ -154,6 +139,18 @@ int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes json,
         error_set(error, status, status == PAWL_ENOTFOUND ? "there is no such %s" : "cannot read %s", entity);
     run_look_away(ctx->room);
     return end_look(&l, status, ret_text);
+}
+
+int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes json, pawl_text *ret_text,
+                     pawl_error *error)
+{
+    return read_one(ctx, entity, (struct look_at){.json = json}, ret_text, error);
+}
+
+int pawl_handler_read(pawl_handler_ctx *ctx, const char *entity, pawl_key key, pawl_row_visit visit, void *arg,
+                      pawl_error *error)
+{
+    return read_one(ctx, entity, (struct look_at){.key = key, .visit = visit, .arg = arg}, NULL, error);
 }
 
 static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg)
@@ -173,12 +170,25 @@ static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit,
     return status == PAWL_OK ? PAWL_OK : error_set(l->look.error, status, "cannot read a list");
 }
 
+static int read_many(pawl_handler_ctx *ctx, const char *entity, struct look_at at, pawl_text *ret_text,
+                     pawl_error *error)
+{
+    struct looking l;
+    int status = begin_look(&l, ctx, entity, at, error);
+    return status == PAWL_OK ? end_look(&l, look_list(&l.look, scan, &l), ret_text) : status;
+}
+
 int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
                       pawl_text *ret_text, pawl_error *error)
 {
-    struct looking l;
-    int status = begin_look(&l, ctx, entity, error);
-    return status == PAWL_OK ? end_look(&l, look_list(&l.look, after, limit, scan, &l), ret_text) : status;
+    return read_many(ctx, entity, (struct look_at){.json = after, .limit = limit}, ret_text, error);
+}
+
+int pawl_handler_scan(pawl_handler_ctx *ctx, const char *entity, pawl_key after, pawl_cursor *cursor,
+                      size_t limit, pawl_row_visit visit, void *arg, pawl_error *error)
+{
+    struct look_at at = {.key = after, .visit = visit, .arg = arg, .limit = limit, .cursor = cursor};
+    return read_many(ctx, entity, at, NULL, error);
 }
 
 uint32_t pawl_handler_attempt(const pawl_handler_ctx *ctx)
@@ -231,21 +241,19 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     pawl_engine *e = h->engine;
     pawl_handler_ctx ctx = {.job = job, .engine = e, .store = h->store, .room = room};
     struct pawl_results results;
-    struct event event;
+    struct pawl_event_source source;
     struct json_out out;
     pawl_event shown;
     pawl_error error = {0};
     json_out_init(&out, e->options.allocator);
-    int status = job_show_event(e, job, &out, &shown, &error);
-    if (status == PAWL_OK)
-        status = event_decode((pawl_bytes){job->run.event->bytes, job->run.event->size}, &event, &error);
+    int status = job_show_event(e, job, &out, &source, &shown, &error);
     if (status != PAWL_OK) {
         end(job, status == PAWL_ENOMEM ? JOB_POSTPONED : JOB_FAILED, false, error.text);
         json_out_release(&out);
         return status;
     }
     ctx.wsid = shown.wsid;
-    results_init(&results, job, h->cache, &event);
+    results_init(&results, job, h->cache, &source.event);
     status = h->fn(&ctx, &shown, &results, h->arg);
     json_out_release(&out);
     status = judge(&ctx, &results, status);

@@ -13,6 +13,7 @@
 #include "core/state/key.h"
 #include "engine/json/show.h"
 #include "engine/node.h"
+#include "engine/row.h"
 #include "engine/text.h"
 
 #define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
@@ -220,12 +221,34 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
 
 /* --- lists --- */
 
+/* Each record goes to a visitor, or, if there is none, as a line into the text. */
 struct listing {
     struct looking looking;
     const struct schema_type *type;
+    pawl_row_visit visit;
+    void *arg;
+    bool any;
+    bool stopped;
     size_t rows; /* in this snapshot */
     size_t left;
 };
+
+static int list_line(struct looking *l, const struct schema_type *type, pawl_bytes value)
+{
+    int status = show_record(l, type, value);
+    out_raw(l->out, (pawl_bytes){"\n", 1});
+    return status;
+}
+
+static int list_row(struct listing *list, pawl_bytes value)
+{
+    struct looking *l = &list->looking;
+    struct pawl_row row = {.engine = l->engine, .type = list->type, .id = l->id};
+    int status = row_of_record(l->wsid, value, &row, l->error);
+    if (status == PAWL_OK)
+        list->stopped = !list->visit(list->arg, &row);
+    return status;
+}
 
 static bool list_record(void *arg, pawl_bytes key, pawl_bytes value)
 {
@@ -236,10 +259,11 @@ static bool list_record(void *arg, pawl_bytes key, pawl_bytes value)
         return false;
     }
     l->id = get_u64_sorted((const uint8_t *)key.data + KEY_WORKSPACE);
-    l->status = show_record(l, list->type, value);
-    out_raw(l->out, (pawl_bytes){"\n", 1});
+    l->status = list->visit ? list_row(list, value) : list_line(l, list->type, value);
+    list->any = true;
     list->rows++;
-    return l->status == PAWL_OK && --list->left > 0 && list->rows < ROWS_AT_ONCE;
+    list->left--;
+    return l->status == PAWL_OK && !list->stopped && list->left > 0 && list->rows < ROWS_AT_ONCE;
 }
 
 static int list_some(struct listing *list, pawl_store *store)
@@ -258,28 +282,45 @@ static int list_some(struct listing *list, pawl_store *store)
     return status == PAWL_OK ? l->status : status;
 }
 
+static int list_records(struct listing *list, pawl_engine *e, const char *type_name, uint64_t after)
+{
+    struct looking *l = &list->looking;
+    int status = find_type(engine_schema_refresh(e), type_name, &list->type, l->error);
+    if (status == PAWL_OK && (!list->type || !type_has_table(list->type->kind)))
+        status = error_set(l->error, PAWL_EINVAL,
+                           "records of O types are in their events; there is no list of them");
+    if (status != PAWL_OK)
+        return status;
+    l->id = after;
+    do
+        status = l->id == UINT64_MAX || list->left == 0 ? PAWL_OK
+                                                        : list_some(list, shard_of(e, l->partition)->store);
+    while (status == PAWL_OK && !list->stopped && list->left > 0 && list->rows == ROWS_AT_ONCE);
+    return status == PAWL_OK && !list->any ? engine_workspace(e, l->wsid, l->error) : status;
+}
+
 int pawl_record_list(pawl_engine *e, uint64_t wsid, const char *type_name, uint64_t after, size_t limit,
                      const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
     struct listing list = {.left = limit};
     struct json_out out;
     int status = begin(&list.looking, e, wsid, options, error);
-    if (status == PAWL_OK)
-        status = find_type(engine_schema_refresh(e), type_name, &list.type, error);
-    if (status == PAWL_OK && (!list.type || !type_has_table(list.type->kind)))
-        status =
-            error_set(error, PAWL_EINVAL, "records of O types are in their events; there is no list of them");
     if (status != PAWL_OK)
         return status;
     json_out_init(&out, e->options.allocator);
     list.looking.out = &out;
-    list.looking.id = after;
-    do
-        status = after == UINT64_MAX || list.left == 0
-                     ? PAWL_OK
-                     : list_some(&list, shard_of(e, list.looking.partition)->store);
-    while (status == PAWL_OK && list.left > 0 && list.rows == ROWS_AT_ONCE);
-    if (status == PAWL_OK && out.size == 0)
-        status = engine_workspace(e, wsid, error);
-    return text_take(&out, status, ret_text, error);
+    return text_take(&out, list_records(&list, e, type_name, after), ret_text, error);
+}
+
+int pawl_record_scan(pawl_engine *e, uint64_t wsid, const char *type_name, uint64_t after, size_t limit,
+                     const pawl_read_options *options, pawl_row_visit visit, void *arg, uint64_t *ret_after,
+                     pawl_error *error)
+{
+    struct listing list = {.visit = visit, .arg = arg, .left = limit};
+    int status = begin(&list.looking, e, wsid, options, error);
+    if (status == PAWL_OK)
+        status = list_records(&list, e, type_name, after);
+    if (status == PAWL_OK && ret_after)
+        *ret_after = list.stopped || list.left == 0 ? list.looking.id : 0;
+    return status;
 }

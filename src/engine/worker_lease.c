@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/json/show.h"
+#include "engine/event.h"
 #include "engine/node.h"
 #include "engine/workers.h"
 
@@ -132,10 +132,13 @@ static int fill_lease(struct job *job, pawl_worker_lease *ret_lease, pawl_error 
     const struct run *run = &job->run;
     struct generation *g = job->part->generation;
     struct json_out out;
+    struct pawl_event_source source;
     pawl_event shown;
+    pawl_bytes event = {0};
     json_out_init(&out, run->alloc);
-    int status = job_show_event(g->engine, job, &out, &shown, error);
-    pawl_bytes event = {shown.json, status == PAWL_OK ? shown.json_size : 0};
+    int status = job_show_event(g->engine, job, &out, &source, &shown, error);
+    if (status == PAWL_OK)
+        status = pawl_event_json(&shown, &event, error);
     pawl_bytes projector = run->projector->name;
     size_t size = sizeof(struct lease_memory) + g->name.size + projector.size + event.size + 3;
     struct lease_memory *memory = status == PAWL_OK ? mem_new(run->alloc, 1, size) : NULL;

@@ -19,6 +19,7 @@
 #include "engine/replay.h"
 #include "test/lib/child.h"
 #include "test/lib/dir.h"
+#include "test/lib/event.h"
 
 #define THREADS    4
 #define WORKSPACES 8 /* of each thread */
@@ -52,11 +53,12 @@ static uint64_t workspace_of(unsigned thread, uint64_t n)
     return 1 + thread * WORKSPACES + n % WORKSPACES;
 }
 
-static void see_number(void *arg, const pawl_record *record)
+static bool see_number(void *arg, const pawl_row *record)
 {
     int64_t number = 0;
-    (void)pawl_record_int64(record, "number", &number, NULL);
+    (void)pawl_row_int64(record, "number", &number, NULL);
     *(int64_t *)arg = number;
+    return true;
 }
 
 static int bill(struct worker *w, pawl_request *r, pawl_error *error)
@@ -205,7 +207,7 @@ static uint64_t check_notes(unsigned thread)
 
 static bool count_event(void *arg, const pawl_event *event)
 {
-    *(uint64_t *)arg += strstr(event->json, "\"command\":\"t.Bill\"") != NULL;
+    *(uint64_t *)arg += event_is(event, "t.Bill");
     return true;
 }
 

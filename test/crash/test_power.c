@@ -10,6 +10,7 @@
 
 #include "test/crash/power.h"
 #include "test/engine/twice.h"
+#include "test/lib/event.h"
 
 #define CLIENTS    3
 #define LAG        64
@@ -111,7 +112,7 @@ static void begin(uint64_t seed)
 static bool count_bills(void *arg, const pawl_event *event)
 {
     uint64_t *bills = arg;
-    if (strstr(event->json, "\"command\":\"t.Bill\""))
+    if (event_is(event, "t.Bill"))
         bills[event->wsid - 1]++;
     return true;
 }

@@ -9,6 +9,7 @@
 #include "engine/backup.h"
 #include "test/engine/twice.h"
 #include "test/lib/child.h"
+#include "test/lib/event.h"
 
 static struct twice t;
 
@@ -104,7 +105,7 @@ static void begin(void)
 
 static bool count_bills(void *arg, const pawl_event *event)
 {
-    *(uint64_t *)arg += strstr(event->json, "\"command\":\"t.Bill\"") != NULL;
+    *(uint64_t *)arg += event_is(event, "t.Bill");
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include "core/state/position.h"
 #include "test/engine/twice.h"
 #include "test/lib/child.h"
+#include "test/lib/event.h"
 
 static bool exists(const struct twice *t, const char *what)
 {
@@ -201,7 +202,7 @@ static int open_and_die(void)
 static bool count_bills(void *arg, const pawl_event *event)
 {
     struct twice *t = arg;
-    if (strstr(event->json, "\"command\":\"t.Bill\""))
+    if (event_is(event, "t.Bill"))
         t->billed[event->wsid - 1]++;
     return true;
 }

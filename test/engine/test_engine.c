@@ -94,7 +94,7 @@ TEST(a_command_is_there_after_closing_and_opening_again)
     end(&b);
 }
 
-static void take_fields(void *arg, const pawl_record *record)
+static bool take_fields(void *arg, const pawl_row *record)
 {
     int64_t number, cents;
     double rate;
@@ -102,27 +102,28 @@ static void take_fields(void *arg, const pawl_record *record)
     pawl_wall at;
     pawl_bytes blob;
     uint64_t customer;
-    assert_ok(pawl_record_int64(record, "number", &number, NULL));
+    assert_ok(pawl_row_int64(record, "number", &number, NULL));
     assert_int_equal(number, 1);
-    assert_ok(pawl_record_int64(record, "cents", &cents, &null));
+    assert_ok(pawl_row_int64(record, "cents", &cents, &null));
     assert_int_equal(cents, 0);
     assert_true(null);
-    assert_ok(pawl_record_float64(record, "rate", &rate, &null));
+    assert_ok(pawl_row_float64(record, "rate", &rate, &null));
     assert_true(rate == 0.25 && !null);
-    assert_ok(pawl_record_bool(record, "paid", &paid, NULL));
+    assert_ok(pawl_row_bool(record, "paid", &paid, NULL));
     assert_true(paid);
-    assert_ok(pawl_record_time(record, "at", &at, NULL));
+    assert_ok(pawl_row_time(record, "at", &at, NULL));
     assert_int_equal(at.ns, -5);
-    assert_ok(pawl_record_bytes(record, "blob", &blob, NULL));
+    assert_ok(pawl_row_bytes(record, "blob", &blob, NULL));
     assert_int_equal(blob.size, 3);
     assert_memory_equal(blob.data, "a\0b", 3);
-    assert_ok(pawl_record_ref(record, "customer", &customer, NULL));
+    assert_ok(pawl_row_ref(record, "customer", &customer, NULL));
     assert_int_equal(customer, *(uint64_t *)arg);
-    assert_status(pawl_record_int64(record, "none", &number, NULL), PAWL_ENOTFOUND);
-    assert_status(pawl_record_int64(record, "paid", &number, NULL), PAWL_EINVAL);
-    assert_int_equal(pawl_record_id(record), 200001);
-    assert_int_equal(pawl_record_parent(record), 0);
-    assert_true(pawl_record_active(record));
+    assert_status(pawl_row_int64(record, "none", &number, NULL), PAWL_ENOTFOUND);
+    assert_status(pawl_row_int64(record, "paid", &number, NULL), PAWL_EINVAL);
+    assert_int_equal(pawl_row_id(record), 200001);
+    assert_int_equal(pawl_row_parent(record), 0);
+    assert_true(pawl_row_active(record));
+    return true;
 }
 
 TEST(every_type_of_field_is_read_as_it_was_set)

@@ -80,9 +80,10 @@ static void assert_record(pawl_engine *reader, const char *type, uint64_t id, co
     pawl_text_free(&text);
 }
 
-static void check_number(void *arg, const pawl_record *record)
+static bool check_number(void *arg, const pawl_row *record)
 {
-    assert_ok(pawl_record_int64(record, "number", arg, NULL));
+    assert_ok(pawl_row_int64(record, "number", arg, NULL));
+    return true;
 }
 
 static bool take_kind(void *arg, const pawl_workspace *workspace)

@@ -4,6 +4,8 @@
 
 #include <stdatomic.h>
 
+#include "test/lib/event.h"
+
 #define NOTES ", \"workers\": 3"
 
 struct notes {
@@ -42,7 +44,7 @@ static int note(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *re
         return pawl_results_fail(results, atomic_load(&n->permanent), "it rains");
     pawl_results_upsert(results, "t.Note");
     pawl_results_set_int64(results, "event", (int64_t)event->offset);
-    return pawl_results_set_string(results, "text", event->json, strnlen(event->json, 20));
+    return pawl_results_set_string(results, "text", event_json(event), strnlen(event_json(event), 20));
 }
 
 TEST(a_handler_makes_rows_of_its_events_several_at_once)

@@ -5,6 +5,7 @@
 #include "base/id.h"
 #include "engine/replay.h"
 #include "test/lib/dir.h"
+#include "test/lib/event.h"
 
 static const char schema[] =
     "{'schema': 1, 'package': 't', 'workspaces': {'tenant': {'sequences': {'order': {'first': 1000}}}},"
@@ -184,8 +185,8 @@ static void check_import(struct bench *b)
 
 static bool check_event(void *arg, const pawl_event *event)
 {
-    if (strstr(event->json, "t.Import"))
-        assert_string_equal(strstr(event->json, "\"records\":"), arg);
+    if (event_is(event, "t.Import"))
+        assert_string_equal(strstr(event_json(event), "\"records\":"), arg);
     return true;
 }
 

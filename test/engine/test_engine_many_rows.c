@@ -24,13 +24,19 @@
     "   \"marks\": {\"on\": [\"Ask\"], \"do\": [{\"upsert\": \"Mark\","                                        \
     "     \"key\": {\"event\": \"$event.offset\"}, \"set\": {}}]}}}"
 
+static bool take_cents(void *arg, const pawl_row *row)
+{
+    (void)pawl_row_int64(row, "cents", arg, NULL);
+    return true;
+}
+
 /* Rows of its own for each event: as many as it takes, from the record's number on. */
 static int fill(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg)
 {
-    const char *cents = strstr(event->json, "\"cents\":");
-    int64_t first = cents ? strtoll(cents + strlen("\"cents\":"), NULL, 10) : -1;
+    int64_t first = -1;
     (void)ctx;
     (void)arg;
+    (void)pawl_event_records(event, NULL, take_cents, &first, NULL);
     if (first < 0)
         return pawl_results_fail(results, true, "where do they begin?");
     for (int64_t row = first; row < first + ROWS_EVENT; row++) {

@@ -76,16 +76,17 @@ struct reading {
 };
 
 /* The sequence i begins with i. */
-static void check_fields(void *arg, const pawl_record *record)
+static bool check_fields(void *arg, const pawl_row *record)
 {
     const struct reading *r = arg;
     for (int i = 1; i <= r->fields; i++) {
         char name[16];
         int64_t number;
         snprintf(name, sizeof name, "f%d", i);
-        assert_ok(pawl_record_int64(record, name, &number, NULL));
+        assert_ok(pawl_row_int64(record, name, &number, NULL));
         assert_int_equal(number, i + (int64_t)r->times - 1);
     }
+    return true;
 }
 
 /* A document of the workspace, the record-th of it, whose fields are each sequence's times-th number. */

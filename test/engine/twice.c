@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/latch.h"
+#include "test/lib/event.h"
 
 static const char schema[] =
     "{\"schema\": 1, \"package\": \"t\","
@@ -156,7 +157,7 @@ pawl_figures twice_wait(struct twice *t, uint64_t lag)
 static bool count_event(void *arg, const pawl_event *event)
 {
     struct twice *t = arg;
-    if (strstr(event->json, "\"command\":\"t.Bill\""))
+    if (event_is(event, "t.Bill"))
         t->billed[event->wsid - 1]--;
     return true;
 }

@@ -9,6 +9,7 @@
 #include <pawl/pawl.h>
 #include <pawl/project.h>
 #include <pawl/read.h>
+#include <pawl/row.h>
 #include <pawl/schema.h>
 #include <pawl/sequencer.h>
 #include <pawl/status.h>

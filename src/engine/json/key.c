@@ -1,10 +1,7 @@
 #include "engine/json/key.h"
 
 #include "base/error.h"
-#include "core/schema/row.h"
-#include "core/state/key.h"
 #include "engine/json/request_impl.h"
-#include "port/store.h"
 
 static void read_member(struct request_reader *r, const struct path *at, const struct schema_type *entity,
                         size_t i, const json_t *json)
@@ -83,24 +80,5 @@ int json_key(pawl_bytes text, const struct schema *schema, const struct schema_t
     for (size_t i = 0; i < entity->key_count; i++) /* they were set in this order */
         values[i] = request.fields[i].value;
     *ret_values = values;
-    return PAWL_OK;
-}
-
-int json_row_key(pawl_bytes text, const struct schema *schema, const struct schema_type *entity, uint32_t table,
-                 uint64_t wsid, struct arena *arena, pawl_bytes *ret_key, pawl_error *error)
-{
-    struct value *values;
-    int status = json_key(text, schema, entity, arena, &values, error);
-    if (status != PAWL_OK)
-        return status;
-    size_t size = row_key_write(values, entity->key_count, NULL, 0);
-    if (size > PAWL_KEY_BYTES_MAX - KEY_WORKSPACE)
-        return error_set(error, PAWL_ETOOBIG, "the key would have %zu bytes", size);
-    uint8_t *key = arena_take(arena, KEY_WORKSPACE + size);
-    if (!key)
-        return error_set(error, PAWL_ENOMEM, "no memory for a key");
-    key_of_workspace(table, wsid, key);
-    row_key_write(values, entity->key_count, key + KEY_WORKSPACE, size);
-    *ret_key = (pawl_bytes){key, KEY_WORKSPACE + size};
     return PAWL_OK;
 }

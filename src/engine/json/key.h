@@ -13,8 +13,4 @@
 int json_key(pawl_bytes text, const struct schema *schema, const struct schema_type *entity,
              struct arena *arena, struct value **ret_values, pawl_error *error);
 
-/* The whole key that the row of a workspace lies under in a table, in the arena. Errors: the same. */
-int json_row_key(pawl_bytes text, const struct schema *schema, const struct schema_type *entity, uint32_t table,
-                 uint64_t wsid, struct arena *arena, pawl_bytes *ret_key, pawl_error *error);
-
 #endif
