@@ -3,6 +3,7 @@
 #define PAWL_EVENT_H
 
 #include <pawl/engine.h>
+#include <pawl/log.h>
 #include <pawl/row.h>
 
 #ifdef __cplusplus
@@ -64,7 +65,6 @@ PAWL_API int pawl_events_unfollow(pawl_events *events, pawl_error *error);
  * each stream of the log that has such entries ("plog/3"; borrowed until visit returns), with the offset of the
  * first and how many they are. Never called beside a process that writes, for which they are what it is writing
  * just now, nor of an engine that writes itself. Blocks. Errors: those of reading the log. */
-typedef void (*pawl_unwitnessed_visit)(void *arg, const char *stream, uint64_t first, uint64_t count);
 PAWL_API int pawl_unwitnessed(pawl_engine *engine, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
 
 #ifdef __cplusplus

@@ -2,12 +2,14 @@
 #ifndef PAWL_PAWL_H
 #define PAWL_PAWL_H
 
+#include <pawl/admin.h>
 #include <pawl/command.h>
 #include <pawl/engine.h>
 #include <pawl/event.h>
 #include <pawl/figures.h>
 #include <pawl/lane.h>
 #include <pawl/lease.h>
+#include <pawl/log.h>
 #include <pawl/project.h>
 #include <pawl/read.h>
 #include <pawl/row.h>

@@ -42,7 +42,9 @@ extern "C" {
     X(EREADONLY, -19, "read-only")                                                                             \
     X(EUNKNOWN_SEQ, -20, "the workspace's kind has no such sequence")                                          \
     X(EEXHAUSTED, -21, "the sequence has given its last number")                                               \
-    X(ECONFLICT, -22, "something else came first: the workspace has moved on, or the key was used differently")
+    X(ECONFLICT, -22,                                                                                          \
+      "something else came first: the workspace has moved on, or the key was used differently")                \
+    X(ECANCELED, -23, "cancelled")
 
 enum pawl_status {
     PAWL_OK = 0,

@@ -77,6 +77,7 @@ int error_from_errno(int number)
     case ENOENT: return PAWL_ENOTFOUND;
     case EEXIST: return PAWL_EEXISTS;
     case EINVAL: return PAWL_EINVAL;
+    case ECANCELED: return PAWL_ECANCELED;
     default: return PAWL_EIO;
     }
 }

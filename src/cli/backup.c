@@ -1,5 +1,5 @@
 /* cli/backup.c: save a directory while it is in use, and bring it back. */
-#include "engine/backup.h"
+#include <pawl/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "cli/say.h"
 #include "engine/log.h"
 
-static int say_done(const struct options *options, const struct backup_options *how,
-                    const struct backup_report *report, const char *verb, double seconds)
+static int say_done(const struct options *options, const pawl_backup_options *how,
+                    const pawl_backup_report *report, const char *verb, double seconds)
 {
     pawl_error error = {0};
     char bytes[BYTES_TEXT_MAX];
@@ -32,8 +32,8 @@ static int say_done(const struct options *options, const struct backup_options *
 static int run_backup(const struct options *options)
 {
     pawl_error error = {0};
-    struct backup_report report;
-    struct backup_options how = {.to = options_get(options, "to")};
+    pawl_backup_report report;
+    pawl_backup_options how = {.to = options_get(options, "to")};
     const char *where;
     double begun = seconds_now();
     if (options_dir(options, &where, &error) != PAWL_OK)
@@ -44,7 +44,7 @@ static int run_backup(const struct options *options)
     }
     int status = engine_directory(where, &how.dir, &error);
     if (status == PAWL_OK)
-        status = engine_backup(&how, &report, &error);
+        status = pawl_backup(&how, &report, &error);
     return status == PAWL_OK ? say_done(options, &how, &report, "saved", seconds_now() - begun)
                              : say_failure(options, &error);
 }
@@ -52,8 +52,8 @@ static int run_backup(const struct options *options)
 static int run_restore(const struct options *options)
 {
     pawl_error error = {0};
-    struct backup_report report;
-    struct backup_options how = {.replace = options_get(options, "replace") != NULL};
+    pawl_backup_report report;
+    pawl_backup_options how = {.replace = options_get(options, "replace") != NULL};
     const char *where, *from = options_get(options, "from");
     double begun = seconds_now();
     if (options_dir(options, &where, &error) != PAWL_OK
@@ -67,7 +67,7 @@ static int run_restore(const struct options *options)
     if (status == PAWL_OK)
         status = engine_directory(from, &how.dir, &error);
     if (status == PAWL_OK)
-        status = engine_restore(&how, &report, &error);
+        status = pawl_restore(&how, &report, &error);
     return status == PAWL_OK ? say_done(options, &how, &report, "restored", seconds_now() - begun)
                              : say_failure(options, &error);
 }

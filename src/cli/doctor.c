@@ -1,5 +1,5 @@
 /* cli/doctor.c: what a damaged log still holds, and saving it elsewhere. */
-#include "engine/doctor.h"
+#include <pawl/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,17 +10,17 @@
 #define RANGES_SHOWN 6
 
 /* The lost offsets before range i, or behind the last one; false if there are none. */
-static bool hole(const struct journal_salvage_stream *s, size_t i, struct journal_range *ret_hole)
+static bool hole(const pawl_doctor_stream *s, size_t i, pawl_offset_range *ret_hole)
 {
     uint64_t first = i ? s->intact[i - 1].last + 1 : 1;
     uint64_t end = i < s->count ? s->intact[i].first : s->next;
     if (first >= end)
         return false;
-    *ret_hole = (struct journal_range){first, end - 1};
+    *ret_hole = (pawl_offset_range){first, end - 1};
     return true;
 }
 
-static void print_range(struct journal_range r, size_t shown)
+static void print_range(pawl_offset_range r, size_t shown)
 {
     if (shown == RANGES_SHOWN)
         fputs(" ...", stdout);
@@ -29,10 +29,10 @@ static void print_range(struct journal_range r, size_t shown)
     printf(r.first == r.last ? " %" PRIu64 : " %" PRIu64 "-%" PRIu64, r.first, r.last);
 }
 
-static void print_stream(const struct journal_salvage_stream *s)
+static void print_stream(const pawl_doctor_stream *s)
 {
     char name[PAWL_STREAM_TEXT_MAX];
-    struct journal_range lost;
+    pawl_offset_range lost;
     pawl_stream_format(s->id, name);
     printf("%s: %" PRIu64 " entries, %" PRIu64 " lost\n", name, s->entries, s->next - 1 - s->entries);
     if (s->entries != s->next - 1) {
@@ -49,7 +49,7 @@ static void print_stream(const struct journal_salvage_stream *s)
     }
 }
 
-static void print_text(const char *dir, const char *to, const struct journal_salvage_report *r)
+static void print_text(const char *dir, const char *to, const pawl_doctor_report *r)
 {
     uint64_t behind = 0;
     char bytes[BYTES_TEXT_MAX];
@@ -75,15 +75,15 @@ static void print_text(const char *dir, const char *to, const struct journal_sal
         printf("and %" PRIu64 " entries from behind holes into %s/behind-holes\n", behind, to);
 }
 
-static json_t *range_json(struct journal_range r)
+static json_t *range_json(pawl_offset_range r)
 {
     return json_pack("[o,o]", json_u64(r.first), json_u64(r.last));
 }
 
-static json_t *stream_json(const struct journal_salvage_stream *s)
+static json_t *stream_json(const pawl_doctor_stream *s)
 {
     char name[PAWL_STREAM_TEXT_MAX];
-    struct journal_range lost;
+    pawl_offset_range lost;
     json_t *intact = json_array(), *holes = json_array();
     pawl_stream_format(s->id, name);
     for (size_t i = 0; i < s->count; i++)
@@ -95,7 +95,7 @@ static json_t *stream_json(const struct journal_salvage_stream *s)
                      "up_to_first_hole", json_u64(s->dense), "intact", intact, "lost", holes);
 }
 
-static void print_json(const char *to, const struct journal_salvage_report *r)
+static void print_json(const char *to, const pawl_doctor_report *r)
 {
     json_t *streams = json_array();
     for (size_t i = 0; i < r->stream_count; i++)
@@ -114,14 +114,14 @@ static void print_json(const char *to, const struct journal_salvage_report *r)
 
 static int run(const struct options *options)
 {
-    struct journal_salvage_report report;
+    pawl_doctor_report report;
     struct progress progress;
     pawl_error error = {0};
     const char *dir, *to = options_get(options, "to");
     if (options_dir(options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
     progress_begin(&progress, to ? "saving" : "looking");
-    int status = engine_doctor(dir, to, progress_step, &progress, &report, &error);
+    int status = pawl_doctor(dir, to, progress_step, &progress, &report, &error);
     progress_end(&progress);
     if (status != PAWL_OK)
         return say_failure(options, &error);
@@ -130,7 +130,7 @@ static int run(const struct options *options)
     else
         print_text(dir, to, &report);
     bool damaged = report.first.code != PAWL_OK;
-    journal_salvage_release(&report);
+    pawl_doctor_report_release(&report);
     status = say_finish(&error);
     if (status != PAWL_OK && status != PAWL_ECLOSED)
         return say_failure(options, &error);

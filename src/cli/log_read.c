@@ -145,7 +145,7 @@ static void say_unwitnessed(struct reading *r)
     char stream[PAWL_STREAM_TEXT_MAX];
     struct left_out left_out = {.only = stream};
     pawl_stream_format(r->stream, stream);
-    if (engine_log_unwitnessed(r->log, left_out_note, &left_out, NULL) == PAWL_OK)
+    if (pawl_log_unwitnessed(engine_log_port(r->log), left_out_note, &left_out, NULL) == PAWL_OK)
         left_out_say(&left_out);
 }
 
@@ -153,7 +153,7 @@ static void say_unwitnessed(struct reading *r)
  */
 static int recover(const char *dir, pawl_error *error)
 {
-    int status = engine_log_recover(dir, error);
+    int status = pawl_log_recover(dir, error);
     if (status != PAWL_ELOCKED)
         return status;
     fprintf(stderr, "pawl: not recovered: %s\n", error->text);

@@ -27,32 +27,34 @@ static bool is_due(struct progress *progress, double now)
     return true;
 }
 
-void progress_count(void *arg, uint64_t events)
+bool progress_count(void *arg, uint64_t events, uint64_t total)
 {
     struct progress *progress = arg;
     double now = seconds_now();
+    (void)total;
     if (!is_due(progress, now))
-        return;
+        return true;
     fprintf(stderr,
             progress->terminal ? "\r%s: %" PRIu64 " events, %.0f/s \033[K" : "%s: %" PRIu64 " events, %.0f/s\n",
             progress->what, events, (double)events / (now - progress->begun));
     fflush(stderr);
     progress->drawn = progress->terminal;
+    return true;
 }
 
-void progress_step(void *arg, uint64_t done, uint64_t of_bytes)
+bool progress_step(void *arg, uint64_t done, uint64_t of_bytes)
 {
     struct progress *progress = arg;
     double now = seconds_now();
     if (!is_due(progress, now))
-        return;
+        return true;
     char have[BYTES_TEXT_MAX], all[BYTES_TEXT_MAX], rate[BYTES_TEXT_MAX];
     bytes_format(done, have);
     bytes_format(of_bytes, all);
     bytes_format((uint64_t)((double)done / (now - progress->begun)), rate);
     if (!progress->terminal) {
         fprintf(stderr, "%s: %s of %s, %s/s\n", progress->what, have, all, rate);
-        return;
+        return true;
     }
     char bar[BAR_WIDTH + 1];
     uint64_t full = of_bytes ? done * BAR_WIDTH / of_bytes : 0;
@@ -62,6 +64,7 @@ void progress_step(void *arg, uint64_t done, uint64_t of_bytes)
     fprintf(stderr, "\r%s [%s] %s of %s, %s/s \033[K", progress->what, bar, have, all, rate);
     fflush(stderr);
     progress->drawn = true;
+    return true;
 }
 
 void progress_end(struct progress *progress)

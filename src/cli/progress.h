@@ -14,8 +14,8 @@ struct progress {
 };
 
 void progress_begin(struct progress *progress, const char *what);
-void progress_step(void *arg, uint64_t done, uint64_t of_bytes);
-void progress_count(void *arg, uint64_t events); /* when nobody knows how many there will be */
-void progress_end(struct progress *progress);    /* the bar goes away */
+bool progress_step(void *arg, uint64_t done, uint64_t total);  /* a pawl_progress that counts bytes */
+bool progress_count(void *arg, uint64_t done, uint64_t total); /* the same of events, if total is not known */
+void progress_end(struct progress *progress);                  /* the bar goes away */
 
 #endif

@@ -1,5 +1,5 @@
 /* cli/replay.c: derive the state again, into a directory of its own, and compare it. */
-#include "engine/replay.h"
+#include <pawl/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,17 +13,17 @@
 
 static int run(const struct options *options)
 {
-    struct replay_report report;
+    pawl_state_report report;
     struct progress progress;
     struct left_out left_out = {0};
     pawl_error error = {0};
     const char *where, *to = options_get(options, "to");
-    struct replay_options how = {.to = to,
-                                 .reproject = options_get(options, "reproject") != NULL,
-                                 .progress = progress_count,
-                                 .arg = &progress,
-                                 .left_out = left_out_note,
-                                 .left_out_arg = &left_out};
+    pawl_replay_options how = {.to = to,
+                               .reproject = options_get(options, "reproject") != NULL,
+                               .progress = progress_count,
+                               .arg = &progress,
+                               .left_out = left_out_note,
+                               .left_out_arg = &left_out};
     if (options_dir(options, &where, &error) != PAWL_OK
         || options_number(options, "until", 1, 0, &how.until, &error) != PAWL_OK)
         return say_usage(&error);
@@ -34,7 +34,7 @@ static int run(const struct options *options)
     progress_begin(&progress, "deriving");
     int status = engine_directory(where, &how.dir, &error);
     if (status == PAWL_OK)
-        status = engine_replay(&how, &report, &error);
+        status = pawl_replay(&how, &report, &error);
     double seconds = seconds_now() - progress.begun;
     progress_end(&progress);
     if (status != PAWL_OK)

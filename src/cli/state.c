@@ -5,7 +5,7 @@
 
 #include "cli/say.h"
 
-static void print_unchecked(const struct replay_lanes_report *r)
+static void print_unchecked(const pawl_state_lanes *r)
 {
     uint64_t named = 0;
     printf("note: %" PRIu64 " of them could not be worked out again, because their handlers are not here:",
@@ -18,7 +18,7 @@ static void print_unchecked(const struct replay_lanes_report *r)
     printf("%s\n", named < r->unchecked ? ", and others" : "");
 }
 
-static void print_lanes(const struct replay_lanes_report *r)
+static void print_lanes(const pawl_state_lanes *r)
 {
     if (r->operations)
         printf("%" PRIu64 " operations of lanes applied again\n", r->operations);
@@ -33,7 +33,7 @@ static void print_lanes(const struct replay_lanes_report *r)
         printf("and %" PRIu64 " more operations\n", r->differences - 1);
 }
 
-void print_state(const struct replay_report *r, double seconds)
+void print_state(const pawl_state_report *r, double seconds)
 {
     printf("%" PRIu64 " events derived again in %.3f s: %" PRIu64 " rows\n", r->events, seconds, r->rows);
     print_lanes(&r->lanes);
@@ -53,7 +53,7 @@ void print_state(const struct replay_report *r, double seconds)
         printf("and %" PRIu64 " more differences\n", r->live.differences - 1);
 }
 
-static json_t *side_json(const struct replay_side *side)
+static json_t *side_json(const pawl_state_side *side)
 {
     json_t *object =
         json_pack("{s:b,s:i,s:i,s:o}", "agrees", side->differences == 0, "compared", (int)side->compared,
@@ -63,12 +63,12 @@ static json_t *side_json(const struct replay_side *side)
     return object;
 }
 
-json_t *audit_json(const struct replay_report *r)
+json_t *audit_json(const pawl_state_report *r)
 {
     return json_pack("{s:o,s:o}", "live", side_json(&r->live), "checkpoint", side_json(&r->checkpoint));
 }
 
-static void print_side(const char *name, const struct replay_side *side)
+static void print_side(const char *name, const pawl_state_side *side)
 {
     if (side->differences)
         printf("audit: %s do not agree with the log: %" PRIu64 " differences, the first: %s\n", name,
@@ -79,7 +79,7 @@ static void print_side(const char *name, const struct replay_side *side)
         printf("audit: there are no %s to compare\n", name + sizeof "the" - 1 + 1);
 }
 
-void print_audit(const struct replay_report *r)
+void print_audit(const pawl_state_report *r)
 {
     print_side("the live stores", &r->live);
     print_side("the checkpoint stores", &r->checkpoint);
@@ -90,7 +90,7 @@ void print_audit(const struct replay_report *r)
                r->checkpoint.differences ? "" : ", from the checkpoint stores,");
 }
 
-static json_t *lanes_json(const struct replay_lanes_report *r)
+static json_t *lanes_json(const pawl_state_lanes *r)
 {
     json_t *object = json_pack("{s:o,s:o,s:o}", "operations", json_u64(r->operations), "worked_out_again",
                                json_u64(r->compared), "differences", json_u64(r->differences));
@@ -105,7 +105,7 @@ static json_t *lanes_json(const struct replay_lanes_report *r)
     return object;
 }
 
-json_t *state_json(const struct replay_report *r)
+json_t *state_json(const pawl_state_report *r)
 {
     json_t *object = json_pack("{s:o,s:o,s:i,s:i,s:o}", "events", json_u64(r->events), "rows",
                                json_u64(r->rows), "compared", (int)r->live.compared, "behind",

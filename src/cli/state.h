@@ -4,13 +4,13 @@
 
 #include <jansson.h>
 
-#include "engine/replay.h"
+#include <pawl/admin.h>
 
-void print_state(const struct replay_report *report, double seconds);
-json_t *state_json(const struct replay_report *report);
+void print_state(const pawl_state_report *report, double seconds);
+json_t *state_json(const pawl_state_report *report);
 
 /* The two stores of each shard, and which of them the log agrees with. */
-void print_audit(const struct replay_report *report);
-json_t *audit_json(const struct replay_report *report);
+void print_audit(const pawl_state_report *report);
+json_t *audit_json(const pawl_state_report *report);
 
 #endif

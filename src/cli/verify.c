@@ -1,5 +1,5 @@
 /* cli/verify.c: read everything, and say whether it is as it was written. */
-#include "engine/verify.h"
+#include <pawl/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,12 +12,12 @@
 #include "engine/cluster.h"
 #include "engine/log.h"
 
-static void print_table(const struct journal_verify_report *r)
+static void print_table(const pawl_log_report *r)
 {
     size_t empty = 0;
     printf("%-20s %12s %12s %12s %8s\n", "stream", "entries", "first", "last", "epoch");
     for (size_t i = 0; i < r->stream_count; i++) {
-        const struct journal_verify_stream *s = &r->streams[i];
+        const pawl_log_report_stream *s = &r->streams[i];
         char name[PAWL_STREAM_TEXT_MAX];
         if (s->entries == 0) { /* lanes have one in every partition, needed or not */
             empty++;
@@ -31,7 +31,7 @@ static void print_table(const struct journal_verify_report *r)
         printf("and %zu that were claimed, and have no entries yet\n", empty);
 }
 
-static void print_text(const char *dir, const struct journal_verify_report *r, double seconds)
+static void print_text(const char *dir, const pawl_log_report *r, double seconds)
 {
     char bytes[BYTES_TEXT_MAX], rate[BYTES_TEXT_MAX], dead[BYTES_TEXT_MAX];
     bytes_format(r->bytes, bytes);
@@ -61,21 +61,21 @@ static void print_text(const char *dir, const struct journal_verify_report *r, d
     printf("'pawl doctor --dir %s' shows what can be saved\n", dir);
 }
 
-static json_t *fault_json(const struct journal_fault *f)
+static json_t *fault_json(const pawl_log_fault *f)
 {
     json_t *fault = json_pack("{s:s,s:s}", "file", f->file, "text", f->error.text);
-    if (f->at != JOURNAL_NO_BYTE)
+    if (f->at != PAWL_NO_BYTE)
         json_object_set_new(fault, "byte", json_u64(f->at));
     if (f->lsn)
         json_object_set_new(fault, "lsn", json_u64(f->lsn));
     return fault;
 }
 
-static json_t *report_json(const struct journal_verify_report *r, double seconds)
+static json_t *report_json(const pawl_log_report *r, double seconds)
 {
     json_t *streams = json_array();
     for (size_t i = 0; i < r->stream_count; i++) {
-        const struct journal_verify_stream *s = &r->streams[i];
+        const pawl_log_report_stream *s = &r->streams[i];
         char name[PAWL_STREAM_TEXT_MAX];
         pawl_stream_format(s->id, name);
         json_array_append_new(streams, json_pack("{s:s,s:o,s:o,s:o,s:o}", "stream", name, "entries",
@@ -101,9 +101,9 @@ static json_t *report_json(const struct journal_verify_report *r, double seconds
 struct verifying {
     const char *where;
     const char *dir; /* of the engine whose log is sound; NULL: there is a log alone, or it is not */
-    struct journal_verify_report log;
+    pawl_log_report log;
     double log_seconds;
-    struct replay_report state;
+    pawl_state_report state;
     double state_seconds;
 };
 
@@ -115,7 +115,7 @@ static int verify_log(struct verifying *v, pawl_error *error)
     progress_begin(&progress, "verifying");
     int status = engine_log_directory(v->where, path, &engine, error);
     if (status == PAWL_OK)
-        status = engine_verify(v->where, progress_step, &progress, &v->log, error);
+        status = pawl_verify_log(v->where, progress_step, &progress, &v->log, error);
     v->log_seconds = seconds_now() - progress.begun;
     progress_end(&progress);
     if (status == PAWL_OK && engine && v->log.faults == 0)
@@ -126,14 +126,14 @@ static int verify_log(struct verifying *v, pawl_error *error)
 static int verify_state(struct verifying *v, const struct options *asked, pawl_error *error)
 {
     struct progress progress;
-    struct replay_options options = {.dir = v->dir,
-                                     .backup = true,
-                                     .audit = options_get(asked, "audit") != NULL,
-                                     .reproject = options_get(asked, "replay") != NULL,
-                                     .progress = progress_count,
-                                     .arg = &progress};
+    pawl_replay_options options = {.dir = v->dir,
+                                   .backup = true,
+                                   .audit = options_get(asked, "audit") != NULL,
+                                   .reproject = options_get(asked, "replay") != NULL,
+                                   .progress = progress_count,
+                                   .arg = &progress};
     progress_begin(&progress, "deriving");
-    int status = engine_replay(&options, &v->state, error);
+    int status = pawl_replay(&options, &v->state, error);
     v->state_seconds = seconds_now() - progress.begun;
     progress_end(&progress);
     return status;
@@ -186,7 +186,7 @@ static int run(const struct options *options)
     if (v.dir)
         status = verify_state(&v, options, &error);
     bool sound = status == PAWL_OK && say_found(options, &v);
-    journal_verify_release(&v.log);
+    pawl_log_report_release(&v.log);
     if (status == PAWL_OK)
         status = say_finish(&error);
     if (status != PAWL_OK && status != PAWL_ECLOSED)

@@ -7,7 +7,7 @@
  *   B1  A directory that is made has the file "unfinished" in it before anything else, and until it has its
  *       name, both synced: what has no such file was not left by an interrupted backup or restore.
  *   B2  There is always a TO that is to be replaced: old and new change places in one rename. */
-#include "engine/backup.h"
+#include <pawl/admin.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,20 +25,51 @@
 #include "core/project/operation.h"
 #include "core/state/position.h"
 #include "engine/node_file.h"
-#include "engine/replay.h"
 #include "engine/tree.h"
 
 struct backing {
-    const struct backup_options *options;
-    struct backup_report report;
+    const pawl_backup_options *options;
+    pawl_backup_report report;
     struct node_file file;
     const char *place; /* of the stores: a backup's are checkpoints, restored ones are live */
     char
         fresh[NODE_PATH_MAX]; /* where it is made: TO.new, and TO.before for the last moment of a replacement */
     bool placed;              /* it has its name: what is at the other one is not ours */
     int unfinished;           /* the lock in it; -1: it is not ours */
+    uint64_t before, done, total; /* bytes of the log: of the passes that are over, of all, and to come */
+    unsigned passes;              /* how often the log is read, all in all */
     pawl_error *error;
 };
+
+/* False: that is enough. */
+static bool go_on(struct backing *b)
+{
+    const pawl_backup_options *o = b->options;
+    return !o->progress || o->progress(o->arg, b->done, b->total);
+}
+
+static int cancelled(struct backing *b)
+{
+    return error_set(b->error, PAWL_ECANCELED, "%s is not made: it was cancelled", b->options->to);
+}
+
+/* A pawl_progress of one pass over the log. */
+static bool pass_on(void *arg, uint64_t done, uint64_t total)
+{
+    struct backing *b = arg;
+    uint64_t now = b->before + done, all = total * b->passes;
+    b->done = now > b->done ? now : b->done;
+    b->total = all > b->total ? all : b->total;
+    b->total = b->done > b->total ? b->done : b->total;
+    return go_on(b);
+}
+
+/* Of what is not counted in bytes of the log. */
+static bool derive_on(void *arg, uint64_t done, uint64_t total)
+{
+    (void)done, (void)total;
+    return go_on(arg);
+}
 
 /* B1 */
 #define UNFINISHED "unfinished"
@@ -161,24 +192,28 @@ static int copy_stores(struct backing *b)
         status = pawl_store_copy(store, path, b->error);
         if (status == PAWL_OK)
             status = count_events(b, i, store);
+        if (status == PAWL_OK && !go_on(b))
+            status = cancelled(b);
         (void)pawl_store_close(store);
     }
     return status;
 }
 
-static int verify_log(const struct backing *b, const char *dir)
+static int verify_log(struct backing *b, const char *dir)
 {
     char path[NODE_PATH_MAX];
-    struct journal_verify_options options = {.dir = path, .alloc = b->options->allocator};
-    struct journal_verify_report report;
+    struct journal_verify_options options = {
+        .dir = path, .alloc = b->options->allocator, .progress = pass_on, .arg = b};
+    pawl_log_report report;
     int status = node_path(dir, path, b->error, "log");
     if (status == PAWL_OK)
         status = journal_verify(&options, &report, b->error);
     if (status != PAWL_OK)
         return status;
+    b->before = b->done;
     if (report.faults)
         status = error_set(b->error, PAWL_ECORRUPT, "%s", report.first.error.text);
-    journal_verify_release(&report);
+    pawl_log_report_release(&report);
     return status;
 }
 
@@ -192,7 +227,8 @@ static int copy_directory(struct backing *b)
     if (status == PAWL_OK)
         status = node_path(b->fresh, to, b->error, "log");
     if (status == PAWL_OK)
-        status = journal_copy(from, to, b->options->allocator, &b->report.log_bytes, b->error);
+        status = journal_copy(from, to, b->options->allocator, pass_on, b, &b->report.log_bytes, b->error);
+    b->before = b->done;
     return status == PAWL_OK ? verify_log(b, b->fresh) : status;
 }
 
@@ -211,10 +247,15 @@ static bool is_before(void *arg, pawl_stream stream, uint64_t offset, pawl_bytes
 static int copy_until(struct backing *b)
 {
     char from[NODE_PATH_MAX], to[NODE_PATH_MAX];
-    struct journal_salvage_report report;
+    pawl_doctor_report report;
     struct uv_env *env;
-    struct journal_salvage_options options = {
-        .dir = from, .to = to, .keep = is_before, .keep_arg = b, .alloc = b->options->allocator};
+    struct journal_salvage_options options = {.dir = from,
+                                              .to = to,
+                                              .keep = is_before,
+                                              .keep_arg = b,
+                                              .alloc = b->options->allocator,
+                                              .progress = pass_on,
+                                              .arg = b};
     int status = node_path(b->options->dir, from, b->error, "log");
     if (status == PAWL_OK)
         status = node_path(b->fresh, to, b->error, "log");
@@ -226,7 +267,7 @@ static int copy_until(struct backing *b)
     status = journal_salvage(&options, &report, b->error);
     uv_env_close(env);
     if (status == PAWL_OK)
-        journal_salvage_release(&report);
+        pawl_doctor_report_release(&report);
     return status;
 }
 
@@ -267,6 +308,9 @@ static int end(struct backing *b, bool there)
 {
     char around[NODE_PATH_MAX], path[NODE_PATH_MAX];
     const char *to = b->options->to;
+    b->done = b->total;
+    if (!go_on(b)) /* the last moment at which there is something to cancel */
+        return cancelled(b);
     int status = suffixed(to, "/..", around, b->error);
     if (status == PAWL_OK)
         status = node_path(b->fresh, path, b->error, "log");
@@ -289,8 +333,10 @@ static int end(struct backing *b, bool there)
 }
 
 /* Whole, or not at all. */
-static int put_away(struct backing *b, int status, struct backup_report *ret_report)
+static int put_away(struct backing *b, int status, pawl_backup_report *ret_report)
 {
+    if (status == PAWL_ECANCELED)
+        (void)cancelled(b); /* in one way, whichever part of it was under way */
     if (status == PAWL_OK)
         *ret_report = b->report;
     else if (b->unfinished >= 0 && !b->placed)
@@ -300,9 +346,10 @@ static int put_away(struct backing *b, int status, struct backup_report *ret_rep
     return status;
 }
 
-int engine_backup(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)
+int pawl_backup(const pawl_backup_options *options, pawl_backup_report *ret_report, pawl_error *error)
 {
-    struct backing b = {.options = options, .place = "checkpoint", .unfinished = -1, .error = error};
+    struct backing b = {
+        .options = options, .place = "checkpoint", .passes = 2, .unfinished = -1, .error = error};
     int status = check_absent(options->to, error);
     if (status == PAWL_OK)
         status = begin(&b);
@@ -315,10 +362,15 @@ int engine_backup(const struct backup_options *options, struct backup_report *re
 
 static int compare_stores(struct backing *b)
 {
-    struct replay_options options = {
-        .dir = b->options->dir, .backup = true, .allocator = b->options->allocator};
-    struct replay_report report;
-    int status = engine_replay(&options, &report, b->error);
+    pawl_replay_options options = {
+        .dir = b->options->dir,
+        .backup = true,
+        .progress = derive_on,
+        .arg = b,
+        .allocator = b->options->allocator,
+    };
+    pawl_state_report report;
+    int status = pawl_replay(&options, &report, b->error);
     if (status != PAWL_OK || report.live.differences + report.checkpoint.differences == 0)
         return status;
     return error_set(b->error, PAWL_ECORRUPT, "%s",
@@ -351,7 +403,7 @@ static int unmark(const char *to, bool ours, pawl_error *error)
 }
 
 /* A directory that is there may be replaced, if nobody writes to it; until the end nobody will. */
-static int reserve(const struct backup_options *o, bool *ret_there, int *ret_lock, pawl_error *error)
+static int reserve(const pawl_backup_options *o, bool *ret_there, int *ret_lock, pawl_error *error)
 {
     struct node_file file;
     pawl_error none;
@@ -373,9 +425,10 @@ static int reserve(const struct backup_options *o, bool *ret_there, int *ret_loc
     return unmark(o->to, ours, error);
 }
 
-int engine_restore(const struct backup_options *options, struct backup_report *ret_report, pawl_error *error)
+int pawl_restore(const pawl_backup_options *options, pawl_backup_report *ret_report, pawl_error *error)
 {
     struct backing b = {.options = options, .place = "state", .unfinished = -1, .error = error};
+    b.passes = options->until ? 2 : 3;
     bool there;
     int lock = -1;
     int status = reserve(options, &there, &lock, error);

@@ -6,15 +6,16 @@
 #ifndef ENGINE_COMPARE_H
 #define ENGINE_COMPARE_H
 
+#include <pawl/admin.h>
+
 #include "core/project/cursor.h"
 #include "core/schema/schema.h"
 #include "core/state/position.h"
-#include "engine/replay.h"
 
 struct compare_side {
     const char *name; /* "the live store" */
     pawl_store *store;
-    struct replay_side *report;
+    pawl_state_side *report;
     uint32_t partitions; /* of the directory */
     const struct schema *schema;
     const pawl_allocator *alloc;

@@ -1,11 +1,11 @@
-#include "engine/doctor.h"
+#include <pawl/admin.h>
 
+#include "adapter/journal/salvage.h"
 #include "adapter/uv/env.h"
 #include "engine/log.h"
 
-int engine_doctor(const char *where, const char *to,
-                  void (*progress)(void *arg, uint64_t done, uint64_t of_bytes), void *arg,
-                  struct journal_salvage_report *ret_report, pawl_error *error)
+int pawl_doctor(const char *where, const char *to, pawl_progress progress, void *arg,
+                pawl_doctor_report *ret_report, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
     struct journal_salvage_options options = {.dir = path, .to = to, .progress = progress, .arg = arg};

@@ -317,5 +317,5 @@ int pawl_events_unfollow(pawl_events *events, pawl_error *error)
 int pawl_unwitnessed(pawl_engine *e, pawl_unwitnessed_visit visit, void *arg, pawl_error *error)
 {
     int status = engine_enter(e, error);
-    return status == PAWL_OK ? witness_left_out(e->log, visit, arg, error) : status;
+    return status == PAWL_OK ? pawl_log_unwitnessed(e->log, visit, arg, error) : status;
 }

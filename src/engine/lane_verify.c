@@ -7,7 +7,7 @@
 #include "engine/tree.h"
 
 static int verify_into(pawl_engine *e, const struct schema_lane *only, const char *dir,
-                       struct replay_lanes_report *report, pawl_error *error)
+                       pawl_state_lanes *report, pawl_error *error)
 {
     struct lmdb_options options = {.dir = dir, .mode = PAWL_STORE_FAST, .alloc = e->options.allocator};
     struct replay_lanes lanes = {
@@ -26,7 +26,7 @@ static int verify_into(pawl_engine *e, const struct schema_lane *only, const cha
 int pawl_lane_verify(pawl_engine *e, const char *name, pawl_lane_verdict *ret_verdict, pawl_error *error)
 {
     const struct schema_lane *lane = NULL;
-    struct replay_lanes_report report = {0};
+    pawl_state_lanes report = {0};
     char dir[NODE_PATH_MAX];
     int status = engine_enter(e, error);
     if (status == PAWL_OK && name)

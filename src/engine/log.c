@@ -15,7 +15,6 @@
 struct engine_log {
     struct uv_env *env;
     pawl_log *log;
-    bool cluster;
 };
 
 int engine_directory(const char *where, const char **ret_dir, pawl_error *error)
@@ -105,16 +104,18 @@ static int open_to_write(pawl_env *env, const char *where, const char *path, paw
     return journal_open(&journal, ret_log, error);
 }
 
-static int open_on(pawl_env *env, const char *where, bool read_only, pawl_log **ret_log, pawl_error *error)
+int pawl_log_open(const char *where, const pawl_log_options *options, pawl_log **ret_log, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
+    if (!options || !options->env)
+        return error_set(error, PAWL_EINVAL, "a log needs an env to run on");
     if (cluster_is(where))
-        return cluster_open(where, env, ret_log, error);
+        return cluster_open(where, options->env, ret_log, error);
     int status = engine_log_directory(where, path, NULL, error);
     if (status != PAWL_OK)
         return status;
-    return read_only ? open_to_read(env, where, path, ret_log, error)
-                     : open_to_write(env, where, path, ret_log, error);
+    return options->read_only ? open_to_read(options->env, where, path, ret_log, error)
+                              : open_to_write(options->env, where, path, ret_log, error);
 }
 
 int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
@@ -127,8 +128,8 @@ int engine_log_open(const char *where, bool read_only, struct engine_log **ret_l
     status = uv_env_open(&env, &log->env, error);
     if (status != PAWL_OK)
         goto no_env;
-    log->cluster = cluster_is(where);
-    status = open_on(uv_env_port(log->env), where, read_only, &log->log, error);
+    pawl_log_options options = {.env = uv_env_port(log->env), .read_only = read_only};
+    status = pawl_log_open(where, &options, &log->log, error);
     if (status != PAWL_OK)
         goto no_log;
     *ret_log = log;
@@ -161,11 +162,6 @@ pawl_env *engine_log_env(struct engine_log *log)
     return uv_env_port(log->env);
 }
 
-int engine_log_unwitnessed(struct engine_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error)
-{
-    return log->cluster ? PAWL_OK : witness_left_out(log->log, visit, arg, error);
-}
-
 /* Whether a writer that opens it now would find something to recover. */
 static int look_for_unwitnessed(const char *where, bool *ret_found, pawl_error *error)
 {
@@ -196,7 +192,7 @@ static int lock_directory(const char *where, int *ret_lock, pawl_error *error)
     return node_lock(dir, NODE_LOCK, ret_lock, error);
 }
 
-int engine_log_recover(const char *where, pawl_error *error)
+int pawl_log_recover(const char *where, pawl_error *error)
 {
     struct engine_log *log;
     int lock = -1;

@@ -1,7 +1,4 @@
-/* engine/log.h: open a log by the words that name it, together with the env it runs on.
- *
- *     DIR, file://DIR    a journal in that directory, or that of the engine's directory that it is
- *     kafka://...        on Apache Kafka: adapter/kafka/url.h; read_only makes no difference there */
+/* engine/log.h: a log by the words that name it (pawl/log.h), and what lies behind them. */
 #ifndef ENGINE_LOG_H
 #define ENGINE_LOG_H
 
@@ -13,21 +10,11 @@
 
 struct engine_log;
 
-/* The log's env has one shard and a pool. Blocks. Errors: PAWL_EINVAL (not the name of a log), and those of
- * opening it: journal.h, kafka.h. */
+/* As pawl_log_open, together with an env of its own, which has one shard and a pool. Blocks. */
 int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error);
 
 /* Blocks until all is put away. PAWL_EMISUSE, and still open, with a request outstanding. */
 int engine_log_close(struct engine_log *log);
-
-/* As pawl_unwitnessed; of a log on Kafka nothing is left out. Any thread. */
-int engine_log_unwitnessed(struct engine_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
-
-/* Open a log for writing and close it, if it has entries that nothing witnesses: then they are durable, and
- * readers show them. Takes the journal's lock, and before it that of the engine's directory, if one was named.
- * Blocks. Errors: PAWL_ELOCKED (somebody writes, and will witness them), PAWL_EREADONLY (it is the log of
- * another directory), PAWL_EINVAL (on Kafka), and those of opening. */
-int engine_log_recover(const char *where, pawl_error *error);
 
 /* The highest place in the log that the stores of an engine's directory know to be durable; zero if there are
  * none that can be believed (engine/witness.h). */

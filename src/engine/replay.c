@@ -1,4 +1,4 @@
-#include "engine/replay.h"
+#include <pawl/admin.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,8 +22,8 @@
 #define ARENA_CHUNK    ((size_t)256 * 1024)
 
 struct replaying {
-    const struct replay_options *options;
-    struct replay_report *report;
+    const pawl_replay_options *options;
+    pawl_state_report *report;
     pawl_engine *source;
     pawl_store **stores; /* of the derived state, one a shard */
     char to[NODE_PATH_MAX];
@@ -63,6 +63,14 @@ static int note_numbers(struct replaying *r, pawl_bytes body)
     return status;
 }
 
+static int tell(struct replaying *r, pawl_error *error)
+{
+    const pawl_replay_options *o = r->options;
+    if (!o->progress || o->progress(o->arg, r->report->events, 0))
+        return PAWL_OK;
+    return error_set(error, PAWL_ECANCELED, "the replay of %s was cancelled", o->dir);
+}
+
 static int commit(struct replaying *r)
 {
     int status = replay_commit(&r->replay);
@@ -70,9 +78,7 @@ static int commit(struct replaying *r)
     arena_reset(&r->memory);
     if (status != PAWL_OK)
         return error_set(r->error, status, "cannot write to %s", r->to);
-    if (r->options->progress)
-        r->options->progress(r->options->arg, r->report->events);
-    return PAWL_OK;
+    return tell(r, r->error);
 }
 
 static bool derive_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
@@ -171,6 +177,8 @@ static int replay_partition(struct replaying *r, uint32_t partition)
     r->replay.store = r->stores[shard];
     r->replay.position = &r->position;
     int status = compare_partition(r, shard);
+    if (status == PAWL_OK)
+        status = tell(r, r->error);
     pawl_store_abort(r->replay.store);
     position_release(&r->position);
     return status;
@@ -180,7 +188,7 @@ static int replay_partition(struct replaying *r, uint32_t partition)
 
 static int open_target(struct replaying *r, pawl_error *error)
 {
-    const struct replay_options *o = r->options;
+    const pawl_replay_options *o = r->options;
     struct node_file file = r->source->file;
     if (o->to) {
         char source[NODE_PATH_MAX], absolute[NODE_PATH_MAX];
@@ -264,7 +272,7 @@ static void close_checkpoints(struct replaying *r)
              r->checkpoints ? r->source->file.shards * sizeof r->checkpoints[0] : 0);
 }
 
-static void init_side(struct replaying *r, size_t which, const char *name, struct replay_side *report)
+static void init_side(struct replaying *r, size_t which, const char *name, pawl_state_side *report)
 {
     r->sides[which] = (struct compare_side){.name = name,
                                             .report = report,
@@ -288,9 +296,9 @@ static int replay_all(struct replaying *r, pawl_error *error)
     return status != PAWL_OK ? status : closed;
 }
 
-int engine_replay(const struct replay_options *options, struct replay_report *ret_report, pawl_error *error)
+int pawl_replay(const pawl_replay_options *options, pawl_state_report *ret_report, pawl_error *error)
 {
-    struct replay_report report = {0};
+    pawl_state_report report = {0};
     struct replaying r = {.options = options, .report = &report};
     pawl_options reading = {.read_only = true, .allocator = options->allocator};
     struct engine_trial trial = {.backup = options->backup};

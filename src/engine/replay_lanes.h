@@ -21,11 +21,11 @@ struct replay_lanes {
     struct compare_side *sides;
     size_t side_count;
     bool reproject;
-    struct replay_lanes_report *report;
+    pawl_state_lanes *report;
     const pawl_allocator *alloc;
 };
 
-/* Of the partition, with the sides' snapshots taken. PAWL_OK even with differences. Errors: as engine_replay.
+/* Of the partition, with the sides' snapshots taken. PAWL_OK even with differences. Errors: as pawl_replay.
  */
 int replay_lanes(struct replay_lanes *lanes, pawl_error *error);
 

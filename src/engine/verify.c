@@ -1,9 +1,10 @@
-#include "engine/verify.h"
+#include <pawl/admin.h>
 
+#include "adapter/journal/verify.h"
 #include "engine/log.h"
 
-int engine_verify(const char *where, void (*progress)(void *arg, uint64_t done, uint64_t of_bytes), void *arg,
-                  struct journal_verify_report *ret_report, pawl_error *error)
+int pawl_verify_log(const char *where, pawl_progress progress, void *arg, pawl_log_report *ret_report,
+                    pawl_error *error)
 {
     char path[NODE_PATH_MAX];
     struct journal_verify_options options = {.dir = path, .progress = progress, .arg = arg};

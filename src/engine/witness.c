@@ -102,24 +102,3 @@ void witness_of_directory(const char *dir, const struct node_file *file, pawl_pl
             look_into(path, PAWL_STORE_DURABLE, file, i, highest);
     }
 }
-
-/* --- and what nothing witnesses --- */
-
-struct telling {
-    pawl_unwitnessed_visit visit;
-    void *arg;
-};
-
-static void tell(void *arg, pawl_stream stream, uint64_t first, uint64_t count)
-{
-    const struct telling *t = arg;
-    char name[PAWL_STREAM_TEXT_MAX];
-    pawl_stream_format(stream, name);
-    t->visit(t->arg, name, first, count);
-}
-
-int witness_left_out(pawl_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error)
-{
-    struct telling telling = {.visit = visit, .arg = arg};
-    return journal_has_writer(log) ? PAWL_OK : journal_unwitnessed(log, tell, &telling, error);
-}

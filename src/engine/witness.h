@@ -29,7 +29,4 @@ int witness_of_store(pawl_store *store, const struct node_file *file, uint32_t s
  * believed. The others say nothing. */
 void witness_of_directory(const char *dir, const struct node_file *file, pawl_place *highest);
 
-/* As pawl_unwitnessed, of a log that is a journal. */
-int witness_left_out(pawl_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
-
 #endif

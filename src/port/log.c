@@ -6,6 +6,46 @@
 
 #include "base/error.h"
 
+int pawl_log_claim(pawl_log *log, pawl_claim *claim)
+{
+    return log->ops->claim(log, claim);
+}
+
+int pawl_log_append(pawl_log *log, pawl_append *append)
+{
+    return log->ops->append(log, append);
+}
+
+int pawl_log_read(pawl_log *log, pawl_read *read)
+{
+    return log->ops->read(log, read);
+}
+
+int pawl_log_follow(pawl_log *log, pawl_follow *follow)
+{
+    return log->ops->follow(log, follow);
+}
+
+int pawl_log_unfollow(pawl_log *log, pawl_follow *follow)
+{
+    return log->ops->unfollow(log, follow);
+}
+
+int pawl_log_tail(pawl_log *log, pawl_tail *tail)
+{
+    return log->ops->tail(log, tail);
+}
+
+int pawl_log_unwitnessed(pawl_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error)
+{
+    return log->ops->unwitnessed ? log->ops->unwitnessed(log, visit, arg, error) : PAWL_OK;
+}
+
+int pawl_log_close(pawl_log *log)
+{
+    return log ? log->ops->close(log) : PAWL_OK;
+}
+
 static const char *const kind_names[] = {
     [PAWL_STREAM_RAW] = "raw",
     [PAWL_STREAM_PLOG] = "plog",

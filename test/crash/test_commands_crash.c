@@ -16,7 +16,6 @@
 
 #include <pawl/pawl.h>
 
-#include "engine/replay.h"
 #include "test/lib/child.h"
 #include "test/lib/dir.h"
 #include "test/lib/event.h"
@@ -229,9 +228,9 @@ static int check_state(void)
     fprintf(stderr, "# %" PRIu64 " answered, %" PRIu64 " events\n", answered, events);
     CHECK(answered > 0 && events >= answered && events <= answered + THREADS);
 
-    struct replay_options replay = {.dir = path};
-    struct replay_report report;
-    CHECK(engine_replay(&replay, &report, &error) == PAWL_OK);
+    pawl_replay_options replay = {.dir = path};
+    pawl_state_report report;
+    CHECK(pawl_replay(&replay, &report, &error) == PAWL_OK);
     fprintf(stderr, "# %s\n", report.live.first.text);
     CHECK(report.live.differences == 0 && report.live.behind == 0 && report.live.compared == 4);
     return 0;

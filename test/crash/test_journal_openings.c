@@ -48,14 +48,14 @@ static void kill_process(struct bed *bed)
     ramdisk_kill(bed->disk);
 }
 
-static struct journal_verify_report verified(struct bed *bed)
+static pawl_log_report verified(struct bed *bed)
 {
     struct journal_verify_options options = {.dir = "/ram", .disk = ramdisk_disk(bed->disk)};
-    struct journal_verify_report report;
+    pawl_log_report report;
     assert_ok(journal_verify(&options, &report, &bed->error));
     if (report.faults)
         fail_msg("%s", report.first.error.text);
-    journal_verify_release(&report);
+    pawl_log_report_release(&report);
     return report;
 }
 
@@ -136,7 +136,7 @@ TEST(opening_claiming_and_closing_a_hundred_thousand_times_changes_no_byte)
         bed_close(&bed);
     }
     assert_int_equal(ramdisk_sum(bed.disk), sum);
-    struct journal_verify_report report = verified(&bed);
+    pawl_log_report report = verified(&bed);
     assert_int_equal(report.segments, 1);
     assert_int_equal(report.claims, 2);
     assert_true(report.clean);
@@ -154,7 +154,7 @@ TEST(an_opening_that_writes_goes_on_in_the_segment_that_was_closed)
         bed_check(&bed);
         bed_close(&bed);
     }
-    struct journal_verify_report report = verified(&bed);
+    pawl_log_report report = verified(&bed);
     assert_int_equal(report.segments, 1);
     assert_int_equal(report.claims, 2 + 5); /* those of the other stream were never written under */
     assert_int_equal(report.entries, 3 + 5);
@@ -232,7 +232,7 @@ TEST(a_claim_is_written_before_the_next_claim_of_its_stream_and_fences)
     assert_contains(bed.error.text, "at epoch 2, the entry is of epoch 1");
     assert_ok(append_under(&bed, first + 1));
     bed_close(&bed);
-    struct journal_verify_report report = verified(&bed);
+    pawl_log_report report = verified(&bed);
     assert_int_equal(report.claims, 2);
     bed_release(&bed);
 }
@@ -376,10 +376,10 @@ TEST(a_newest_segment_that_ends_at_an_older_seal_has_lost_what_its_index_knows)
     assert_status(bed_open(&bed), PAWL_ECORRUPT);
     assert_contains(bed.error.text, FIRST_SEGMENT);
     struct journal_verify_options options = {.dir = "/ram", .disk = ramdisk_disk(bed.disk)};
-    struct journal_verify_report report;
+    pawl_log_report report;
     assert_ok(journal_verify(&options, &report, &bed.error));
     assert_true(report.faults > 0);
-    journal_verify_release(&report);
+    pawl_log_report_release(&report);
     assert_int_equal(ramdisk_sum(bed.disk), sum);
     bed_release(&bed);
 }

@@ -85,14 +85,14 @@ static void real_close(struct real *r)
     r->log = NULL;
 }
 
-static struct journal_verify_report real_verified(struct real *r)
+static pawl_log_report real_verified(struct real *r)
 {
     struct journal_verify_options options = {.dir = r->dir};
-    struct journal_verify_report report;
+    pawl_log_report report;
     assert_ok(journal_verify(&options, &report, &r->error));
     if (report.faults)
         fail_msg("%s", report.first.error.text);
-    journal_verify_release(&report);
+    pawl_log_report_release(&report);
     assert_true(report.clean);
     return report;
 }
@@ -105,12 +105,12 @@ TEST(a_directory_that_was_opened_a_thousand_times_is_like_one_that_was_opened_on
     for (size_t i = 0; i < STREAMS; i++)
         real_append(&r, i);
     real_close(&r);
-    struct journal_verify_report once = real_verified(&r);
+    pawl_log_report once = real_verified(&r);
     for (int i = 1; i < REAL_OPENINGS; i++) {
         real_open(&r);
         real_close(&r);
     }
-    struct journal_verify_report often = real_verified(&r);
+    pawl_log_report often = real_verified(&r);
     assert_int_equal(often.segments, once.segments);
     assert_int_equal(often.records, once.records);
     assert_int_equal(often.claims, STREAMS);
@@ -127,7 +127,7 @@ TEST(a_thousand_openings_with_an_entry_each_take_the_room_of_their_entries)
         real_append(&r, i % STREAMS);
         real_close(&r);
     }
-    struct journal_verify_report report = real_verified(&r);
+    pawl_log_report report = real_verified(&r);
     assert_int_equal(report.entries, REAL_OPENINGS);
     assert_int_equal(report.claims, REAL_OPENINGS);
     assert_int_equal(report.dead_bytes + report.torn_bytes, 0);

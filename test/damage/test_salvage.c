@@ -11,17 +11,17 @@
 #include "test/damage/scene.h"
 #include "test/lib/alloc.h"
 
-static struct journal_salvage_report surveyed(struct scene *scene)
+static pawl_doctor_report surveyed(struct scene *scene)
 {
     struct journal_salvage_options options = {.dir = scene->dir};
-    struct journal_salvage_report report;
+    pawl_doctor_report report;
     int status = journal_salvage(&options, &report, &scene->error);
     if (status != PAWL_OK)
         fail_msg("%s", scene->error.text);
     return report;
 }
 
-static const struct journal_salvage_stream *find(const struct journal_salvage_report *r, size_t stream)
+static const pawl_doctor_stream *find(const pawl_doctor_report *r, size_t stream)
 {
     for (size_t i = 0; i < r->stream_count; i++)
         if (pawl_stream_equal(r->streams[i].id, scene_streams[stream]))
@@ -30,7 +30,7 @@ static const struct journal_salvage_stream *find(const struct journal_salvage_re
     return NULL;
 }
 
-static bool has(const struct journal_salvage_stream *s, uint64_t offset)
+static bool has(const pawl_doctor_stream *s, uint64_t offset)
 {
     for (size_t i = 0; i < s->count; i++)
         if (offset >= s->intact[i].first && offset <= s->intact[i].last)
@@ -41,9 +41,9 @@ static bool has(const struct journal_salvage_stream *s, uint64_t offset)
 /* Everything of both streams but one entry (offset 0: nothing) is intact. */
 static void assert_lost(struct scene *scene, size_t stream, uint64_t offset)
 {
-    struct journal_salvage_report r = surveyed(scene);
+    pawl_doctor_report r = surveyed(scene);
     for (size_t k = 0; k < 2; k++) {
-        const struct journal_salvage_stream *s = find(&r, k);
+        const pawl_doctor_stream *s = find(&r, k);
         uint64_t all = scene->nexts[k] - 1;
         bool here = offset != 0 && k == stream;
         assert_int_equal(s->entries, all - here);
@@ -51,7 +51,7 @@ static void assert_lost(struct scene *scene, size_t stream, uint64_t offset)
         for (uint64_t o = 1; o <= all; o++)
             assert_int_equal(has(s, o), !(here && o == offset));
     }
-    journal_salvage_release(&r);
+    pawl_doctor_report_release(&r);
 }
 
 TEST(a_sound_journal_has_nothing_lost)
@@ -63,10 +63,10 @@ TEST(a_sound_journal_has_nothing_lost)
         scene_write(&scene, killed);
         picture_take(&before, scene.journal);
         assert_lost(&scene, 0, 0);
-        struct journal_salvage_report r = surveyed(&scene);
+        pawl_doctor_report r = surveyed(&scene);
         assert_int_equal(r.places_damaged + r.headers_damaged + r.segments_missing, 0);
         assert_int_equal(r.first.code, PAWL_OK);
-        journal_salvage_release(&r);
+        pawl_doctor_report_release(&r);
         picture_assert(&before, scene.journal);
         picture_release(&before);
         scene_release(&scene);
@@ -90,10 +90,10 @@ TEST(one_damaged_record_loses_one_entry_and_no_other)
             bool entry = bytes[36] == 1;
             flip(scene.journal, l->file, l->at + at, 0x10);
             assert_lost(&scene, bytes[38] == PAWL_STREAM_RAW ? 0 : 1, entry ? get_u64(bytes + 48) : 0);
-            struct journal_salvage_report r = surveyed(&scene);
+            pawl_doctor_report r = surveyed(&scene);
             assert_int_equal(r.places_damaged, 1);
             assert_contains(r.first.text, l->file);
-            journal_salvage_release(&r);
+            pawl_doctor_report_release(&r);
             flip(scene.journal, l->file, l->at + at, 0x10);
         }
     picture_assert(&before, scene.journal);
@@ -112,9 +112,9 @@ TEST(a_damaged_header_loses_nothing)
     for (uint32_t number = 1; (file = picture_segment(&before, number)); number++) {
         flip(scene.journal, file->name, 3 + number, 0x40);
         assert_lost(&scene, 0, 0);
-        struct journal_salvage_report r = surveyed(&scene);
+        pawl_doctor_report r = surveyed(&scene);
         assert_int_equal(r.headers_damaged, 1);
-        journal_salvage_release(&r);
+        pawl_doctor_report_release(&r);
         picture_put(&before, scene.journal);
     }
     picture_release(&before);
@@ -211,14 +211,14 @@ TEST(a_missing_segment_loses_its_own_entries_and_says_how_many)
         snprintf(path, sizeof path, "%s/%s", scene.journal, file->name);
         assert_int_equal(unlink(path), 0);
         entries_of(&before, records, count, file->name, lost);
-        struct journal_salvage_report r = surveyed(&scene);
+        pawl_doctor_report r = surveyed(&scene);
         assert_int_equal(r.segments_missing, 1);
         assert_contains(r.first.text, "is missing");
         for (size_t k = 0; k < 2; k++) {
             assert_int_equal(find(&r, k)->entries, scene.nexts[k] - 1 - lost[k]);
             assert_int_equal(find(&r, k)->next, scene.nexts[k]);
         }
-        journal_salvage_release(&r);
+        pawl_doctor_report_release(&r);
         picture_put(&before, scene.journal);
     }
     picture_release(&before);
@@ -239,7 +239,7 @@ TEST(a_newest_segment_cut_short_is_damage_and_keeps_what_is_before_the_cut)
         if (strcmp(records[i].file, newest->name) != 0)
             continue;
         write_file(scene.journal, newest->name, newest->bytes, (size_t)records[i].at);
-        struct journal_salvage_report r = surveyed(&scene);
+        pawl_doctor_report r = surveyed(&scene);
         assert_int_equal(r.places_damaged, 1);
         assert_int_equal(r.first.code, PAWL_ECORRUPT);
         for (size_t k = i; k-- > 0;) {
@@ -247,7 +247,7 @@ TEST(a_newest_segment_cut_short_is_damage_and_keeps_what_is_before_the_cut)
             if (bytes[36] == 1)
                 assert_true(has(find(&r, bytes[38] == PAWL_STREAM_RAW ? 0 : 1), get_u64(bytes + 48)));
         }
-        journal_salvage_release(&r);
+        pawl_doctor_report_release(&r);
     }
     picture_release(&before);
     scene_release(&scene);
@@ -341,20 +341,20 @@ TEST(what_is_saved_is_a_journal_and_what_lies_behind_a_hole_is_beside_it)
             flip(scene.journal, records[i].file, records[i].at + 70, 1);
     }
     struct journal_salvage_options options = {.dir = scene.dir, .to = to, .env = uv_env_port(env)};
-    struct journal_salvage_report r;
+    pawl_doctor_report r;
     assert_ok(journal_salvage(&options, &r, &scene.error));
     assert_int_equal(find(&r, 0)->dense, 4);
-    journal_salvage_release(&r);
+    pawl_doctor_report_release(&r);
     assert_int_equal(entries_in(&scene, to, 0), 4);
     assert_int_equal(entries_in(&scene, to, 1), scene.nexts[1] - 1);
     assert_int_equal(lines_in(to, "raw-0.ndjson", 6, scene_body(0, 6)), scene.nexts[0] - 6);
     assert_int_equal(lines_in(to, "oplog-5-7.2.ndjson", 1, 0), 0);
     struct journal_verify_options check = {.dir = to};
-    struct journal_verify_report v;
+    pawl_log_report v;
     assert_ok(journal_verify(&check, &v, NULL));
     assert_int_equal(v.faults, 0);
     assert_true(v.clean);
-    journal_verify_release(&v);
+    pawl_log_report_release(&v);
 
     assert_status(journal_salvage(&options, &r, &scene.error), PAWL_EEXISTS);
     options.to = scene.dir;
@@ -376,7 +376,7 @@ TEST(a_journal_that_nothing_identifies_is_refused)
     for (uint32_t number = 1; (file = picture_segment(&before, number)); number++)
         flip(scene.journal, file->name, 20, 1);
     struct journal_salvage_options options = {.dir = scene.dir};
-    struct journal_salvage_report r;
+    pawl_doctor_report r;
     assert_status(journal_salvage(&options, &r, &scene.error), PAWL_ECORRUPT);
     assert_contains(scene.error.text, "no segment's header says which journal this was");
     picture_release(&before);
@@ -390,14 +390,14 @@ TEST(running_out_of_memory_is_said_and_leaks_nothing)
     scene_write(&scene, false);
     for (uint64_t k = 1;; k++) {
         struct test_alloc memory;
-        struct journal_salvage_report r;
+        pawl_doctor_report r;
         test_alloc_init(&memory);
         test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
         struct journal_salvage_options options = {.dir = scene.dir, .alloc = &memory.allocator};
         int status = journal_salvage(&options, &r, &scene.error);
         bool failed = test_alloc_failed(&memory);
         if (status == PAWL_OK)
-            journal_salvage_release(&r);
+            pawl_doctor_report_release(&r);
         else
             assert_true(failed);
         test_alloc_release(&memory);

@@ -6,10 +6,10 @@
 #include "test/damage/scene.h"
 #include "test/lib/alloc.h"
 
-static struct journal_verify_report verified(struct scene *scene)
+static pawl_log_report verified(struct scene *scene)
 {
     struct journal_verify_options options = {.dir = scene->dir};
-    struct journal_verify_report report;
+    pawl_log_report report;
     assert_ok(journal_verify(&options, &report, &scene->error));
     return report;
 }
@@ -17,18 +17,18 @@ static struct journal_verify_report verified(struct scene *scene)
 /* Nothing wrong: returns with the report released. */
 static void assert_sound(struct scene *scene)
 {
-    struct journal_verify_report report = verified(scene);
+    pawl_log_report report = verified(scene);
     if (report.faults)
         fail_msg("%s", report.first.error.text);
-    journal_verify_release(&report);
+    pawl_log_report_release(&report);
 }
 
-static struct journal_fault found(struct scene *scene)
+static pawl_log_fault found(struct scene *scene)
 {
-    struct journal_verify_report report = verified(scene);
+    pawl_log_report report = verified(scene);
     assert_true(report.faults > 0);
     assert_int_equal(report.first.error.code, PAWL_ECORRUPT);
-    journal_verify_release(&report);
+    pawl_log_report_release(&report);
     return report.first;
 }
 
@@ -39,7 +39,7 @@ TEST(a_sound_journal_is_told_as_it_is)
     scene_write(&scene, false);
     struct picture before;
     picture_take(&before, scene.journal);
-    struct journal_verify_report r = verified(&scene);
+    pawl_log_report r = verified(&scene);
     assert_int_equal(r.faults, 0);
     assert_true(r.clean);
     assert_true(r.segments >= 3);
@@ -57,7 +57,7 @@ TEST(a_sound_journal_is_told_as_it_is)
     assert_int_equal(r.torn_bytes, 0);
     assert_int_equal(r.bad_indexes, 0);
     picture_assert(&before, scene.journal);
-    journal_verify_release(&r);
+    pawl_log_report_release(&r);
     picture_release(&before);
     scene_release(&scene);
 }
@@ -68,19 +68,20 @@ struct told {
     bool wrong;
 };
 
-static void hear(void *arg, uint64_t done, uint64_t total)
+static bool hear(void *arg, uint64_t done, uint64_t total)
 {
     struct told *told = arg;
     told->wrong |= done < told->last || done > total;
     told->last = done;
     told->total = total;
+    return true;
 }
 
 TEST(progress_grows_to_its_end)
 {
     struct scene scene;
     struct told told = {0};
-    struct journal_verify_report r;
+    pawl_log_report r;
     scene_init(&scene);
     scene_write(&scene, true);
     struct journal_verify_options options = {.dir = scene.dir, .progress = hear, .arg = &told};
@@ -88,7 +89,7 @@ TEST(progress_grows_to_its_end)
     assert_false(told.wrong);
     assert_int_equal(told.last, told.total);
     assert_int_equal(told.last, r.bytes);
-    journal_verify_release(&r);
+    pawl_log_report_release(&r);
     scene_release(&scene);
 }
 
@@ -113,7 +114,7 @@ static void flip_everything(bool killed)
             if (!l->witnessed) {
                 assert_sound(&scene);
             } else {
-                struct journal_fault f = found(&scene);
+                pawl_log_fault f = found(&scene);
                 if (strcmp(f.file, l->file) != 0 || f.at != l->at || f.lsn != l->lsn)
                     fail_msg("%s byte %" PRIu64 ", record %" PRIu64 ": %s", l->file, l->at + b, l->lsn,
                              f.error.text);
@@ -153,12 +154,12 @@ TEST(a_flipped_bit_in_a_header_is_found_in_that_header)
         for (uint64_t at = 0; at < size; at++) {
             uint8_t bits = (uint8_t)(1 << (at + number) % 8);
             flip(scene.journal, file->name, at, bits);
-            struct journal_verify_report r = verified(&scene);
+            pawl_log_report r = verified(&scene);
             assert_true(r.faults > 0);
             assert_string_equal(r.first.file, file->name);
             assert_true(r.first.at < size);
             assert_contains(r.first.error.text, file->name);
-            journal_verify_release(&r);
+            pawl_log_report_release(&r);
             if (file == newest) {
                 int status = scene_open(&scene);
                 assert_true(status == PAWL_ECORRUPT || status == PAWL_EVERSION);
@@ -180,7 +181,7 @@ TEST(a_flipped_bit_in_the_id_is_told_and_nothing_is_changed)
     scene_write(&scene, false);
     picture_take(&before, scene.journal);
     struct journal_verify_options options = {.dir = scene.dir};
-    struct journal_verify_report r;
+    pawl_log_report r;
     for (uint64_t at = 0; at < picture_find(&before, "id")->size; at++) {
         flip(scene.journal, "id", at, (uint8_t)(1 << at % 8));
         int expected = at < 8 ? PAWL_EFORMAT : at < 12 ? PAWL_EVERSION : PAWL_ECORRUPT;
@@ -208,7 +209,7 @@ TEST(a_missing_id_is_told_and_not_taken_for_a_new_journal)
     assert_int_equal(unlink(path), 0);
     picture_take(&before, scene.journal);
     struct journal_verify_options options = {.dir = scene.dir};
-    struct journal_verify_report r;
+    pawl_log_report r;
     assert_status(journal_verify(&options, &r, &scene.error), PAWL_ECORRUPT);
     assert_contains(scene.error.text, "id is missing");
     assert_status(scene_open(&scene), PAWL_ECORRUPT);
@@ -232,7 +233,7 @@ TEST(a_missing_segment_is_named_whichever_it_is)
         snprintf(name, sizeof name, "%08" PRIx32, number);
         assert_int_equal(unlink(path), 0);
         picture_take(&after, scene.journal);
-        struct journal_fault f = found(&scene);
+        pawl_log_fault f = found(&scene);
         assert_contains(f.error.text, name);
         assert_contains(f.error.text, "is missing");
         assert_status(scene_open(&scene), PAWL_ECORRUPT);
@@ -255,7 +256,7 @@ TEST(no_segment_at_all_is_told)
     struct picture only_id = {.count = 1, .files = {*picture_find(&before, "id")}};
     picture_put(&only_id, scene.journal);
     struct journal_verify_options options = {.dir = scene.dir};
-    struct journal_verify_report r;
+    pawl_log_report r;
     assert_status(journal_verify(&options, &r, &scene.error), PAWL_ECORRUPT);
     assert_contains(scene.error.text, "all of them are missing");
     assert_status(scene_open(&scene), PAWL_ECORRUPT);
@@ -282,7 +283,7 @@ static void cut_everywhere(uint32_t which)
     for (uint64_t size = 0; size < end; size += size % 8 == 0 ? 5 : 3) {
         write_file(scene.journal, file->name, file->bytes, (size_t)size);
         picture_take(&after, scene.journal);
-        struct journal_fault f = found(&scene);
+        pawl_log_fault f = found(&scene);
         assert_string_equal(f.file, file->name);
         assert_true(f.at <= size || size < get_u32(file->bytes + 12));
         assert_contains(f.error.text, file->name);
@@ -315,7 +316,7 @@ static void assert_foreign(struct scene *scene, const struct picture *before, co
     struct picture after;
     write_file(scene->journal, name->name, bytes->bytes, bytes->size);
     picture_take(&after, scene->journal);
-    struct journal_fault f = found(scene);
+    pawl_log_fault f = found(scene);
     assert_string_equal(f.file, name->name);
     assert_contains(f.error.text, words);
     if (strcmp(name->name, picture_newest(&after)->name) == 0) {
@@ -373,10 +374,10 @@ TEST(a_damaged_index_is_a_note_and_no_fault)
     scene_init(&scene);
     scene_write(&scene, false);
     flip(scene.journal, "00000001.idx", 50, 1);
-    struct journal_verify_report r = verified(&scene);
+    pawl_log_report r = verified(&scene);
     assert_int_equal(r.faults, 0);
     assert_int_equal(r.bad_indexes, 1);
-    journal_verify_release(&r);
+    pawl_log_report_release(&r);
     scene_release(&scene);
 }
 
@@ -392,13 +393,13 @@ TEST(a_torn_tail_is_told_and_no_fault)
     const struct live_record *last = &records[count - 1];
     assert_false(last->witnessed);
     flip(scene.journal, last->file, last->at + 9, 1);
-    struct journal_verify_report r = verified(&scene);
+    pawl_log_report r = verified(&scene);
     assert_int_equal(r.faults, 0);
     assert_string_equal(r.torn_file, last->file);
     assert_int_equal(r.torn_at, last->at);
     assert_true(r.torn_bytes > 0 && r.torn_bytes <= last->size);
     assert_false(r.clean);
-    journal_verify_release(&r);
+    pawl_log_report_release(&r);
     picture_release(&before);
     scene_release(&scene);
 }
@@ -458,12 +459,12 @@ TEST(a_record_that_a_writer_finishes_while_we_look_is_not_taken_for_damage)
     disk.ctx = &late;
     disk.read = read_late;
     struct journal_verify_options options = {.dir = scene.dir, .disk = &disk};
-    struct journal_verify_report r;
+    pawl_log_report r;
     assert_ok(journal_verify(&options, &r, NULL));
     assert_true(late.seen);
     if (r.faults)
         fail_msg("%s", r.first.error.text);
-    journal_verify_release(&r);
+    pawl_log_report_release(&r);
     picture_release(&before);
     scene_release(&scene);
 }
@@ -475,7 +476,7 @@ TEST(running_out_of_memory_is_said_and_leaks_nothing)
     scene_write(&scene, false);
     for (uint64_t k = 1;; k++) {
         struct test_alloc memory;
-        struct journal_verify_report r;
+        pawl_log_report r;
         test_alloc_init(&memory);
         test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
         struct journal_verify_options options = {.dir = scene.dir, .alloc = &memory.allocator};
@@ -483,7 +484,7 @@ TEST(running_out_of_memory_is_said_and_leaks_nothing)
         bool failed = test_alloc_failed(&memory);
         if (status == PAWL_OK) {
             assert_int_equal(r.faults, 0);
-            journal_verify_release(&r);
+            pawl_log_report_release(&r);
         } else {
             assert_true(failed);
             assert_status(status, PAWL_ENOMEM);

@@ -7,10 +7,10 @@
 #include "core/state/key.h"
 #include "test/engine/twice.h"
 
-static void audit(struct twice *t, struct replay_report *ret_report)
+static void audit(struct twice *t, pawl_state_report *ret_report)
 {
-    struct replay_options options = {.dir = t->dir, .audit = true};
-    assert_ok(engine_replay(&options, ret_report, &t->error));
+    pawl_replay_options options = {.dir = t->dir, .audit = true};
+    assert_ok(pawl_replay(&options, ret_report, &t->error));
 }
 
 /* A bit falls over in a row of a store that nobody has open: the last one, which is a total. */
@@ -65,7 +65,7 @@ static void begin(struct twice *t)
 TEST(two_states_that_agree_are_compared_and_nothing_is_said)
 {
     struct twice t;
-    struct replay_report report;
+    pawl_state_report report;
     pawl_alert alert;
     size_t alerts;
     begin(&t);
@@ -87,13 +87,13 @@ TEST(a_row_that_changed_by_itself_is_named_and_the_side_that_is_right)
     static const char *const sides[] = {"state", "checkpoint"};
     for (int wrong = 0; wrong < 2; wrong++) {
         struct twice t;
-        struct replay_report report;
+        pawl_state_report report;
         begin(&t);
         twice_close(&t);
         flip(&t, sides[wrong]);
         audit(&t, &report);
-        const struct replay_side *bad = wrong ? &report.checkpoint : &report.live;
-        const struct replay_side *good = wrong ? &report.live : &report.checkpoint;
+        const pawl_state_side *bad = wrong ? &report.checkpoint : &report.live;
+        const pawl_state_side *good = wrong ? &report.live : &report.checkpoint;
         assert_int_equal(good->differences, 0);
         assert_int_equal(bad->differences, 1);
         assert_contains(bad->first.text, wrong ? "the checkpoint store and the log have different values"
@@ -156,14 +156,14 @@ TEST(a_position_that_changed_by_itself_is_named_and_the_side_that_is_right)
     } cases[] = {{1, "is not one"}, {16, "elsewhere in the log"}, {32, "from another event"}};
     for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
         struct twice t;
-        struct replay_report report;
+        pawl_state_report report;
         size_t wrong = i % 2;
         begin(&t);
         twice_close(&t);
         flip_position(&t, sides[wrong], cases[i / 2].at);
         audit(&t, &report);
-        const struct replay_side *bad = wrong ? &report.checkpoint : &report.live;
-        const struct replay_side *good = wrong ? &report.live : &report.checkpoint;
+        const pawl_state_side *bad = wrong ? &report.checkpoint : &report.live;
+        const pawl_state_side *good = wrong ? &report.live : &report.checkpoint;
         assert_int_equal(good->differences, 0);
         assert_int_equal(bad->differences, 1);
         assert_contains(bad->first.text, cases[i / 2].words);
@@ -216,7 +216,7 @@ TEST(a_difference_that_spreads_raises_an_alert_while_commands_go_on)
         assert_int_equal(alerts[0].kind, PAWL_ALERT_DIFFERENT);
         assert_contains(alerts[0].text, "the live and the checkpoint state differ at offset");
         assert_true(alerts[0].table >= SCHEMA_TABLE_FIRST && alerts[0].offset % 10 == 0);
-        struct replay_report report;
+        pawl_state_report report;
         twice_close(&t);
         audit(&t, &report);
         assert_true((wrong ? report.checkpoint : report.live).differences > 0);

@@ -6,7 +6,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "engine/backup.h"
+#include <pawl/admin.h>
+
 #include "test/engine/twice.h"
 #include "test/lib/child.h"
 #include "test/lib/event.h"
@@ -114,8 +115,8 @@ static uint64_t check(const char *dir, bool taken_over)
 {
     struct twice found = t;
     uint64_t bills = 0;
-    struct replay_options replay = {.dir = dir, .audit = true};
-    struct replay_report report;
+    pawl_replay_options replay = {.dir = dir, .audit = true};
+    pawl_state_report report;
     snprintf(found.dir, sizeof found.dir, "%s", dir);
     twice_open(&found);
     assert_int_equal(twice_figures(&found).taken_over, taken_over ? found.options.shards : 0);
@@ -125,7 +126,7 @@ static uint64_t check(const char *dir, bool taken_over)
     assert_ok(twice_bill(&found, 0));
     (void)twice_wait(&found, 0);
     twice_close(&found);
-    assert_ok(engine_replay(&replay, &report, &found.error));
+    assert_ok(pawl_replay(&replay, &report, &found.error));
     assert_int_equal(report.live.differences + report.checkpoint.differences, 0);
     assert_int_equal(report.live.compared, found.options.partitions);
     assert_int_equal(report.checkpoint.compared, found.options.partitions);
@@ -144,16 +145,16 @@ TEST(a_backup_of_a_directory_in_use_has_what_was_answered_before_it_began)
         _exit(write_for_ever(pipes[1]));
     for (unsigned i = 0; i < 3; i++) {
         char to[400];
-        struct backup_report report;
+        pawl_backup_report report;
         pawl_error error = {0};
         assert_int_equal(read(pipes[0], &answers, sizeof answers), sizeof answers);
         snprintf(to, sizeof to, "%s/backup-%u", t.base, i);
-        struct backup_options options = {.dir = t.dir, .to = to};
-        int status = engine_backup(&options, &report, &error);
+        pawl_backup_options options = {.dir = t.dir, .to = to};
+        int status = pawl_backup(&options, &report, &error);
         if (status != PAWL_OK)
             print_error("%s\n", error.text);
         assert_ok(status);
-        assert_status(engine_backup(&options, &report, &error), PAWL_EEXISTS);
+        assert_status(pawl_backup(&options, &report, &error), PAWL_EEXISTS);
         assert_true(check(to, true) >= 120 + answers);
     }
     kill(writer, SIGKILL);
@@ -205,32 +206,32 @@ TEST(a_directory_that_was_copied_while_in_use_is_derived_anew_or_refused)
 
 static void make_backup(char *to, size_t size)
 {
-    struct backup_report report;
+    pawl_backup_report report;
     snprintf(to, size, "%s/backup", t.base);
-    struct backup_options options = {.dir = t.dir, .to = to};
-    assert_ok(engine_backup(&options, &report, &t.error));
+    pawl_backup_options options = {.dir = t.dir, .to = to};
+    assert_ok(pawl_backup(&options, &report, &t.error));
     assert_int_equal(report.events, 120 + TWICE_WORKSPACES);
 }
 
 TEST(a_restore_checks_keeps_what_was_there_and_ends_where_it_is_told)
 {
     char backup[300], before[400], log[500];
-    struct backup_report report;
+    pawl_backup_report report;
     pawl_error error;
     begin();
     make_backup(backup, sizeof backup);
-    struct backup_options options = {.dir = backup, .to = t.dir};
-    assert_status(engine_restore(&options, &report, &error), PAWL_EEXISTS);
+    pawl_backup_options options = {.dir = backup, .to = t.dir};
+    assert_status(pawl_restore(&options, &report, &error), PAWL_EEXISTS);
     options.replace = true;
-    assert_ok(engine_restore(&options, &report, &error));
+    assert_ok(pawl_restore(&options, &report, &error));
     snprintf(before, sizeof before, "%s.before", t.dir);
     assert_int_equal(access(before, F_OK), 0);
     assert_int_equal(check(t.dir, false), 120);
-    assert_status(engine_restore(&options, &report, &error), PAWL_EEXISTS); /* DIR.before is not lost */
+    assert_status(pawl_restore(&options, &report, &error), PAWL_EEXISTS); /* DIR.before is not lost */
     test_dir_remove(before);
 
     options.until = 11;
-    assert_ok(engine_restore(&options, &report, &error));
+    assert_ok(pawl_restore(&options, &report, &error));
     uint64_t bills = check(t.dir, false);
     assert_true(bills > 0 && bills <= 11 * t.options.partitions);
     snprintf(log, sizeof log, "%s/backup.new", t.base);
@@ -242,7 +243,7 @@ TEST(a_restore_checks_keeps_what_was_there_and_ends_where_it_is_told)
 TEST(what_somebody_else_has_beside_it_is_left_alone)
 {
     char backup[300], beside[500], path[400];
-    struct backup_report report;
+    pawl_backup_report report;
     pawl_error error;
     struct twice other;
     begin();
@@ -255,20 +256,20 @@ TEST(what_somebody_else_has_beside_it_is_left_alone)
     twice_close(&other);
 
     snprintf(path, sizeof path, "%s/back", t.base);
-    struct backup_options options = {.dir = backup, .to = path};
-    assert_status(engine_restore(&options, &report, &error), PAWL_EEXISTS);
+    pawl_backup_options options = {.dir = backup, .to = path};
+    assert_status(pawl_restore(&options, &report, &error), PAWL_EEXISTS);
     assert_contains(error.text, "back.new");
     options.dir = t.dir;
-    assert_status(engine_backup(&options, &report, &error), PAWL_EEXISTS);
+    assert_status(pawl_backup(&options, &report, &error), PAWL_EEXISTS);
     twice_check(&other);
 
     snprintf(beside, sizeof beside, "%s/unfinished", other.dir);
     int fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
     assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
-    assert_status(engine_backup(&options, &report, &error), PAWL_ELOCKED); /* another is making it */
+    assert_status(pawl_backup(&options, &report, &error), PAWL_ELOCKED); /* another is making it */
     close(fd);
-    assert_ok(engine_backup(&options, &report, &error));
+    assert_ok(pawl_backup(&options, &report, &error));
     assert_int_not_equal(access(other.dir, F_OK), 0);
     snprintf(beside, sizeof beside, "%s/unfinished", path);
     assert_int_not_equal(access(beside, F_OK), 0);
@@ -279,14 +280,14 @@ TEST(what_somebody_else_has_beside_it_is_left_alone)
 TEST(a_directory_that_is_replaced_is_there_all_the_time_and_finished_after_its_name_lasts)
 {
     char backup[300];
-    struct backup_report report;
+    pawl_backup_report report;
     pawl_error error;
     begin();
     make_backup(backup, sizeof backup);
-    struct backup_options options = {.dir = backup, .to = t.dir, .replace = true};
+    pawl_backup_options options = {.dir = backup, .to = t.dir, .replace = true};
     memset(&names, 0, sizeof names);
     names.seen = true;
-    int status = engine_restore(&options, &report, &error);
+    int status = pawl_restore(&options, &report, &error);
     names.seen = false;
     assert_ok(status);
     assert_false(names.missing);
@@ -298,13 +299,13 @@ TEST(a_directory_that_is_replaced_is_there_all_the_time_and_finished_after_its_n
 TEST(a_file_system_that_cannot_exchange_directories_is_told_and_nothing_is_changed)
 {
     char backup[300], beside[400];
-    struct backup_report report;
+    pawl_backup_report report;
     pawl_error error;
     begin();
     make_backup(backup, sizeof backup);
-    struct backup_options options = {.dir = backup, .to = t.dir, .replace = true};
+    pawl_backup_options options = {.dir = backup, .to = t.dir, .replace = true};
     names.no_exchange = true;
-    int status = engine_restore(&options, &report, &error);
+    int status = pawl_restore(&options, &report, &error);
     names.no_exchange = false;
     assert_status(status, PAWL_EINVAL);
     assert_contains(error.text, "cannot exchange");
@@ -333,12 +334,12 @@ static void make_leftover(const char *dir)
 TEST(a_removal_that_is_interrupted_at_any_step_is_done_by_the_next)
 {
     char backup[300], beside[400];
-    struct backup_report report;
+    pawl_backup_report report;
     pawl_error error;
     begin();
     snprintf(backup, sizeof backup, "%s/saved", t.base);
     snprintf(beside, sizeof beside, "%s.new", backup);
-    struct backup_options options = {.dir = t.dir, .to = backup};
+    pawl_backup_options options = {.dir = t.dir, .to = backup};
     for (unsigned step = 1; step <= 26; step += 5) {
         make_leftover(beside);
         fflush(NULL);
@@ -346,13 +347,13 @@ TEST(a_removal_that_is_interrupted_at_any_step_is_done_by_the_next)
         if (child == 0) {
             names.calls = 0;
             names.die_before = step;
-            (void)engine_backup(&options, &report, &error);
+            (void)pawl_backup(&options, &report, &error);
             _exit(1);
         }
         int how;
         assert_int_equal(waitpid(child, &how, 0), child);
         assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
-        int status = engine_backup(&options, &report, &error);
+        int status = pawl_backup(&options, &report, &error);
         if (status != PAWL_OK)
             print_error("%s\n", error.text);
         assert_ok(status);
@@ -375,15 +376,15 @@ static void flip_byte(const char *path, off_t at)
 TEST(a_backup_whose_log_is_damaged_is_not_restored)
 {
     char backup[300], path[500], to[400];
-    struct backup_report report;
+    pawl_backup_report report;
     pawl_error error;
     begin();
     make_backup(backup, sizeof backup);
     snprintf(path, sizeof path, "%s/log/journal/00000001-0000000000000001.seg", backup);
     flip_byte(path, 400);
     snprintf(to, sizeof to, "%s/restored", t.base);
-    struct backup_options options = {.dir = backup, .to = to};
-    assert_status(engine_restore(&options, &report, &error), PAWL_ECORRUPT);
+    pawl_backup_options options = {.dir = backup, .to = to};
+    assert_status(pawl_restore(&options, &report, &error), PAWL_ECORRUPT);
     assert_contains(error.text, "00000001-0000000000000001.seg");
     assert_int_not_equal(access(to, F_OK), 0);
     twice_remove(&t);

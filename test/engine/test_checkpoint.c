@@ -332,7 +332,7 @@ static void forget_watermarks(const struct twice *t)
 TEST(a_state_that_is_ahead_of_what_the_log_says_of_itself_agrees_with_it)
 {
     struct twice t;
-    struct replay_report report;
+    pawl_state_report report;
     twice_make(&t);
     twice_begin(&t);
     twice_close(&t);
@@ -340,8 +340,8 @@ TEST(a_state_that_is_ahead_of_what_the_log_says_of_itself_agrees_with_it)
     assert_int_equal(in_child(die), 0);
     note_answers(&t, 60);
     forget_watermarks(&t);
-    struct replay_options replay = {.dir = t.dir, .audit = true};
-    assert_ok(engine_replay(&replay, &report, &t.error));
+    pawl_replay_options replay = {.dir = t.dir, .audit = true};
+    assert_ok(pawl_replay(&replay, &report, &t.error));
     if (report.live.differences)
         print_error("%s\n", report.live.first.text);
     assert_int_equal(report.live.differences + report.checkpoint.differences, 0);

@@ -6,7 +6,6 @@
 
 #include "base/latch.h"
 #include "engine/node_file.h"
-#include "engine/replay.h"
 #include "test/lib/dir.h"
 
 static const char schema[] =
@@ -254,9 +253,9 @@ TEST(a_state_that_is_gone_is_derived_again)
     assert_ok(pawl_command(b.engine, b.request, NULL, &b.error));
     assert_int_equal(pawl_request_id(b.request, 1), 200031);
     shut(&b);
-    struct replay_options replay = {.dir = b.data};
-    struct replay_report report;
-    assert_ok(engine_replay(&replay, &report, &b.error));
+    pawl_replay_options replay = {.dir = b.data};
+    pawl_state_report report;
+    assert_ok(pawl_replay(&replay, &report, &b.error));
     assert_int_equal(report.live.differences, 0);
     assert_int_equal(report.events, 32);
     reopen(&b);

@@ -3,7 +3,6 @@
 #include <pawl/pawl.h>
 
 #include "base/id.h"
-#include "engine/replay.h"
 #include "test/lib/dir.h"
 #include "test/lib/event.h"
 
@@ -224,9 +223,9 @@ TEST(operations_among_the_records_are_read_back_with_their_parents)
     assert_ok(command(&b, import));
     assert_int_equal(pawl_request_id(b.request, 1), 200007);
     shut(&b);
-    struct replay_options replay = {.dir = b.data};
-    struct replay_report report;
-    assert_ok(engine_replay(&replay, &report, &b.error));
+    pawl_replay_options replay = {.dir = b.data};
+    pawl_state_report report;
+    assert_ok(pawl_replay(&replay, &report, &b.error));
     assert_int_equal(report.live.differences, 0);
     open_it(&b);
     end(&b);

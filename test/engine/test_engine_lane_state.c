@@ -9,7 +9,6 @@
 #include "core/project/cursor.h"
 #include "core/schema/schema.h"
 #include "core/state/key.h"
-#include "engine/backup.h"
 #include "test/engine/twice.h"
 #include "test/lib/child.h"
 #include "test/lib/lanes.h"
@@ -131,11 +130,11 @@ TEST(a_long_key_of_a_row_that_differs_is_shown_by_its_beginning)
 TEST(a_replay_derives_what_lanes_have_written_and_finds_a_row_that_is_not_so)
 {
     struct lanes_bed bed = {0};
-    struct replay_report report;
+    pawl_state_report report;
     ask_and_wait(&bed, count, NULL);
     bed_close(&bed);
-    struct replay_options options = {.dir = bed.path, .reproject = true, .audit = true};
-    assert_ok(engine_replay(&options, &report, &bed.error));
+    pawl_replay_options options = {.dir = bed.path, .reproject = true, .audit = true};
+    assert_ok(pawl_replay(&options, &report, &bed.error));
     assert_int_equal(report.live.differences + report.checkpoint.differences + report.lanes.differences, 0);
     assert_int_equal(report.lanes.operations, 3 * 5 * 4);
     assert_int_equal(report.lanes.compared, 3 * 5 * 3); /* the handler is not here */
@@ -168,7 +167,7 @@ TEST(a_replay_derives_what_lanes_have_written_and_finds_a_row_that_is_not_so)
         assert_ok(pawl_store_close(store));
     }
     assert_true(removed);
-    assert_ok(engine_replay(&options, &report, &bed.error));
+    assert_ok(pawl_replay(&options, &report, &bed.error));
     assert_true(report.live.differences > 0);
     assert_contains(report.live.first.text, "workspace 1");
     assert_int_equal(report.checkpoint.differences, 0);
@@ -421,11 +420,11 @@ TEST(a_checkpoint_removes_a_generation_that_is_gone_in_pieces_and_goes_on_with_i
 static pawl_digest derived_until(struct lanes_bed *bed, const char *name, uint64_t until, bool reproject)
 {
     char to[400], path[500];
-    struct replay_report report;
+    pawl_state_report report;
     pawl_digest sum = {0};
     snprintf(to, sizeof to, "%s/%s", bed->dir, name);
-    struct replay_options options = {.dir = bed->path, .to = to, .until = until, .reproject = reproject};
-    assert_ok(engine_replay(&options, &report, &bed->error));
+    pawl_replay_options options = {.dir = bed->path, .to = to, .until = until, .reproject = reproject};
+    assert_ok(pawl_replay(&options, &report, &bed->error));
     assert_int_equal(report.lanes.operations, 1);
     for (unsigned shard = 0; shard < bed->options.shards; shard++) {
         pawl_store *store;
@@ -458,7 +457,7 @@ TEST(a_replay_up_to_an_offset_keeps_its_last_operation_when_it_is_worked_out_aga
 TEST(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind)
 {
     struct twice t;
-    struct backup_report report;
+    pawl_backup_report report;
     char backup[300], restored[300];
     twice_make(&t);
     t.trial.checkpoint_rows = 0;
@@ -469,9 +468,9 @@ TEST(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind)
     snprintf(backup, sizeof backup, "%s/backup", t.base);
     snprintf(restored, sizeof restored, "%s/restored", t.base);
     twice_close(&t);
-    assert_ok(engine_backup(&(struct backup_options){.dir = t.dir, .to = backup}, &report, &t.error));
-    assert_ok(engine_restore(&(struct backup_options){.dir = backup, .to = restored, .until = 11}, &report,
-                             &t.error));
+    assert_ok(pawl_backup(&(pawl_backup_options){.dir = t.dir, .to = backup}, &report, &t.error));
+    assert_ok(
+        pawl_restore(&(pawl_backup_options){.dir = backup, .to = restored, .until = 11}, &report, &t.error));
     snprintf(t.dir, sizeof t.dir, "%s", restored);
     memset(t.billed, 0, sizeof t.billed);
     twice_open(&t);
@@ -488,8 +487,8 @@ TEST(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind)
         pawl_text_free(&text);
     }
     twice_close(&t);
-    struct replay_report replayed;
-    assert_ok(engine_replay(&(struct replay_options){.dir = t.dir, .reproject = true}, &replayed, &t.error));
+    pawl_state_report replayed;
+    assert_ok(pawl_replay(&(pawl_replay_options){.dir = t.dir, .reproject = true}, &replayed, &t.error));
     assert_int_equal(replayed.live.differences + replayed.lanes.differences, 0);
     twice_remove(&t);
 }

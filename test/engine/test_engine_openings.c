@@ -5,17 +5,17 @@
 
 #define OPENINGS 17
 
-static struct journal_verify_report verified(const struct lanes_bed *bed)
+static pawl_log_report verified(const struct lanes_bed *bed)
 {
     char log[320];
     snprintf(log, sizeof log, "%s/log", bed->path);
     struct journal_verify_options options = {.dir = log};
-    struct journal_verify_report report;
+    pawl_log_report report;
     pawl_error error;
     assert_ok(journal_verify(&options, &report, &error));
     if (report.faults)
         fail_msg("%s", report.first.error.text);
-    journal_verify_release(&report);
+    pawl_log_report_release(&report);
     assert_true(report.clean);
     return report;
 }
@@ -34,12 +34,12 @@ TEST(seventeen_openings_of_a_node_leave_what_one_leaves)
     bed_begin(&bed, LANES_SCHEMA(", \"workers\": 3"));
     send_and_wait(&bed);
     bed_close(&bed);
-    struct journal_verify_report once = verified(&bed);
+    pawl_log_report once = verified(&bed);
     for (int i = 1; i < OPENINGS; i++) {
         bed_open(&bed);
         bed_close(&bed);
     }
-    struct journal_verify_report often = verified(&bed);
+    pawl_log_report often = verified(&bed);
     print_message("# %" PRIu64 " segments, %" PRIu64 " claims, %" PRIu64 " entries, %" PRIu64 " bytes\n",
                   often.segments, often.claims, often.entries, often.bytes);
     assert_int_equal(often.segments, once.segments);
@@ -57,13 +57,13 @@ TEST(an_opening_with_a_command_adds_its_entries_and_the_claims_they_are_under)
     bed_begin(&bed, LANES_SCHEMA(", \"workers\": 3"));
     send_and_wait(&bed);
     bed_close(&bed);
-    struct journal_verify_report once = verified(&bed);
+    pawl_log_report once = verified(&bed);
     for (int i = 1; i < OPENINGS; i++) {
         bed_open(&bed);
         send_and_wait(&bed);
         bed_close(&bed);
     }
-    struct journal_verify_report often = verified(&bed);
+    pawl_log_report often = verified(&bed);
     assert_int_equal(often.segments, once.segments);
     assert_true(often.entries > once.entries);
     assert_true(often.claims - once.claims <= often.entries - once.entries);

@@ -172,9 +172,9 @@ void twice_check(struct twice *t)
     for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
         assert_int_equal(found.billed[i], 0);
     twice_close(&found);
-    struct replay_options replay = {.dir = t->dir};
-    struct replay_report report;
-    assert_ok(engine_replay(&replay, &report, &t->error));
+    pawl_replay_options replay = {.dir = t->dir};
+    pawl_state_report report;
+    assert_ok(pawl_replay(&replay, &report, &t->error));
     if (report.live.differences)
         print_error("%s\n", report.live.first.text);
     assert_int_equal(report.live.differences, 0);

@@ -5,7 +5,6 @@
 
 #include <pawl/pawl.h>
 
-#include "engine/replay.h"
 #include "engine/trial.h"
 #include "test/lib/dir.h"
 

@@ -1,4 +1,5 @@
 // Every public header compiles as C++, and what it declares can be linked from there.
+#include <pawl/admin.h>
 #include <pawl/command.h>
 #include <pawl/engine.h>
 #include <pawl/env.h>
@@ -6,6 +7,7 @@
 #include <pawl/figures.h>
 #include <pawl/lane.h>
 #include <pawl/lease.h>
+#include <pawl/log.h>
 #include <pawl/pawl.h>
 #include <pawl/project.h>
 #include <pawl/read.h>

@@ -19,8 +19,21 @@ struct copying {
     int to;           /* the copy's directory */
     uint8_t *buffer;  /* STRIDE */
     uint64_t bytes;
+    uint64_t done, told, total; /* bytes, of all segments */
+    pawl_progress progress;
+    void *arg;
     pawl_error *error;
 };
+
+/* So many more bytes are copied. -ECANCELED: that is enough. */
+static int tell(struct copying *c, uint64_t bytes)
+{
+    c->done += bytes;
+    if (!c->progress || (c->done - c->told < STRIDE && c->done < c->total))
+        return 0;
+    c->told = c->done;
+    return c->progress(c->arg, c->done, c->total > c->done ? c->total : c->done) ? 0 : -ECANCELED;
+}
 
 static bool is_zero(const uint8_t *bytes, size_t size)
 {
@@ -50,6 +63,8 @@ static int copy_backwards(struct copying *c, int in, int out, uint64_t size)
         uint64_t at = (end - 1) / PAGE * PAGE;
         int64_t got;
         rc = copy_piece(c, in, out, at, (size_t)(end - at), &got);
+        if (rc == 0)
+            rc = tell(c, end - at);
         end = at;
     }
     return rc;
@@ -61,6 +76,8 @@ static int copy_forwards(struct copying *c, int in, int out, uint64_t size)
     for (uint64_t at = 0; rc == 0 && at < size; at += STRIDE) {
         int64_t got;
         rc = copy_piece(c, in, out, at, STRIDE, &got);
+        if (rc == 0)
+            rc = tell(c, size - at < STRIDE ? size - at : STRIDE);
     }
     return rc;
 }
@@ -85,13 +102,26 @@ static int copy_file(struct copying *c, const char *name, bool newest)
     return rc == 0 ? PAWL_OK : error_errno(c->error, -rc, "cannot copy %s", name);
 }
 
+static void add_size(struct copying *c, const char *name)
+{
+    int file = c->disk->open(c->disk->ctx, c->home.dir, name, O_RDONLY);
+    int64_t size = file < 0 ? 0 : c->disk->size(c->disk->ctx, file);
+    c->total += size > 0 ? (uint64_t)size : 0;
+    if (file >= 0)
+        c->disk->close(c->disk->ctx, file);
+}
+
 /* The newest first: what is older does not change any more. The id last, as when a journal is made. */
 static int copy_all(struct copying *c, const pawl_allocator *alloc)
 {
     struct segment_list segments = {.alloc = alloc};
     int status = segment_list_load(&segments, c->disk, c->home.dir, c->error);
+    char name[SEGMENT_NAME_MAX];
+    for (size_t i = 0; status == PAWL_OK && i < segments.count; i++) {
+        segment_name(segments.items[i].number, segments.items[i].first_lsn, name);
+        add_size(c, name);
+    }
     for (size_t i = segments.count; status == PAWL_OK && i-- > 0;) {
-        char name[SEGMENT_NAME_MAX];
         segment_name(segments.items[i].number, segments.items[i].first_lsn, name);
         status = copy_file(c, name, i + 1 == segments.count);
     }
@@ -99,16 +129,17 @@ static int copy_all(struct copying *c, const pawl_allocator *alloc)
     int rc = status == PAWL_OK ? disk_sync_dir(c->disk, c->to) : 0;
     if (rc < 0)
         return error_errno(c->error, -rc, "cannot sync the copy");
+    c->progress = NULL; /* the id is no segment */
     if (status == PAWL_OK)
         status = copy_file(c, "id", false);
     rc = status == PAWL_OK ? disk_sync_dir(c->disk, c->to) : 0;
     return rc < 0 ? error_errno(c->error, -rc, "cannot sync the copy") : status;
 }
 
-int journal_copy(const char *from, const char *to, const pawl_allocator *alloc, uint64_t *ret_bytes,
-                 pawl_error *error)
+int journal_copy(const char *from, const char *to, const pawl_allocator *alloc, pawl_progress progress,
+                 void *arg, uint64_t *ret_bytes, pawl_error *error)
 {
-    struct copying c = {.disk = &disk_real, .error = error};
+    struct copying c = {.disk = &disk_real, .progress = progress, .arg = arg, .error = error};
     char path[4096];
     int size = snprintf(path, sizeof path, "%s/journal", to);
     if (size < 0 || (size_t)size >= sizeof path)

@@ -9,12 +9,12 @@
 #ifndef JOURNAL_COPY_H
 #define JOURNAL_COPY_H
 
-#include <pawl/types.h>
+#include <pawl/admin.h>
 
 /* to must be there, and empty. Indexes are not copied: they are made when needed. Synced. Errors:
  * PAWL_ENOTFOUND, PAWL_EFORMAT (no journal there), PAWL_EVERSION, PAWL_ECORRUPT, PAWL_EFULL, PAWL_EIO,
- * PAWL_ENOMEM. */
-int journal_copy(const char *from, const char *to, const pawl_allocator *alloc, uint64_t *ret_bytes,
-                 pawl_error *error);
+ * PAWL_ENOMEM, PAWL_ECANCELED. What was copied by then stays. progress may be NULL; it counts bytes. */
+int journal_copy(const char *from, const char *to, const pawl_allocator *alloc, pawl_progress progress,
+                 void *arg, uint64_t *ret_bytes, pawl_error *error);
 
 #endif

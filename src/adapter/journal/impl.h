@@ -241,6 +241,7 @@ int journal_read(pawl_log *log, pawl_read *read);
 int journal_follow(pawl_log *log, pawl_follow *follow);
 int journal_unfollow(pawl_log *log, pawl_follow *follow);
 int journal_tail(pawl_log *log, pawl_tail *tail);
+int journal_left_out(pawl_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
 /* The stream's visible offset has grown: its waiting followers join the ops to be delivered. With the lock. */
 void followers_wake(struct stream *stream, struct op_list *ops);
 

@@ -17,6 +17,7 @@ static const struct pawl_log_ops ops = {
     .follow = journal_follow,
     .unfollow = journal_unfollow,
     .tail = journal_tail,
+    .unwitnessed = journal_left_out,
     .close = journal_close,
 };
 

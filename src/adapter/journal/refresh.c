@@ -118,6 +118,26 @@ bool journal_has_writer(pawl_log *log)
     return !j->read_only || home_has_writer(&j->home);
 }
 
+struct telling {
+    pawl_unwitnessed_visit visit;
+    void *arg;
+};
+
+static void tell(void *arg, pawl_stream stream, uint64_t first, uint64_t count)
+{
+    const struct telling *t = arg;
+    char name[PAWL_STREAM_TEXT_MAX];
+    pawl_stream_format(stream, name);
+    t->visit(t->arg, name, first, count);
+}
+
+/* Beside a writer they are what it is writing just now. */
+int journal_left_out(pawl_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error)
+{
+    struct telling telling = {.visit = visit, .arg = arg};
+    return journal_has_writer(log) ? PAWL_OK : journal_unwitnessed(log, tell, &telling, error);
+}
+
 void journal_witness(pawl_log *log, pawl_place place)
 {
     struct journal *j = (struct journal *)log;

@@ -30,7 +30,7 @@ struct salvaging {
     uint64_t seed;
     struct segment_list list; /* by name */
     struct piece *pieces;     /* as many as the list has, in the journal's order */
-    struct journal_salvage_report report;
+    pawl_doctor_report report;
     struct map by_stream; /* stream -> its place in the report, plus one */
     struct rescue *rescue;
     uint64_t last_lsn; /* of the records taken so far */
@@ -45,9 +45,9 @@ static void note(struct salvaging *s, const pawl_error *error)
         s->report.first = *error;
 }
 
-static int find_stream(struct salvaging *s, pawl_stream id, struct journal_salvage_stream **ret_stream)
+static int find_stream(struct salvaging *s, pawl_stream id, pawl_doctor_stream **ret_stream)
 {
-    struct journal_salvage_report *r = &s->report;
+    pawl_doctor_report *r = &s->report;
     struct stream_key key = stream_key(id);
     void *place;
     bool fresh;
@@ -56,14 +56,14 @@ static int find_stream(struct salvaging *s, pawl_stream id, struct journal_salva
     if (fresh) {
         if (r->stream_count == r->stream_room) {
             size_t room = r->stream_room ? r->stream_room * 2 : 16;
-            struct journal_salvage_stream *streams =
+            pawl_doctor_stream *streams =
                 mem_resize(s->alloc, r->streams, r->stream_room * sizeof *streams, room * sizeof *streams);
             if (!streams)
                 return PAWL_ENOMEM;
             r->streams = streams;
             r->stream_room = room;
         }
-        r->streams[r->stream_count] = (struct journal_salvage_stream){.id = id, .next = 1};
+        r->streams[r->stream_count] = (pawl_doctor_stream){.id = id, .next = 1};
         *(uint64_t *)place = ++r->stream_count;
     }
     *ret_stream = &r->streams[*(uint64_t *)place - 1];
@@ -72,7 +72,7 @@ static int find_stream(struct salvaging *s, pawl_stream id, struct journal_salva
 
 static int speak_of(struct salvaging *s, pawl_stream id, uint64_t next)
 {
-    struct journal_salvage_stream *stream;
+    pawl_doctor_stream *stream;
     int status = find_stream(s, id, &stream);
     if (status == PAWL_OK && next > stream->next)
         stream->next = next;
@@ -80,7 +80,7 @@ static int speak_of(struct salvaging *s, pawl_stream id, uint64_t next)
 }
 
 /* Entries come in the order of the log, so an offset is new only if it is above all there were. */
-static int add_offset(struct salvaging *s, struct journal_salvage_stream *stream, uint64_t offset)
+static int add_offset(struct salvaging *s, pawl_doctor_stream *stream, uint64_t offset)
 {
     stream->entries++;
     if (stream->dense + 1 == offset)
@@ -91,7 +91,7 @@ static int add_offset(struct salvaging *s, struct journal_salvage_stream *stream
     }
     if (stream->count == stream->room) {
         size_t room = stream->room ? stream->room * 2 : 4;
-        struct journal_range *ranges =
+        pawl_offset_range *ranges =
             mem_resize(s->alloc, stream->intact, stream->room * sizeof *ranges, room * sizeof *ranges);
         if (!ranges)
             return PAWL_ENOMEM;
@@ -99,13 +99,13 @@ static int add_offset(struct salvaging *s, struct journal_salvage_stream *stream
         stream->room = room;
     }
     assert(stream->intact);
-    stream->intact[stream->count++] = (struct journal_range){offset, offset};
+    stream->intact[stream->count++] = (pawl_offset_range){offset, offset};
     return PAWL_OK;
 }
 
 static int take(struct salvaging *s, const struct record *r)
 {
-    struct journal_salvage_stream *stream;
+    pawl_doctor_stream *stream;
     s->last_lsn = r->lsn;
     if (r->type == RECORD_WATERMARK)
         return PAWL_OK;
@@ -171,6 +171,16 @@ struct limits {
     bool open;    /* nothing says how far the segment went */
 };
 
+/* at: of the segment at hand. */
+static int tell(struct salvaging *s, uint64_t at)
+{
+    uint64_t done = s->bytes_done + at;
+    if (!s->options->progress
+        || s->options->progress(s->options->arg, done, s->bytes_total > done ? s->bytes_total : done))
+        return PAWL_OK;
+    return error_set(s->error, PAWL_ECANCELED, "the salvage of %s was cancelled", s->options->dir);
+}
+
 /* Every record of a segment that counts. */
 static int walk(struct salvaging *s, struct scan *scan, const char *name, struct limits limits)
 {
@@ -182,8 +192,9 @@ static int walk(struct salvaging *s, struct scan *scan, const char *name, struct
             status = take(s, &r);
             if (status != PAWL_OK)
                 return status;
-            if (s->options->progress)
-                s->options->progress(s->options->arg, s->bytes_done + scan->at, s->bytes_total);
+            status = tell(s, scan->at);
+            if (status != PAWL_OK)
+                return status;
             continue;
         }
         uint64_t at = scan->at, lsn = scan->lsn, until = at;
@@ -287,7 +298,7 @@ static int walk_piece(struct salvaging *s, size_t i)
     int64_t size = s->disk->size(s->disk->ctx, file);
     s->bytes_done += size > 0 ? (uint64_t)size : 0;
     s->disk->close(s->disk->ctx, file);
-    return status;
+    return status == PAWL_OK ? tell(s, 0) : status;
 }
 
 static int walk_all(struct salvaging *s)
@@ -401,7 +412,7 @@ static int look_into(struct salvaging *s)
     return status == PAWL_OK ? sort_pieces(s) : status;
 }
 
-int journal_salvage(const struct journal_salvage_options *options, struct journal_salvage_report *ret_report,
+int journal_salvage(const struct journal_salvage_options *options, pawl_doctor_report *ret_report,
                     pawl_error *error)
 {
     struct salvaging s = {
@@ -431,11 +442,11 @@ int journal_salvage(const struct journal_salvage_options *options, struct journa
     if (status == PAWL_OK)
         *ret_report = s.report;
     else
-        journal_salvage_release(&s.report);
+        pawl_doctor_report_release(&s.report);
     return status;
 }
 
-void journal_salvage_release(struct journal_salvage_report *report)
+void pawl_doctor_report_release(pawl_doctor_report *report)
 {
     for (size_t i = 0; i < report->stream_count; i++)
         mem_free(report->alloc, report->streams[i].intact,

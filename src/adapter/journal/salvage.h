@@ -19,8 +19,9 @@
 #ifndef JOURNAL_SALVAGE_H
 #define JOURNAL_SALVAGE_H
 
+#include <pawl/admin.h>
+
 #include "port/env.h"
-#include "port/log.h"
 
 struct disk;
 
@@ -33,45 +34,16 @@ struct journal_salvage_options {
     pawl_env *env; /* for the new journal; needed with to */
     const struct disk *disk;
     const pawl_allocator *alloc;
-    void (*progress)(void *arg, uint64_t done, uint64_t of_bytes); /* may be NULL; on the calling thread */
+    pawl_progress progress; /* may be NULL; counts bytes */
     void *arg;
 };
 
-/* Offsets first to last. */
-struct journal_range {
-    uint64_t first;
-    uint64_t last;
-};
-
-struct journal_salvage_stream {
-    pawl_stream id;
-    struct journal_range *intact; /* ascending, with gaps between them */
-    size_t count;
-    size_t room;
-    uint64_t next;    /* one above the highest offset that anything found speaks of */
-    uint64_t entries; /* intact ones */
-    uint64_t dense;   /* of these, from offset 1 to the first hole: what a journal can hold */
-};
-
-struct journal_salvage_report {
-    uint64_t segments;
-    uint64_t segments_missing;
-    uint64_t headers_damaged;
-    uint64_t places_damaged; /* where records are lost, or something else than a record stands */
-    uint64_t bytes_damaged;
-    pawl_error first; /* the first damage, in words; code PAWL_OK: there is none */
-
-    struct journal_salvage_stream *streams;
-    size_t stream_count;
-    size_t stream_room;
-    const pawl_allocator *alloc;
-};
-
 /* Errors: PAWL_ENOTFOUND, PAWL_EFORMAT (no journal there), PAWL_EVERSION, PAWL_ECORRUPT (nothing tells any more
- * which journal it was, so that no checksum can be checked), PAWL_EEXISTS (to is not empty), PAWL_EINVAL, and
- * what writing may end with; what was written by then stays. The caller releases the report. */
-int journal_salvage(const struct journal_salvage_options *options, struct journal_salvage_report *ret_report,
+ * which journal it was, so that no checksum can be checked), PAWL_EEXISTS (to is not empty), PAWL_EINVAL,
+ * PAWL_ECANCELED, and
+ * what writing may end with; what was written by then stays. The caller releases the report
+ * (pawl_doctor_report_release). */
+int journal_salvage(const struct journal_salvage_options *options, pawl_doctor_report *ret_report,
                     pawl_error *error);
-void journal_salvage_release(struct journal_salvage_report *report);
 
 #endif

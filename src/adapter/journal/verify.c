@@ -18,7 +18,7 @@ struct verifying {
     const pawl_allocator *alloc;
     struct home home;
     struct segment_list list;
-    struct journal_verify_report report;
+    pawl_log_report report;
     struct map by_stream; /* stream -> its place in the report, plus one */
 
     /* Where the segments so far have come to; known is false behind a fault. */
@@ -30,16 +30,17 @@ struct verifying {
     uint64_t bytes_before; /* of the segments before the present one */
     uint64_t bytes_told;
     uint64_t bytes_total;
-    int status; /* of counting, which cannot return one */
+    int status; /* of counting and telling, which cannot return one */
 };
 
 static void tell(struct verifying *v, uint64_t at, bool always)
 {
     uint64_t done = v->bytes_before + at;
-    if (!v->options->progress || (!always && done - v->bytes_told < PROGRESS_STEP))
+    if (!v->options->progress || v->status != PAWL_OK || (!always && done - v->bytes_told < PROGRESS_STEP))
         return;
     v->bytes_told = done;
-    v->options->progress(v->options->arg, done, v->bytes_total > done ? v->bytes_total : done);
+    if (!v->options->progress(v->options->arg, done, v->bytes_total > done ? v->bytes_total : done))
+        v->status = PAWL_ECANCELED;
 }
 
 /* Note a fault; what follows in this segment is not looked at. error: the words, with or without the place. */
@@ -48,7 +49,7 @@ static void fault(struct verifying *v, const char *file, uint64_t at, uint64_t l
     v->known = false;
     if (v->report.faults++ != 0)
         return;
-    struct journal_fault *f = &v->report.first;
+    pawl_log_fault *f = &v->report.first;
     f->at = at;
     f->lsn = lsn;
     f->error = *error;
@@ -70,7 +71,7 @@ __attribute__((format(printf, 5, 6))) static void fault_at(struct verifying *v, 
 
 static int count_stream(struct verifying *v, const struct record *r)
 {
-    struct journal_verify_report *report = &v->report;
+    pawl_log_report *report = &v->report;
     struct stream_key key = stream_key(r->stream);
     void *place;
     bool fresh;
@@ -79,17 +80,17 @@ static int count_stream(struct verifying *v, const struct record *r)
     if (fresh) {
         if (report->stream_count == report->stream_room) {
             size_t room = report->stream_room ? report->stream_room * 2 : 16;
-            struct journal_verify_stream *streams = mem_resize(
+            pawl_log_report_stream *streams = mem_resize(
                 v->alloc, report->streams, report->stream_room * sizeof *streams, room * sizeof *streams);
             if (!streams)
                 return PAWL_ENOMEM;
             report->streams = streams;
             report->stream_room = room;
         }
-        report->streams[report->stream_count] = (struct journal_verify_stream){.id = r->stream};
+        report->streams[report->stream_count] = (pawl_log_report_stream){.id = r->stream};
         *(uint64_t *)place = ++report->stream_count;
     }
-    struct journal_verify_stream *s = &report->streams[*(uint64_t *)place - 1];
+    pawl_log_report_stream *s = &report->streams[*(uint64_t *)place - 1];
     uint64_t group0;
     if (r->type == RECORD_CLAIM) {
         (void)claim_body_decode(r->body, &s->epoch, &group0);
@@ -268,7 +269,7 @@ static void fault_in_header(struct verifying *v, struct segment_ref ref, const c
                             const pawl_error *error)
 {
     struct segment_header header;
-    uint64_t at = JOURNAL_NO_BYTE;
+    uint64_t at = PAWL_NO_BYTE;
     int file = v->disk->open(v->disk->ctx, v->home.dir, name, 0);
     if (file >= 0) {
         (void)segment_read(v->disk, file, ref, &v->home.id, v->alloc, &header, NULL, &at, NULL);
@@ -333,12 +334,12 @@ static void check_number(struct verifying *v, size_t i)
         return;
     if (ref.number < expected) {
         error_set(&error, PAWL_ECORRUPT, "segment %s: another file has the same number", name);
-        fault(v, name, JOURNAL_NO_BYTE, 0, &error);
+        fault(v, name, PAWL_NO_BYTE, 0, &error);
         return;
     }
     snprintf(missing, sizeof missing, "%08" PRIx32, expected);
     error_set(&error, PAWL_ECORRUPT, "segment %s is missing: the next one there is %s", missing, name);
-    fault(v, missing, JOURNAL_NO_BYTE, 0, &error);
+    fault(v, missing, PAWL_NO_BYTE, 0, &error);
 }
 
 static void add_sizes(struct verifying *v)
@@ -375,16 +376,19 @@ static int check_all(struct verifying *v, pawl_error *error)
     for (size_t i = 0; i < v->list.count; i++) {
         check_number(v, i);
         status = check_segment(v, i);
-        if (status == PAWL_OK)
+        if (status == PAWL_OK) {
+            check_index(v, v->list.items[i].number);
+            tell(v, 0, true);
             status = v->status;
+        }
+        if (status == PAWL_ECANCELED)
+            return error_set(error, status, "the verification of %s was cancelled", v->options->dir);
         if (status != PAWL_OK)
             return error_set(error, status, "no memory to verify %s", v->options->dir);
-        check_index(v, v->list.items[i].number);
-        tell(v, 0, true);
     }
     /* What the list has to say beyond the numbers. */
     if (gap && v->report.faults == 0)
-        fault(v, "journal", JOURNAL_NO_BYTE, 0, &listed);
+        fault(v, "journal", PAWL_NO_BYTE, 0, &listed);
     v->report.segments = v->list.count;
     v->report.bytes = v->bytes_before;
     return PAWL_OK;
@@ -414,8 +418,7 @@ static int look_for_orphans(struct verifying *v, pawl_error *error)
     return status;
 }
 
-int journal_verify(const struct journal_verify_options *options, struct journal_verify_report *ret_report,
-                   pawl_error *error)
+int journal_verify(const struct journal_verify_options *options, pawl_log_report *ret_report, pawl_error *error)
 {
     struct verifying v = {
         .options = options,
@@ -439,11 +442,11 @@ int journal_verify(const struct journal_verify_options *options, struct journal_
     if (status == PAWL_OK)
         *ret_report = v.report;
     else
-        journal_verify_release(&v.report);
+        pawl_log_report_release(&v.report);
     return status;
 }
 
-void journal_verify_release(struct journal_verify_report *report)
+void pawl_log_report_release(pawl_log_report *report)
 {
     mem_free(report->alloc, report->streams, report->stream_room * sizeof *report->streams);
     report->streams = NULL;
