@@ -27,13 +27,6 @@ struct options {
 /* Always 1. */
 int complain(const char *what, const pawl_error *error);
 
-/* The first failure of a row of calls; those after it do nothing. */
-#define THEN(status, call)                                                                                     \
-    do {                                                                                                       \
-        if ((status) == PAWL_OK)                                                                               \
-            (status) = (call);                                                                                 \
-    } while (0)
-
 /* --- clerk.c --- */
 
 extern _Atomic uint64_t answered;

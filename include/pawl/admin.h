@@ -18,8 +18,8 @@
  * is more to do than was thought. What is counted is said at each function.
  *
  * Cancelling. A pawl_progress that returns false ends the call with PAWL_ECANCELED at that point, whichever
- * call of it that is. What is left behind then is said at each function. It is not
- * called again. The store or the segment of the log at hand may be finished first.
+ * call of it that is. What is left behind then is said at each function. It is not called again. The store or
+ * the segment of the log at hand may be finished first.
  *
  * Ownership. What the options point to is borrowed for the call. A report is the caller's; where it has a
  * release function, call that once after success. After an error the report is untouched and there is nothing

@@ -240,7 +240,7 @@ PAWL_API int pawl_log_unfollow(pawl_log *log, pawl_follow *follow);
 /* Visit the streams of a log that was opened read-only of which entries are left out: they are whole, but
  * nothing shows that they are durable. count entries from offset first on; stream is their stream as text,
  * borrowed for the call. Of a log on Kafka nothing is left out. On the calling thread; any thread.
- * Errors: PAWL_ENOMEM. */
+ * Errors: PAWL_ENOMEM, PAWL_EIO, PAWL_ECORRUPT. */
 typedef void (*pawl_unwitnessed_visit)(void *arg, const char *stream, uint64_t first, uint64_t count);
 PAWL_API int pawl_log_unwitnessed(pawl_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
 
