@@ -13,7 +13,7 @@
 
 #include "bench/lib/bench.h"
 #include "bench/lib/crowd.h"
-#include "engine/trial.h"
+#include "engine/knobs.h"
 
 #define WORKSPACES 1000
 #define LAG        UINT64_C(100000) /* of a shard */

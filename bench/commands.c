@@ -24,7 +24,7 @@
 #include "bench/lib/bench.h"
 #include "bench/lib/crowd.h"
 #include "bench/lib/raw.h"
-#include "engine/trial.h"
+#include "engine/knobs.h"
 
 #define WORKSPACES 10000
 #define RECORD     ((size_t)360) /* an event's bytes in the journal */

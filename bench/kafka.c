@@ -15,7 +15,7 @@
 #include "adapter/kafka/topics.h"
 #include "base/latch.h"
 #include "bench/lib/bench.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 #include "port/env.h"
 
 #define EVENT_BYTES   300

@@ -18,7 +18,7 @@
 #include "bench/lib/crowd.h"
 #include "core/project/redo.h"
 #include "core/state/key.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 #define WORKSPACES    1000
 #define WORKERS       64
@@ -176,7 +176,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(ctx, position);
 }
 
-/* As engine/replay_lanes.c does it. */
+/* As engine/check/replay_lanes.c does it. */
 static bool apply_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct again *a = read->arg;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "cli/progress.h"
 #include "cli/say.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 
 static int say_done(const struct options *options, const pawl_backup_options *how,
                     const pawl_backup_report *report, const char *verb, double seconds)

@@ -1,5 +1,5 @@
 /* cli/cluster.c: the topics of a cluster on Kafka: made, and checked. */
-#include "engine/cluster.h"
+#include "engine/log/cluster.h"
 
 #include <stdio.h>
 

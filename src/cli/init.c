@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "cli/open.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 
 /* PAWL_EEXISTS if anything is there; an empty directory, such as a volume that was just mounted, is not. */
 static int must_be_new(const char *dir, pawl_error *error)

@@ -22,7 +22,7 @@
 #include "base/latch.h"
 #include "cli/feed.h"
 #include "cli/say.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 
 #define IN_FLIGHT_MAX 8
 #define LINE_MAX_TEXT 40 /* what an offset takes on stdout, at most */

@@ -13,7 +13,7 @@
 #include "base/latch.h"
 #include "cli/left_out.h"
 #include "cli/say.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 
 struct reading {
     pawl_task start;

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "cli/left_out.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 
 #define READ_BYTES ((size_t)64 << 10)
 

@@ -9,7 +9,7 @@
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/state.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 
 static int run(const struct options *options)
 {

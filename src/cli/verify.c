@@ -9,8 +9,8 @@
 #include "cli/say.h"
 #include "cli/state.h"
 #include "cli/verify_cluster.h"
-#include "engine/cluster.h"
-#include "engine/log.h"
+#include "engine/log/cluster.h"
+#include "engine/log/log.h"
 
 static void print_table(const pawl_log_report *r)
 {

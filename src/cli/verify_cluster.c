@@ -5,7 +5,7 @@
 
 #include "cli/progress.h"
 #include "cli/say.h"
-#include "engine/cluster.h"
+#include "engine/log/cluster.h"
 
 static void print_text(const char *url, const struct kafka_verify_report *r, double seconds)
 {

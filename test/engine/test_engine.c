@@ -5,7 +5,7 @@
 #include <pawl/pawl.h>
 
 #include "base/latch.h"
-#include "engine/node_file.h"
+#include "engine/directory/node_file.h"
 #include "test/lib/dir.h"
 
 static const char schema[] =

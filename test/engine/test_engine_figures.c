@@ -1,7 +1,7 @@
 /* test_engine_figures.c: what an engine says of its lanes: figures, alerts, leases, operations. */
 #include "test/lib/lanes.h"
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 /* --- alerts --- */
 

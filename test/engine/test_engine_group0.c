@@ -3,7 +3,7 @@
 #include <pawl/pawl.h>
 
 #include "base/bytes.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
 #include "test/lib/alloc.h"
 #include "test/lib/dir.h"
 

@@ -5,7 +5,7 @@
 #include "adapter/lmdb/store.h"
 #include "core/project/cursor.h"
 #include "core/state/key.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 #define NOTES ", \"workers\": 3"
 

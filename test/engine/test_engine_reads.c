@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 #define SNAPSHOTS_MAX 4096
 #define NOTES         ", \"max_attempts\": 2, \"on_failure\": \"void\""

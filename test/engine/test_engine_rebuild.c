@@ -8,7 +8,7 @@
 #include "adapter/lmdb/store.h"
 #include "core/schema/schema.h"
 #include "core/state/key.h"
-#include "engine/trial.h"
+#include "engine/knobs.h"
 
 #define CHANGED                                                                                                \
     "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \

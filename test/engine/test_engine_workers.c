@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 #define SECOND PAWL_SECOND
 

@@ -5,7 +5,7 @@
 
 #include <pawl/pawl.h>
 
-#include "engine/trial.h"
+#include "engine/knobs.h"
 #include "test/lib/dir.h"
 
 #define TWICE_WORKSPACES 6

@@ -7,7 +7,7 @@
 #include "core/event/envelope.h"
 #include "core/sequence/sequencer.h"
 #include "core/sequence/view.h"
-#include "engine/sequences.h"
+#include "engine/shard/sequences.h"
 #include "test/lib/test.h"
 
 enum { PARTITION = 5, WORKSPACES = 9, KIND = 1, SEQ_INVOICE = 100, STEPS_MAX = 1000000 };

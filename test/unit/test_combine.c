@@ -2,7 +2,7 @@
 
 #include "adapter/mem/env.h"
 #include "adapter/mem/log.h"
-#include "engine/combine.h"
+#include "engine/shard/turn_appends.h"
 #include "test/lib/alloc.h"
 
 #define PARTS   4

@@ -4,7 +4,7 @@
 #include "adapter/mem/store.h"
 #include "core/event/envelope.h"
 #include "core/sequence/view.h"
-#include "engine/tails.h"
+#include "engine/shard/sequence_tails.h"
 #include "test/lib/alloc.h"
 #include "test/lib/plog.h"
 #include "test/lib/test.h"

@@ -1,0 +1,360 @@
+/* engine/lanes/worker_lease.c: leases for workers outside: acquire, commit, extend, release.
+ *
+ * They come on threads of their own, and reach a lane on its shard. What a worker commits is exploded on its
+ * own thread. It waits there for its turn; if it is tired of that, its run goes on without it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "engine/lanes/workers.h"
+#include "engine/node/node.h"
+#include "engine/read/event.h"
+
+/* --- waiting for something to lease: under lanes.lock --- */
+
+static void leave(struct lanes *lanes, struct lease_wait *wait)
+{
+    *wait->link = wait->next;
+    if (wait->next)
+        wait->next->link = wait->link;
+    if (atomic_fetch_sub(&lanes->waiting, 1) == 1)
+        pthread_cond_broadcast(&lanes->waits_gone);
+}
+
+static void join(struct lanes *lanes, struct lease_wait *wait, uint16_t projector)
+{
+    *wait = (struct lease_wait){.projector = projector};
+    latch_init(&wait->latch);
+    pthread_mutex_lock(&lanes->lock);
+    struct lease_wait **at = &lanes->waits; /* first come, first told */
+    while (*at)
+        at = &(*at)->next;
+    *at = wait;
+    wait->link = at;
+    atomic_fetch_add(&lanes->waiting, 1);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+/* One is told; if there is more than it takes, it tells the next one. */
+void leases_offer(pawl_engine *e, uint16_t projector)
+{
+    struct lanes *lanes = &e->lanes;
+    if (atomic_load(&lanes->waiting) == 0)
+        return;
+    pthread_mutex_lock(&lanes->lock);
+    for (struct lease_wait *w = lanes->waits; w; w = w->next)
+        if (w->projector == projector && !w->told) {
+            w->told = true;
+            latch_set(&w->latch);
+            break;
+        }
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+void leases_close(pawl_engine *e)
+{
+    struct lanes *lanes = &e->lanes;
+    pthread_mutex_lock(&lanes->lock);
+    for (struct lease_wait *w = lanes->waits; w; w = w->next)
+        if (!w->told) {
+            w->told = true;
+            latch_set(&w->latch);
+        }
+    while (lanes->waits)
+        pthread_cond_wait(&lanes->waits_gone, &lanes->lock);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+/* --- acquire --- */
+
+struct acquiring {
+    struct generation *generation;
+    uint32_t projection;
+    uint32_t first; /* partition to begin with */
+    uint32_t shard;
+    pawl_duration duration;
+    struct job *job;
+    struct lane_part *part; /* where there was one */
+    bool more;
+};
+
+static void acquire_here(void *arg)
+{
+    struct acquiring *a = arg;
+    const pawl_engine *e = a->generation->engine;
+    uint32_t partitions = e->file.partitions;
+    for (uint32_t i = 0; i < partitions && !a->part; i++) {
+        struct lane_part *part = &a->generation->parts[(a->first + i) % partitions];
+        if (part->partition % e->file.shards != a->shard || !part->lane || part->closing)
+            continue;
+        if (lane_acquire(part->lane, a->projection, a->duration, &a->job->run) != PAWL_OK)
+            continue;
+        a->part = part;
+        a->more = pawl_leases_peek(lane_leases(part->lane), a->projection) != 0;
+    }
+}
+
+/* From whichever partition; which one comes first is left to chance, so that none is forgotten. */
+static bool acquire_from(struct generation *g, uint32_t projection, pawl_duration duration, struct job *job,
+                         bool *ret_more)
+{
+    pawl_engine *e = g->engine;
+    struct acquiring a = {.generation = g, .projection = projection, .duration = duration, .job = job};
+    a.first = (uint32_t)(pawl_env_random(e->env) % e->file.partitions);
+    for (uint32_t i = 0; i < e->file.shards && !a.part; i++) {
+        a.shard = (a.first + i) % e->file.shards;
+        if (pawl_env_call(e->env, a.shard, acquire_here, &a) != PAWL_OK)
+            return false;
+    }
+    if (a.part)
+        job->part = a.part;
+    *ret_more = a.more;
+    return a.part != NULL;
+}
+
+static size_t put_text(char *at, pawl_bytes text)
+{
+    memcpy(at, text.data, text.size);
+    at[text.size] = '\0';
+    return text.size + 1;
+}
+
+/* The allocation: its own size first, so that it can be given back. */
+struct lease_memory {
+    const pawl_allocator *alloc;
+    size_t size;
+    char text[];
+};
+
+static int fill_lease(struct job *job, pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    const struct run *run = &job->run;
+    struct generation *g = job->part->generation;
+    struct json_out out;
+    struct pawl_event_source source;
+    pawl_event shown;
+    pawl_bytes event = {0};
+    json_out_init(&out, run->alloc);
+    int status = job_show_event(g->engine, job, &out, &source, &shown, error);
+    if (status == PAWL_OK)
+        status = pawl_event_json(&shown, &event, error);
+    pawl_bytes projector = run->projector->name;
+    size_t size = sizeof(struct lease_memory) + g->name.size + projector.size + event.size + 3;
+    struct lease_memory *memory = status == PAWL_OK ? mem_new(run->alloc, 1, size) : NULL;
+    if (status == PAWL_OK && !memory)
+        status = error_set(error, PAWL_ENOMEM, "no memory for a lease");
+    if (status == PAWL_OK) {
+        *memory = (struct lease_memory){.alloc = run->alloc, .size = size};
+        char *lane = memory->text;
+        char *name = lane + put_text(lane, g->name);
+        char *json = name + put_text(name, projector);
+        (void)put_text(json, event);
+        *ret_lease = (pawl_worker_lease){.partition = run->partition,
+                                         .lane = lane,
+                                         .projector = name,
+                                         .number = run->number,
+                                         .operation = run->id,
+                                         .attempt = run->attempt,
+                                         .expires_in = run->duration,
+                                         .offset = shown.offset,
+                                         .wsid = shown.wsid,
+                                         .event = json,
+                                         .event_size = event.size,
+                                         .memory = memory};
+    }
+    json_out_release(&out);
+    return status;
+}
+
+void pawl_worker_lease_free(pawl_worker_lease *lease)
+{
+    struct lease_memory *memory = lease->memory;
+    if (memory)
+        mem_free(memory->alloc, memory, memory->size);
+    *lease = (pawl_worker_lease){0};
+}
+
+static void release_here(void *arg);
+
+/* Something of one of the lane's generations, those that serve first. *ret_found: whether there was. */
+static int try_acquire(pawl_engine *e, uint16_t projector, pawl_duration duration, bool *ret_found,
+                       pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    struct generation *g = NULL;
+    int status = PAWL_OK;
+    bool found = false, more;
+    while (!found && status == PAWL_OK && (g = generation_hold_next(e, g)))
+        for (uint32_t i = 0; i < g->projections && !found && status == PAWL_OK; i++) {
+            if (g->crews[i].projector->id != projector || crew_is_manned(&g->crews[i]))
+                continue;
+            struct job *job = job_new(&g->parts[0]);
+            if (!job) {
+                status = error_set(error, PAWL_ENOMEM, "no memory for a lease");
+                continue;
+            }
+            found = acquire_from(g, i, duration, job, &more);
+            if (found)
+                status = fill_lease(job, ret_lease, error);
+            if (found && status != PAWL_OK)
+                (void)pawl_env_call(e->env, job->run.partition % e->file.shards, release_here, job);
+            if (found && more)
+                leases_offer(e, projector);
+            job_free(job);
+        }
+    if (g)
+        generation_drop(g);
+    *ret_found = found;
+    return status;
+}
+
+static int find_projector(pawl_engine *e, const char *name, uint16_t *ret_id, pawl_error *error)
+{
+    const struct schema_projector *p =
+        schema_projector_by_name(engine_schema(e), (pawl_bytes){name, strlen(name)});
+    if (!p)
+        return error_set(error, PAWL_ENOTFOUND, "there is no projector %s", name);
+    if (!p->handler)
+        return error_set(error, PAWL_EINVAL, "%s says in the schema what it does", name);
+    pthread_mutex_lock(&e->lanes.lock);
+    const struct handler *h = e->lanes.handlers;
+    while (h && h->projector != p->id)
+        h = h->next;
+    pthread_mutex_unlock(&e->lanes.lock);
+    if (h)
+        return error_set(error, PAWL_EEXISTS, "%s has a handler in the engine's own process", name);
+    *ret_id = p->id;
+    return PAWL_OK;
+}
+
+int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration, pawl_duration wait,
+                        pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    uint16_t projector;
+    bool found = false;
+    int status = engine_enter_writing(e, error);
+    if (status == PAWL_OK)
+        status = find_projector(e, name, &projector, error);
+    if (status == PAWL_OK)
+        status = try_acquire(e, projector, duration, &found, ret_lease, error);
+    if (status != PAWL_OK || found)
+        return status;
+    pawl_instant deadline = engine_deadline(e, wait);
+    bool late = wait == 0;
+    while (!found && !late && status == PAWL_OK) {
+        struct lease_wait waiting;
+        join(&e->lanes, &waiting, projector);
+        status = try_acquire(e, projector, duration, &found, ret_lease, error); /* what came before it joined */
+        if (!found && status == PAWL_OK)
+            late = latch_wait_until(&waiting.latch, deadline) != PAWL_OK;
+        pthread_mutex_lock(&e->lanes.lock);
+        bool told = waiting.told, closing = atomic_load(&e->closing);
+        leave(&e->lanes, &waiting);
+        pthread_mutex_unlock(&e->lanes.lock);
+        /* Then the engine is not looked at any more: whoever closes it waited only for this. */
+        if (closing && !found && status == PAWL_OK)
+            return error_set(error, PAWL_ECLOSED, "the engine is being closed");
+        if (told && !closing && (found || late || status != PAWL_OK))
+            leases_offer(e, projector); /* it was told for nothing: another one may want it */
+        if (!found && !late && status == PAWL_OK)
+            status = try_acquire(e, projector, duration, &found, ret_lease, error);
+    }
+    if (status != PAWL_OK || found)
+        return status;
+    return error_set(error, PAWL_ENOTFOUND, "there is nothing to lease of %s", name);
+}
+
+/* --- what a worker says of its lease --- */
+
+struct saying {
+    uint64_t number;
+    pawl_operation_id id;
+    pawl_duration duration;
+    bool failed, permanent;
+    const char *words;
+    struct lane_part *part;
+    int status;
+};
+
+/* A generation that was given up, or has not opened: whatever was leased of it is over. */
+static struct lane *lane_of(struct saying *s)
+{
+    s->status = PAWL_EFENCED;
+    return s->part->closing ? NULL : s->part->lane;
+}
+
+static void release_here(void *arg)
+{
+    struct job *job = arg;
+    if (job->part->lane && !job->part->closing)
+        (void)lane_release(job->part->lane, job->run.number, job->run.id, "no memory");
+}
+
+static void extend_here(void *arg)
+{
+    struct saying *s = arg;
+    struct lane *lane = lane_of(s);
+    if (lane)
+        s->status = lane_extend(lane, s->number, s->id, s->duration);
+}
+
+static void end_here(void *arg)
+{
+    struct saying *s = arg;
+    struct lane *lane = lane_of(s);
+    if (lane)
+        s->status = s->failed ? lane_fail(lane, s->number, s->id, s->permanent, s->words)
+                              : lane_release(lane, s->number, s->id, s->words);
+}
+
+int worker_lease_find(pawl_engine *e, const pawl_worker_lease *lease, const struct schema_lane **ret_lane,
+                      pawl_error *error)
+{
+    if (!lease->lane)
+        return error_set(error, PAWL_EINVAL, "the lease names no lane");
+    return lanes_find_part(e, lease->partition, lease->lane, ret_lane, error);
+}
+
+/* Both generations of a lane may have leased this number: the ID tells which. */
+static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s, void (*fn)(void *arg),
+               pawl_error *error)
+{
+    const struct schema_lane *lane;
+    int status = worker_lease_find(e, lease, &lane, error);
+    if (status != PAWL_OK)
+        return status;
+    struct generation *g = NULL;
+    s->status = PAWL_EFENCED;
+    while (status == PAWL_OK && s->status == PAWL_EFENCED && (g = generation_hold_next(e, g))) {
+        if (g->id != lane->id)
+            continue;
+        s->part = &g->parts[lease->partition];
+        status = pawl_env_call(e->env, lease->partition % e->file.shards, fn, s);
+    }
+    if (status == PAWL_OK)
+        status = s->status;
+    if (status == PAWL_EFENCED)
+        error_set(error, status, "operation %" PRIu64 " of %s is not leased to this one", s->number,
+                  lease->lane);
+    if (g)
+        generation_drop(g);
+    return status;
+}
+
+int pawl_worker_extend(pawl_engine *e, const pawl_worker_lease *lease, pawl_duration duration,
+                       pawl_error *error)
+{
+    struct saying s = {.number = lease->number, .id = lease->operation, .duration = duration};
+    return say(e, lease, &s, extend_here, error);
+}
+
+int pawl_worker_release(pawl_engine *e, const pawl_worker_lease *lease, bool failed, bool permanent,
+                        const char *words, pawl_error *error)
+{
+    struct saying s = {.number = lease->number,
+                       .id = lease->operation,
+                       .failed = failed,
+                       .permanent = permanent,
+                       .words = words ? words : ""};
+    return say(e, lease, &s, end_here, error);
+}

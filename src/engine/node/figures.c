@@ -1,0 +1,58 @@
+/* engine/node/figures.c: the figures of all shards, gathered. */
+#include <pawl/pawl.h>
+
+#include "engine/node/node.h"
+
+struct gathering {
+    struct shard *shard;
+    pawl_figures *figures;
+};
+
+/* On the shard: what its processors count is its own. */
+static void gather(void *arg)
+{
+    const struct gathering *g = arg;
+    const pawl_engine *e = g->shard->engine;
+    for (uint32_t i = g->shard->index; i < e->file.partitions; i += e->file.shards)
+        g->figures->replayed += processor_figures(e->partitions[i].processor)->replayed;
+    g->figures->taken_over += g->shard->taken_over;
+    g->figures->held += atomic_load(&g->shard->held);
+}
+
+static void gather_checkpoint(const struct shard *shard, pawl_figures *figures)
+{
+    const struct checkpointer *c = shard->checkpointer;
+    uint64_t committed = atomic_load(&c->committed), seen = atomic_load(&shard->seen);
+    uint64_t lag = seen > committed ? seen - committed : 0;
+    figures->checkpoint_lag = lag > figures->checkpoint_lag ? lag : figures->checkpoint_lag;
+    figures->checkpoint_events += atomic_load(&c->events);
+    figures->checkpoint_rows += atomic_load(&c->rows);
+    figures->checkpoint_commits += atomic_load(&c->commits);
+    figures->checkpoint_failures += atomic_load(&c->failures);
+    figures->checkpoint_made += atomic_load(&c->made);
+    figures->checkpoints_ready += atomic_load(&c->guards);
+    figures->scrubs += atomic_load(&c->scrubs);
+    figures->scrubs_missed += atomic_load(&c->scrubs_missed);
+}
+
+int pawl_figures_get(pawl_engine *e, pawl_figures *ret_figures, pawl_error *error)
+{
+    pawl_figures figures = {.checkpoint_lag_max = e->options.checkpoint_lag_max};
+    int status = engine_enter(e, error);
+    for (uint32_t i = 0; status == PAWL_OK && i < e->file.shards && !e->options.read_only; i++) {
+        struct gathering g = {.shard = &e->shards[i], .figures = &figures};
+        status = pawl_env_call(e->env, i, gather, &g);
+        if (e->shards[i].checkpointer)
+            gather_checkpoint(&e->shards[i], &figures);
+    }
+    pthread_mutex_lock(&e->audit_lock);
+    for (uint32_t i = 0; i < e->file.partitions; i++) {
+        figures.audits += e->partitions[i].audit.compared;
+        figures.audits_missed += e->partitions[i].audit.missed;
+    }
+    figures.alerts = e->alerted;
+    pthread_mutex_unlock(&e->audit_lock);
+    if (status == PAWL_OK)
+        *ret_figures = figures;
+    return status;
+}
