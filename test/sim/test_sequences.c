@@ -107,8 +107,7 @@ static int boot(struct node *n)
     struct mem_store_options live = {.name = "live", .mode = PAWL_STORE_FAST};
     assert_ok(mem_store_open(n->store_disk, &live, NULL, &n->store, NULL));
     claim(n);
-    struct tails_options tails = {
-        .log = n->log, .store = n->store, .first = PARTITION - 1, .step = 1, .count = 3};
+    struct tails_options tails = {.log = n->log, .store = n->store, .partitions = {PARTITION - 1, 1, 3}};
     tails_init(&n->tails, &tails);
     n->sequences = (struct sequences){.log = n->log, .store = n->store, .env = env, .partition = PARTITION};
     if (test_below(&n->random, 2))

@@ -70,12 +70,9 @@ static void begin(struct bench *b)
 
 static void begin_tails(struct bench *b, const pawl_allocator *alloc)
 {
-    tails_init(&b->tails, &(struct tails_options){.log = b->log,
-                                                  .store = b->store,
-                                                  .first = FIRST,
-                                                  .step = STEP,
-                                                  .count = PARTITIONS,
-                                                  .alloc = alloc});
+    tails_init(&b->tails,
+               &(struct tails_options){
+                   .log = b->log, .store = b->store, .partitions = {FIRST, STEP, PARTITIONS}, .alloc = alloc});
 }
 
 static void end(struct bench *b)

@@ -22,6 +22,7 @@
 #include "adapter/lmdb/store.h"
 #include "adapter/uv/env.h"
 #include "base/error.h"
+#include "base/partition_set.h"
 #include "core/project/operation.h"
 #include "core/state/position.h"
 #include "engine/directory/node_file.h"
@@ -163,13 +164,14 @@ static int open_source(struct backing *b, uint32_t shard, pawl_store **ret_store
 
 static int count_events(struct backing *b, uint32_t shard, pawl_store *store)
 {
+    struct partition_set set = partition_set_of(shard, b->file.partitions, b->file.shards);
     pawl_reader *snapshot;
     int status = pawl_store_snapshot(store, &snapshot);
     if (status != PAWL_OK)
         return error_set(b->error, status, "cannot read what was copied");
-    for (uint32_t i = shard; status == PAWL_OK && i < b->file.partitions; i += b->file.shards) {
+    for (size_t i = 0; status == PAWL_OK && i < set.count; i++) {
         struct position position;
-        position_init(&position, b->options->allocator, (uint16_t)i);
+        position_init(&position, b->options->allocator, partition_set_at(&set, i));
         status = position_read(&position, snapshot, b->error);
         b->report.events += position.offset;
         position_release(&position);

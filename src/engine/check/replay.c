@@ -11,6 +11,7 @@
 #include "adapter/lmdb/store.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/partition_set.h"
 #include "core/state/replay.h"
 #include "engine/check/compare.h"
 #include "engine/check/replay_lanes.h"
@@ -169,7 +170,7 @@ static int compare_partition(struct replaying *r, uint32_t shard)
 
 static int replay_partition(struct replaying *r, uint32_t partition)
 {
-    uint32_t shard = partition % r->source->file.shards;
+    uint32_t shard = partition_shard((uint16_t)partition, r->source->file.shards);
     r->partition = (uint16_t)partition;
     r->status = PAWL_OK;
     r->uncommitted = 0;

@@ -139,15 +139,10 @@ static void mark(void *ctx, const struct position *position, uint64_t offset)
     engine_audit(engine_of(c), AUDIT_CHECKPOINT, position, offset);
 }
 
-static size_t partition_count(const struct checkpointer *c)
-{
-    return (c->stores.partitions - c->stores.shard + c->stores.shards - 1) / c->stores.shards;
-}
-
 static uint64_t taken(const struct checkpointer *c)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < partition_count(c); i++)
+    for (size_t i = 0; i < c->stores.partitions.count; i++)
         sum += checkpoint_position(c->checkpoint, i)->offset;
     return sum;
 }
@@ -197,9 +192,7 @@ static int open_store(struct checkpointer *c, bool make)
     size_t bytes = c->stores.trial->checkpoint_bytes;
     uint64_t rows = c->stores.trial->checkpoint_rows;
     struct checkpoint_options options = {.store = c->store,
-                                         .first = (uint16_t)c->stores.shard,
-                                         .step = (uint16_t)c->stores.shards,
-                                         .count = partition_count(c),
+                                         .partitions = c->stores.partitions,
                                          .events_max = events_max(c),
                                          .bytes_max = bytes ? bytes : BYTES_DEFAULT,
                                          .rows_max = rows ? rows : ROWS_DEFAULT,
@@ -251,7 +244,7 @@ static int take_event(struct checkpointer *c, size_t index, const pawl_entry *en
 static bool take_entry(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_place place)
 {
     struct checkpointer *c = sweep->arg;
-    size_t partitions = partition_count(c);
+    size_t partitions = c->stores.partitions.count;
     if (checkpoint_events(c->checkpoint) == 0)
         c->oldest = pawl_env_now(engine_of(c)->env);
     c->status = index < partitions
@@ -291,7 +284,7 @@ static int reserve_streams(struct checkpointer *c, size_t count)
 static int read_all(struct checkpointer *c, bool *ret_more)
 {
     uint64_t before = checkpoint_events(c->checkpoint);
-    size_t partitions = partition_count(c);
+    size_t partitions = c->stores.partitions.count;
     int status = checkpoint_lanes_look(&c->lanes, &c->words);
     size_t count = partitions + c->lanes.count;
     if (status == PAWL_OK)
@@ -375,7 +368,7 @@ static bool is_due(const struct checkpointer *c, bool more, pawl_duration *ret_l
 static void scrub_side(struct checkpointer *c, enum pawl_alert_kind kind, pawl_store *store, uint32_t *next)
 {
     struct scrub scrub = {.partition = checkpoint_position(c->checkpoint, c->scrub_index)->partition,
-                          .partitions = c->stores.partitions,
+                          .partitions = engine_of(c)->file.partitions,
                           .table = c->scrub_table,
                           .bytes_max =
                               c->stores.trial->scrub_bytes ? c->stores.trial->scrub_bytes : SCRUB_BYTES,
@@ -406,7 +399,7 @@ static void scrub(struct checkpointer *c)
     c->scrub_table = next;
     if (next == UINT32_MAX) {
         c->scrub_table = 0;
-        c->scrub_index = (c->scrub_index + 1) % partition_count(c);
+        c->scrub_index = (c->scrub_index + 1) % c->stores.partitions.count;
     }
     pawl_instant now = pawl_env_now(engine_of(c)->env);
     pawl_duration pause = (now.ns - began.ns) * SCRUB_SHARE;
@@ -462,7 +455,7 @@ static int follow(struct checkpointer *c)
 static void tell_of_log(struct checkpointer *c)
 {
     size_t index = 0;
-    while (index + 1 < partition_count(c) && c->streams[index].ended)
+    while (index + 1 < c->stores.partitions.count && c->streams[index].ended)
         index++;
     pawl_alert alert = {.kind = PAWL_ALERT_LOG,
                         .partition = checkpoint_position(c->checkpoint, index)->partition,

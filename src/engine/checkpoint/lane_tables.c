@@ -40,7 +40,7 @@ void checkpoint_lanes_release(struct checkpoint_lanes *l)
 /* A partition's place among the shard's. */
 static size_t index_of(const struct checkpoint_lanes *l, uint16_t partition)
 {
-    return partition / l->engine->file.shards;
+    return partition_set_index(&l->engine->shards[l->shard].partitions, partition);
 }
 
 /* --- what is followed --- */
@@ -122,6 +122,7 @@ static int follow_stored(struct checkpoint_lanes *l, pawl_error *error)
 
 int checkpoint_lanes_look(struct checkpoint_lanes *l, pawl_error *error)
 {
+    const struct partition_set *partitions = &l->engine->shards[l->shard].partitions;
     const struct schema *schema = engine_schema(l->engine);
     if (l->schema == schema)
         return PAWL_OK;
@@ -130,11 +131,11 @@ int checkpoint_lanes_look(struct checkpoint_lanes *l, pawl_error *error)
         l->followed[i]->ended = true;
     for (size_t i = 0; status == PAWL_OK && i < schema->lane_count; i++) {
         const struct schema_lane *lane = &schema->lanes[i];
-        for (uint32_t p = l->shard; status == PAWL_OK && p < l->engine->file.partitions;
-             p += l->engine->file.shards) {
-            status = follow(l, (uint16_t)p, lane->id, lane->generation, error);
+        for (size_t j = 0; status == PAWL_OK && j < partitions->count; j++) {
+            uint16_t partition = partition_set_at(partitions, j);
+            status = follow(l, partition, lane->id, lane->generation, error);
             if (status == PAWL_OK && lane->serving && lane->serving != lane->generation)
-                status = follow(l, (uint16_t)p, lane->id, lane->serving, error);
+                status = follow(l, partition, lane->id, lane->serving, error);
         }
     }
     if (status == PAWL_OK)

@@ -39,9 +39,9 @@ static int sum_offsets(const struct stores_options *o, pawl_store *store, uint64
 {
     uint64_t sum = 0;
     int status = PAWL_OK;
-    for (uint32_t i = o->shard; status == PAWL_OK && i < o->partitions; i += o->shards) {
+    for (size_t i = 0; status == PAWL_OK && i < o->partitions.count; i++) {
         struct position position;
-        position_init(&position, o->alloc, (uint16_t)i);
+        position_init(&position, o->alloc, partition_set_at(&o->partitions, i));
         status = position_read(&position, pawl_store_writer(store), error);
         sum += position.offset;
         position_release(&position);

@@ -19,14 +19,14 @@
 #ifndef ENGINE_CHECKPOINT_STORES_H
 #define ENGINE_CHECKPOINT_STORES_H
 
+#include "base/partition_set.h"
 #include "engine/knobs.h"
 #include "port/store.h"
 
 struct stores_options {
     const char *dir;
     uint32_t shard;
-    uint32_t shards;
-    uint32_t partitions;
+    struct partition_set partitions; /* of the shard */
     uint64_t lag_max;
     const struct engine_trial *trial;
     const pawl_allocator *alloc;

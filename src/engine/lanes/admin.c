@@ -55,7 +55,7 @@ static int find_generation(pawl_engine *e, uint16_t partition, uint16_t lane, st
         if (g->id != lane)
             continue;
         d->part = &g->parts[partition];
-        status = pawl_env_call(e->env, partition % e->file.shards, look_here, d);
+        status = partition_call(e, partition, look_here, d);
         if (status != PAWL_OK || d->status != PAWL_OK)
             continue;
         if (found != 0)
@@ -83,7 +83,7 @@ static int decide(pawl_engine *e, uint16_t partition, const char *name, uint32_t
     struct generation *g = status == PAWL_OK ? generation_hold(e, lane->id, generation) : NULL;
     if (g) {
         d->part = &g->parts[partition];
-        status = pawl_env_call(e->env, partition % e->file.shards, decide_here, d);
+        status = partition_call(e, partition, decide_here, d);
         generation_drop(g);
     }
     if (status == PAWL_OK)

@@ -49,24 +49,25 @@ static bool has_reached(const struct generation *new)
 
 struct standing {
     struct generation *generation;
-    uint32_t shard;
+    struct shard *shard;
     bool open;
 };
 
 static void look_open(void *arg)
 {
     struct standing *s = arg;
-    const pawl_engine *e = s->generation->engine;
-    for (uint32_t i = s->shard; i < e->file.partitions; i += e->file.shards)
-        s->open = s->open || s->generation->parts[i].lane;
+    for (size_t i = 0; i < s->shard->partitions.count; i++)
+        s->open = s->open || s->generation->parts[partition_set_at(&s->shard->partitions, i)].lane;
 }
 
 /* Whether none of its lanes can write any more. */
 static bool stands_still(struct generation *g)
 {
     struct standing s = {.generation = g};
-    for (s.shard = 0; s.shard < g->engine->file.shards; s.shard++)
-        (void)pawl_env_call(g->engine->env, s.shard, look_open, &s);
+    for (uint32_t i = 0; i < g->engine->file.shards; i++) {
+        s.shard = &g->engine->shards[i];
+        (void)pawl_env_call(g->engine->env, i, look_open, &s);
+    }
     return !s.open;
 }
 

@@ -187,22 +187,21 @@ static void enlist(struct lanes *lanes, struct generation *g)
 
 struct visiting {
     struct generation *generation;
-    uint32_t shard;
+    struct shard *shard;
     void (*visit)(struct lane_part *part);
 };
 
 static void visit_here(void *arg)
 {
     const struct visiting *v = arg;
-    const pawl_engine *e = v->generation->engine;
-    for (uint32_t i = v->shard; i < e->file.partitions; i += e->file.shards)
-        v->visit(&v->generation->parts[i]);
+    for (size_t i = 0; i < v->shard->partitions.count; i++)
+        v->visit(&v->generation->parts[partition_set_at(&v->shard->partitions, i)]);
 }
 
 void generation_visit(struct generation *g, void (*visit)(struct lane_part *part))
 {
     for (uint32_t i = 0; i < g->engine->file.shards; i++) {
-        struct visiting v = {.generation = g, .shard = i, .visit = visit};
+        struct visiting v = {.generation = g, .shard = &g->engine->shards[i], .visit = visit};
         (void)pawl_env_call(g->engine->env, i, visit_here, &v);
     }
 }

@@ -209,7 +209,7 @@ void part_fill(struct lane_part *part)
 void part_ask(struct lane_part *part)
 {
     pawl_engine *e = engine_of(part);
-    (void)pawl_env_post(e->env, part->partition % e->file.shards, &part->task);
+    (void)pawl_env_post(e->env, shard_of(e, part->partition)->index, &part->task);
 }
 
 void part_return(struct job *job)

@@ -102,7 +102,7 @@ static void drop_here(void *arg)
 static bool drop_partition(pawl_engine *e, const struct schema *schema, uint16_t partition)
 {
     struct dropping d = {
-        .engine = e, .shard = partition % e->file.shards, .schema = schema, .partition = partition};
+        .engine = e, .shard = shard_of(e, partition)->index, .schema = schema, .partition = partition};
     do {
         int status = pawl_env_call(e->env, d.shard, drop_here, &d);
         if (status != PAWL_OK || d.status != PAWL_OK)

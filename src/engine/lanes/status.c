@@ -17,7 +17,7 @@
 
 struct gathering {
     struct generation *generation;
-    uint32_t shard;
+    const struct shard *shard;
     struct part_status *statuses; /* by partition */
 };
 
@@ -68,9 +68,10 @@ static void look_at_part(const struct lane_part *part, struct part_status *s)
 static void gather_here(void *arg)
 {
     const struct gathering *g = arg;
-    const pawl_engine *e = g->generation->engine;
-    for (uint32_t i = g->shard; i < e->file.partitions; i += e->file.shards)
-        look_at_part(&g->generation->parts[i], &g->statuses[i]);
+    for (size_t i = 0; i < g->shard->partitions.count; i++) {
+        uint16_t partition = partition_set_at(&g->shard->partitions, i);
+        look_at_part(&g->generation->parts[partition], &g->statuses[partition]);
+    }
 }
 
 int lane_status_gather(struct generation *g, const struct schema_lane *lane, struct part_status *statuses)
@@ -78,7 +79,7 @@ int lane_status_gather(struct generation *g, const struct schema_lane *lane, str
     const pawl_engine *e = g->engine;
     memset(statuses, 0, e->file.partitions * sizeof *statuses);
     for (uint32_t i = 0; i < e->file.shards; i++) {
-        struct gathering gathering = {.generation = g, .shard = i, .statuses = statuses};
+        struct gathering gathering = {.generation = g, .shard = &e->shards[i], .statuses = statuses};
         int status = pawl_env_call(e->env, i, gather_here, &gathering);
         if (status != PAWL_OK)
             return status;
@@ -244,7 +245,7 @@ int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint3
                             .from = from,
                             .limit = limit < LEASES_AT_ONCE ? limit : LEASES_AT_ONCE,
                             .listed = listed};
-        status = pawl_env_call(e->env, partition % e->file.shards, list_here, &l);
+        status = partition_call(e, partition, list_here, &l);
         more = status == PAWL_OK && l.count == LEASES_AT_ONCE && limit > l.count;
         for (size_t i = 0; i < l.count && status == PAWL_OK; i++) {
             struct listed *one = &listed[i];
@@ -370,23 +371,21 @@ static int watch(struct watching *w, const char *name, pawl_duration timeout, pa
 /* Where each partition's log has come to, as far as anybody was told: an event that is acknowledged as durable
  * may not be applied yet. */
 struct aiming {
-    const pawl_engine *engine;
-    uint32_t shard;
+    const struct shard *shard;
     uint64_t *targets;
 };
 
 static void aim_here(void *arg)
 {
     const struct aiming *a = arg;
-    const pawl_engine *e = a->engine;
-    for (uint32_t i = a->shard; i < e->file.partitions; i += e->file.shards)
-        a->targets[i] = e->partitions[i].seen;
+    for (size_t i = 0; i < a->shard->partitions.count; i++)
+        a->targets[partition_set_at(&a->shard->partitions, i)] = shard_partition(a->shard, i)->seen;
 }
 
 static int aim(pawl_engine *e, uint64_t *targets, pawl_error *error)
 {
     for (uint32_t i = 0; i < e->file.shards; i++) {
-        struct aiming aiming = {.engine = e, .shard = i, .targets = targets};
+        struct aiming aiming = {.shard = &e->shards[i], .targets = targets};
         int status = pawl_env_call(e->env, i, aim_here, &aiming);
         if (status != PAWL_OK)
             return error_set(error, status, "the engine is being closed");

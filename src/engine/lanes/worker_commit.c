@@ -135,7 +135,7 @@ static int outcome(const struct worker_commit *commit, pawl_error *error)
 
 static int wait_for_turn(pawl_engine *e, struct worker_commit *commit, pawl_duration wait, pawl_error *error)
 {
-    uint32_t shard = commit->job.run.partition % e->file.shards;
+    uint32_t shard = shard_of(e, commit->job.run.partition)->index;
     uint64_t number = commit->job.run.number;
     pawl_instant deadline = engine_deadline(e, wait);
     int status = pawl_env_call(e->env, shard, hand_in_here, commit);
@@ -181,7 +181,7 @@ static int commit_to(struct generation *g, uint16_t partition, struct resuming *
     r->commit = commit_new(g, partition);
     if (!r->commit)
         return error_set(error, PAWL_ENOMEM, "no memory for a commit");
-    int status = pawl_env_call(e->env, partition % e->file.shards, resume_here, r);
+    int status = partition_call(e, partition, resume_here, r);
     if (status == PAWL_OK)
         status = r->status;
     if (status == PAWL_EBUSY)

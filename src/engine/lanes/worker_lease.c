@@ -82,11 +82,11 @@ struct acquiring {
 static void acquire_here(void *arg)
 {
     struct acquiring *a = arg;
-    const pawl_engine *e = a->generation->engine;
+    pawl_engine *e = a->generation->engine;
     uint32_t partitions = e->file.partitions;
     for (uint32_t i = 0; i < partitions && !a->part; i++) {
         struct lane_part *part = &a->generation->parts[(a->first + i) % partitions];
-        if (part->partition % e->file.shards != a->shard || !part->lane || part->closing)
+        if (shard_of(e, part->partition)->index != a->shard || !part->lane || part->closing)
             continue;
         if (lane_acquire(part->lane, a->projection, a->duration, &a->job->run) != PAWL_OK)
             continue;
@@ -197,7 +197,7 @@ static int try_acquire(pawl_engine *e, uint16_t projector, pawl_duration duratio
             if (found)
                 status = fill_lease(job, ret_lease, error);
             if (found && status != PAWL_OK)
-                (void)pawl_env_call(e->env, job->run.partition % e->file.shards, release_here, job);
+                (void)partition_call(e, job->run.partition, release_here, job);
             if (found && more)
                 leases_offer(e, projector);
             job_free(job);
@@ -329,7 +329,7 @@ static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s,
         if (g->id != lane->id)
             continue;
         s->part = &g->parts[lease->partition];
-        status = pawl_env_call(e->env, lease->partition % e->file.shards, fn, s);
+        status = partition_call(e, lease->partition, fn, s);
     }
     if (status == PAWL_OK)
         status = s->status;

@@ -3,6 +3,7 @@
 #include "adapter/journal/journal.h"
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
+#include "base/partition_set.h"
 #include "core/project/cursor.h"
 #include "core/state/position.h"
 
@@ -64,18 +65,20 @@ int witness_of_store(pawl_store *store, const struct node_file *file, uint32_t s
                      const pawl_allocator *alloc, pawl_place *highest, pawl_error *error)
 {
     struct looking l = {.alloc = alloc, .highest = highest};
+    struct partition_set set = partition_set_of(shard, file->partitions, file->shards);
     int worst = PAWL_OK;
     int status = pawl_store_snapshot(store, &l.snapshot);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot read the state of shard %u", shard);
-    for (uint32_t p = shard; status == PAWL_OK && p < file->partitions; p += file->shards) {
-        status = look_at_position(&l, (uint16_t)p, error);
+    for (size_t i = 0; status == PAWL_OK && i < set.count; i++) {
+        uint16_t partition = partition_set_at(&set, i);
+        status = look_at_position(&l, partition, error);
         if (status == PAWL_ECORRUPT) {
             worst = status;
             status = PAWL_OK;
         }
         if (status == PAWL_OK)
-            status = look_at_cursors(&l, (uint16_t)p, error);
+            status = look_at_cursors(&l, partition, error);
     }
     pawl_store_release(store, l.snapshot);
     return status != PAWL_OK ? status : worst;

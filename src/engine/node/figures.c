@@ -12,9 +12,8 @@ struct gathering {
 static void gather(void *arg)
 {
     const struct gathering *g = arg;
-    const pawl_engine *e = g->shard->engine;
-    for (uint32_t i = g->shard->index; i < e->file.partitions; i += e->file.shards)
-        g->figures->replayed += processor_figures(e->partitions[i].processor)->replayed;
+    for (size_t i = 0; i < g->shard->partitions.count; i++)
+        g->figures->replayed += processor_figures(shard_partition(g->shard, i)->processor)->replayed;
     g->figures->taken_over += g->shard->taken_over;
     g->figures->held += atomic_load(&g->shard->held);
 }

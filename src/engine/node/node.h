@@ -4,7 +4,7 @@
  *                              └── processors of its partitions (core/command)
  *     schema ── group0 stream ──► group0 ── published: one atomic pointer
  *
- * A partition p lives on shard p mod shards. The log, with one writer thread, serves them all. */
+ * Which partitions live on a shard is base/partition_set.h's. The log, with one writer thread, serves them all. */
 #ifndef ENGINE_NODE_NODE_H
 #define ENGINE_NODE_NODE_H
 
@@ -20,6 +20,7 @@
 #include "base/id.h"
 #include "base/latch.h"
 #include "base/mpsc.h"
+#include "base/partition_set.h"
 #include "core/command/processor.h"
 #include "core/command/request.h"
 #include "core/group0/group0.h"
@@ -48,6 +49,7 @@ struct shard {
     struct partition *poked; /* whose lanes are to be told how far it has come */
     pawl_task poke;
     uint32_t index;
+    struct partition_set partitions; /* that live here */
     pawl_store *store;
     struct combine combine;
     struct applier applier;
@@ -148,7 +150,19 @@ void shard_open_gates(pawl_task *task);
 
 static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
 {
-    return &engine->shards[partition % engine->file.shards];
+    return &engine->shards[partition_shard(partition, engine->file.shards)];
+}
+
+/* The shard's partition of this place in its set. */
+static inline struct partition *shard_partition(const struct shard *shard, size_t index)
+{
+    return &shard->engine->partitions[partition_set_at(&shard->partitions, index)];
+}
+
+/* Run fn on the partition's shard, and wait for it: as pawl_env_call. */
+static inline int partition_call(pawl_engine *engine, uint16_t partition, void (*fn)(void *arg), void *arg)
+{
+    return pawl_env_call(engine->env, shard_of(engine, partition)->index, fn, arg);
 }
 
 static inline const struct schema *engine_schema(const pawl_engine *engine)

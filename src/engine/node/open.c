@@ -89,8 +89,7 @@ static struct stores_options stores_of(const struct shard *shard)
     const pawl_engine *e = shard->engine;
     return (struct stores_options){.dir = e->dir,
                                    .shard = shard->index,
-                                   .shards = e->file.shards,
-                                   .partitions = e->file.partitions,
+                                   .partitions = shard->partitions,
                                    .lag_max = e->options.checkpoint_lag_max,
                                    .trial = &e->trial,
                                    .alloc = e->options.allocator};
@@ -163,6 +162,7 @@ static int open_stores(pawl_engine *e, pawl_error *error)
         struct shard *shard = &e->shards[i];
         shard->engine = e;
         shard->index = i;
+        shard->partitions = partition_set_of(i, e->file.partitions, e->file.shards);
         shard->drain.fn = shard_drain;
         shard->poke.fn = shard_poke;
         shard->open_gates.fn = shard_open_gates;

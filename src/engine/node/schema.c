@@ -193,24 +193,22 @@ static int write_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
 }
 
 struct telling {
-    pawl_engine *engine;
-    uint32_t shard;
+    struct shard *shard;
     const struct schema *schema;
 };
 
 static void tell_shard(void *arg)
 {
     const struct telling *t = arg;
-    pawl_engine *e = t->engine;
-    for (uint32_t i = t->shard; i < e->file.partitions; i += e->file.shards)
-        processor_schema(e->partitions[i].processor, t->schema);
+    for (size_t i = 0; i < t->shard->partitions.count; i++)
+        processor_schema(shard_partition(t->shard, i)->processor, t->schema);
 }
 
 /* schema_at takes the lock on a shard: so shards are told after it was given back. */
 static void tell_shards(pawl_engine *e, const struct schema *schema)
 {
     for (uint32_t i = 0; i < e->file.shards; i++) {
-        struct telling telling = {.engine = e, .shard = i, .schema = schema};
+        struct telling telling = {.shard = &e->shards[i], .schema = schema};
         (void)pawl_env_call(e->env, i, tell_shard, &telling);
     }
 }

@@ -35,7 +35,7 @@ void tails_init(struct tails *t, const struct tails_options *options)
 
 static void forget(struct tails *t)
 {
-    mem_free(t->options.alloc, t->tails, t->tails ? t->options.count * sizeof *t->tails : 0);
+    mem_free(t->options.alloc, t->tails, t->tails ? t->options.partitions.count * sizeof *t->tails : 0);
     t->tails = NULL;
     arena_release(&t->memory);
 }
@@ -78,9 +78,9 @@ static bool begin(struct tails *t, pawl_sweep_stream *streams)
     if (pawl_store_snapshot(t->options.store, &snapshot) != PAWL_OK)
         return false;
     bool known = true;
-    for (size_t i = 0; known && i < t->options.count; i++) {
+    for (size_t i = 0; known && i < t->options.partitions.count; i++) {
         struct tail *tail = &t->tails[i];
-        uint16_t partition = (uint16_t)(t->options.first + i * t->options.step);
+        uint16_t partition = partition_set_at(&t->options.partitions, i);
         known = view_read_offset(snapshot, partition, &tail->after) == PAWL_OK;
         tail->last = &tail->first;
         streams[i] = (pawl_sweep_stream){.stream = {.kind = PAWL_STREAM_PLOG, .partition = partition},
@@ -92,7 +92,7 @@ static bool begin(struct tails *t, pawl_sweep_stream *streams)
 
 static void read_all(struct tails *t)
 {
-    size_t count = t->options.count;
+    size_t count = t->options.partitions.count;
     struct reading reading = {.tails = t};
     pawl_sweep_stream *streams = mem_new(t->options.alloc, count, sizeof *streams);
     t->tails = mem_new(t->options.alloc, count, sizeof *t->tails);
@@ -109,7 +109,7 @@ static void read_all(struct tails *t)
 /* The partition's, if it was not handed out before. */
 static bool hand_out(struct tails *t, uint16_t partition, struct tail *ret_tail)
 {
-    size_t index = (size_t)(partition - t->options.first) / t->options.step;
+    size_t index = partition_set_index(&t->options.partitions, partition);
     pthread_mutex_lock(&t->lock);
     if (!t->is_read)
         read_all(t);

@@ -17,6 +17,7 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "base/partition_set.h"
 #include "port/log.h"
 #include "port/store.h"
 
@@ -25,9 +26,7 @@ struct tail;
 struct tails_options {
     pawl_log *log;
     pawl_store *store; /* which has the views */
-    uint16_t first;    /* its partitions: first, first + step, ..., count of them */
-    uint16_t step;
-    size_t count;
+    struct partition_set partitions;
     const pawl_allocator *alloc;
 };
 

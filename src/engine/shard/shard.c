@@ -175,11 +175,12 @@ void shard_drain(pawl_task *task)
         taken++;
     }
     bool alone = taken == 1 && shard->outstanding == 1;
-    for (uint32_t i = shard->index; taken > 0 && i < engine->file.partitions; i += engine->file.shards) {
-        if (!engine->partitions[i].touched)
+    for (size_t i = 0; taken > 0 && i < shard->partitions.count; i++) {
+        struct partition *partition = shard_partition(shard, i);
+        if (!partition->touched)
             continue;
-        engine->partitions[i].touched = false;
-        processor_run(engine->partitions[i].processor, alone);
+        partition->touched = false;
+        processor_run(partition->processor, alone);
     }
     gates_turn(&shard->gates);
     combine_send(&shard->combine, has_nothing_else(shard));
@@ -297,16 +298,12 @@ static void open_partitions(void *arg)
     applier_init(&shard->applier, engine->env, shard->index, shard->store);
     struct tails_options tails = {.log = engine->log,
                                   .store = shard->store,
-                                  .first = (uint16_t)shard->index,
-                                  .step = (uint16_t)engine->file.shards,
-                                  .count = (engine->file.partitions - shard->index + engine->file.shards - 1)
-                                           / engine->file.shards,
+                                  .partitions = shard->partitions,
                                   .alloc = engine->options.allocator};
     tails_init(&shard->tails, &tails);
     opening->status = PAWL_OK;
-    for (uint32_t i = shard->index; opening->status == PAWL_OK && i < engine->file.partitions;
-         i += engine->file.shards)
-        opening->status = open_partition(shard, (uint16_t)i, opening->error);
+    for (size_t i = 0; opening->status == PAWL_OK && i < shard->partitions.count; i++)
+        opening->status = open_partition(shard, partition_set_at(&shard->partitions, i), opening->error);
 }
 
 int shard_open(struct shard *shard, pawl_error *error)
@@ -326,10 +323,11 @@ static void partition_closed(void *arg)
 static void close_partitions(void *arg)
 {
     struct shard *shard = arg;
-    for (uint32_t i = shard->index; i < shard->engine->file.partitions; i += shard->engine->file.shards)
-        if (shard->engine->partitions[i].processor)
-            processor_close(shard->engine->partitions[i].processor, partition_closed,
-                            &shard->engine->partitions[i]);
+    for (size_t i = 0; i < shard->partitions.count; i++) {
+        struct partition *partition = shard_partition(shard, i);
+        if (partition->processor)
+            processor_close(partition->processor, partition_closed, partition);
+    }
     shard->closed = true;
     pawl_env_cancel(shard->engine->env, &shard->hold);
     refuse_all(shard, PAWL_ECLOSED);
