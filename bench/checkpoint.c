@@ -32,7 +32,7 @@ static void bill(void *arg, pawl_request *r, uint64_t n)
     pawl_request_set_string(r, "text", "Consulting in November, as agreed");
 }
 
-static pawl_engine *open_engine(const char *dir, const struct engine_trial *trial, bool make)
+static pawl_engine *open_engine(const char *dir, const struct engine_knobs *knobs, bool make)
 {
     char path[4096];
     pawl_engine *engine;
@@ -40,7 +40,7 @@ static pawl_engine *open_engine(const char *dir, const struct engine_trial *tria
     pawl_error error = {0};
     pawl_options options = {.shards = SHARDS, .checkpoint_lag_max = LAG};
     snprintf(path, sizeof path, "%s/pawl", dir);
-    int status = engine_open(path, &options, trial, &engine, &error);
+    int status = engine_open(path, &options, knobs, &engine, &error);
     if (status != PAWL_OK) {
         bench_failed(path, &error);
         return NULL;
@@ -57,8 +57,8 @@ static pawl_engine *open_engine(const char *dir, const struct engine_trial *tria
 
 static double commands(const struct bench_round *round, bool no_checkpoint)
 {
-    struct engine_trial trial = {.no_checkpoint = no_checkpoint};
-    pawl_engine *engine = open_engine(round->dir, &trial, true);
+    struct engine_knobs knobs = {.no_checkpoint = no_checkpoint};
+    pawl_engine *engine = open_engine(round->dir, &knobs, true);
     if (!engine)
         return 0;
     uint64_t began = bench_now();
@@ -81,8 +81,8 @@ static double without(const struct bench_round *round)
 
 static int fill(const char *dir, uint64_t events)
 {
-    struct engine_trial trial = {.boot_id = "this boot"};
-    pawl_engine *engine = open_engine(dir, &trial, true);
+    struct engine_knobs knobs = {.boot_id = "this boot"};
+    pawl_engine *engine = open_engine(dir, &knobs, true);
     struct crowd crowd = {.engine = engine, .make = bill, .most = events};
     return engine && crowd_run(&crowd) > 0 ? 0 : 1; /* and the process ends, as it is */
 }
@@ -95,7 +95,7 @@ struct loss {
 static double lose_power(const struct bench_round *round)
 {
     const struct loss *loss = round->arg;
-    struct engine_trial trial = {.boot_id = "the next boot"};
+    struct engine_knobs knobs = {.boot_id = "the next boot"};
     pawl_request *request;
     pawl_figures figures;
     pawl_error error = {0};
@@ -107,7 +107,7 @@ static double lose_power(const struct bench_round *round)
     if (child < 0 || waitpid(child, &how, 0) != child || how != 0)
         return 0;
     uint64_t began = bench_now();
-    pawl_engine *engine = open_engine(round->dir, &trial, false);
+    pawl_engine *engine = open_engine(round->dir, &knobs, false);
     if (!engine || pawl_request_new(engine, &request) != PAWL_OK)
         return 0;
     bill(NULL, request, 0);

@@ -98,9 +98,9 @@ static pawl_engine *open_engine(const char *dir)
     bool ok = true;
     char path[PATH_MAX];
     const pawl_options defaults = {0};
-    const struct engine_trial trial = {.no_checkpoint = getenv("PAWL_BENCH_ALONE") != NULL};
+    const struct engine_knobs knobs = {.no_checkpoint = getenv("PAWL_BENCH_ALONE") != NULL};
     snprintf(path, sizeof path, "%s/pawl", dir);
-    if (engine_open(path, &defaults, &trial, &engine, &error) != PAWL_OK) {
+    if (engine_open(path, &defaults, &knobs, &engine, &error) != PAWL_OK) {
         bench_failed(path, &error);
         return NULL;
     }

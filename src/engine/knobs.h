@@ -6,7 +6,7 @@
 
 #include <pawl/pawl.h>
 
-struct engine_trial {
+struct engine_knobs {
     const char *boot_id; /* NULL: the kernel's */
     bool no_checkpoint;  /* the live stores alone */
     bool backup; /* read-only: of a directory without live stores the checkpoints, as far as they have come */
@@ -24,14 +24,14 @@ struct engine_trial {
     void *arg;
 };
 
-/* trial may be NULL; it is borrowed until close. */
-int engine_open(const char *dir, const pawl_options *options, const struct engine_trial *trial,
+/* knobs may be NULL; it is borrowed until close. */
+int engine_open(const char *dir, const pawl_options *options, const struct engine_knobs *knobs,
                 pawl_engine **ret_engine, pawl_error *error);
 
-static inline void trial_step(const struct engine_trial *trial, const char *what)
+static inline void knobs_step(const struct engine_knobs *knobs, const char *what)
 {
-    if (trial->step)
-        trial->step(trial->arg, what);
+    if (knobs->step)
+        knobs->step(knobs->arg, what);
 }
 
 #endif

@@ -302,8 +302,8 @@ int pawl_replay(const pawl_replay_options *options, pawl_state_report *ret_repor
     pawl_state_report report = {0};
     struct replaying r = {.options = options, .report = &report};
     pawl_options reading = {.read_only = true, .allocator = options->allocator};
-    struct engine_trial trial = {.backup = options->backup};
-    int status = engine_open(options->dir, &reading, &trial, &r.source, error);
+    struct engine_knobs knobs = {.backup = options->backup};
+    int status = engine_open(options->dir, &reading, &knobs, &r.source, error);
     if (status != PAWL_OK)
         return status;
     status = open_target(&r, error);

@@ -150,15 +150,15 @@ static uint64_t taken(const struct checkpointer *c)
 static int put_cursors(void *ctx, uint16_t partition)
 {
     struct checkpointer *c = ctx;
-    trial_step(c->stores.trial, "a partition's checkpoint is put");
-    return checkpoint_lanes_write(&c->lanes, partition);
+    knobs_step(c->stores.knobs, "a partition's checkpoint is put");
+    return lane_tables_write(&c->lanes, partition);
 }
 
 static void close_store(struct checkpointer *c)
 {
     if (c->lanes.engine)
-        checkpoint_lanes_release(&c->lanes);
-    c->lanes = (struct checkpoint_lanes){0};
+        lane_tables_release(&c->lanes);
+    c->lanes = (struct lane_tables){0};
     checkpoint_free(c->checkpoint);
     c->checkpoint = NULL;
     mem_free(c->stores.alloc, c->streams, c->stream_room * sizeof *c->streams);
@@ -172,7 +172,7 @@ static void close_store(struct checkpointer *c)
 /* The set is committed before it could hold all of the lag. */
 static uint64_t events_max(const struct checkpointer *c)
 {
-    uint64_t most = c->stores.trial->checkpoint_events, half = c->stores.lag_max / 2 + 1;
+    uint64_t most = c->stores.knobs->checkpoint_events, half = c->stores.lag_max / 2 + 1;
     most = most ? most : EVENTS_DEFAULT;
     return most < half ? most : half;
 }
@@ -189,8 +189,8 @@ static int open_store(struct checkpointer *c, bool make)
     }
     if (status != PAWL_OK)
         return status;
-    size_t bytes = c->stores.trial->checkpoint_bytes;
-    uint64_t rows = c->stores.trial->checkpoint_rows;
+    size_t bytes = c->stores.knobs->checkpoint_bytes;
+    uint64_t rows = c->stores.knobs->checkpoint_rows;
     struct checkpoint_options options = {.store = c->store,
                                          .partitions = c->stores.partitions,
                                          .events_max = events_max(c),
@@ -202,7 +202,7 @@ static int open_store(struct checkpointer *c, bool make)
                                          .commit = put_cursors,
                                          .ctx = c,
                                          .alloc = c->stores.alloc};
-    status = checkpoint_lanes_init(&c->lanes, engine_of(c), c->stores.shard, c->store);
+    status = lane_tables_init(&c->lanes, engine_of(c), c->stores.shard, c->store);
     if (status == PAWL_OK)
         status = checkpoint_new(&options, &c->checkpoint, &c->words);
     if (status != PAWL_OK)
@@ -247,9 +247,8 @@ static bool take_entry(pawl_sweep *sweep, size_t index, const pawl_entry *entry,
     size_t partitions = c->stores.partitions.count;
     if (checkpoint_events(c->checkpoint) == 0)
         c->oldest = pawl_env_now(engine_of(c)->env);
-    c->status = index < partitions
-                    ? take_event(c, index, entry, place)
-                    : checkpoint_lanes_take(&c->lanes, index - partitions, entry, place, &c->words);
+    c->status = index < partitions ? take_event(c, index, entry, place)
+                                   : lane_tables_take(&c->lanes, index - partitions, entry, place, &c->words);
     return c->status == PAWL_OK && !checkpoint_is_full(c->checkpoint);
 }
 
@@ -285,7 +284,7 @@ static int read_all(struct checkpointer *c, bool *ret_more)
 {
     uint64_t before = checkpoint_events(c->checkpoint);
     size_t partitions = c->stores.partitions.count;
-    int status = checkpoint_lanes_look(&c->lanes, &c->words);
+    int status = lane_tables_refresh(&c->lanes, &c->words);
     size_t count = partitions + c->lanes.count;
     if (status == PAWL_OK)
         status = reserve_streams(c, count);
@@ -293,7 +292,7 @@ static int read_all(struct checkpointer *c, bool *ret_more)
         return status;
     for (size_t i = 0; i < partitions; i++)
         c->streams[i] = begin_at(c, i);
-    checkpoint_lanes_begin(&c->lanes, c->streams + partitions);
+    lane_tables_begin(&c->lanes, c->streams + partitions);
     pawl_sweep sweep = {.streams = c->streams,
                         .count = count,
                         .limit = READ_ENTRIES > 2 * count ? READ_ENTRIES : 2 * count,
@@ -308,7 +307,7 @@ static int read_all(struct checkpointer *c, bool *ret_more)
     for (size_t i = 0; status == PAWL_OK && i < partitions; i++)
         status = end_at(c, i);
     if (status == PAWL_OK)
-        status = checkpoint_lanes_end(&c->lanes, c->streams + partitions, &c->words);
+        status = lane_tables_end(&c->lanes, c->streams + partitions, &c->words);
     *ret_more = checkpoint_events(c->checkpoint) > before;
     return status;
 }
@@ -335,12 +334,12 @@ static int commit(struct checkpointer *c)
     uint64_t rows, events = checkpoint_events(c->checkpoint);
     if (events == 0)
         return PAWL_OK;
-    trial_step(c->stores.trial, "a checkpoint is committed");
+    knobs_step(c->stores.knobs, "a checkpoint is committed");
     int status = checkpoint_commit(c->checkpoint, &rows, &c->words);
     if (status != PAWL_OK)
         return status;
-    trial_step(c->stores.trial, "a checkpoint was committed");
-    checkpoint_lanes_committed(&c->lanes);
+    knobs_step(c->stores.knobs, "a checkpoint was committed");
+    lane_tables_committed(&c->lanes);
     atomic_fetch_add(&c->events, events);
     atomic_fetch_add(&c->rows, rows);
     atomic_fetch_add(&c->commits, 1);
@@ -354,7 +353,7 @@ static int commit(struct checkpointer *c)
 /* The set is committed when it is full or old, or somebody waits for it. */
 static bool is_due(const struct checkpointer *c, bool more, pawl_duration *ret_left)
 {
-    pawl_duration age = c->stores.trial->checkpoint_age;
+    pawl_duration age = c->stores.knobs->checkpoint_age;
     age = age ? age : AGE_DEFAULT;
     uint64_t events = checkpoint_events(c->checkpoint);
     uint64_t old = events ? pawl_env_now(engine_of(c)->env).ns - c->oldest.ns : 0;
@@ -371,7 +370,7 @@ static void scrub_side(struct checkpointer *c, enum pawl_alert_kind kind, pawl_s
                           .partitions = engine_of(c)->file.partitions,
                           .table = c->scrub_table,
                           .bytes_max =
-                              c->stores.trial->scrub_bytes ? c->stores.trial->scrub_bytes : SCRUB_BYTES,
+                              c->stores.knobs->scrub_bytes ? c->stores.knobs->scrub_bytes : SCRUB_BYTES,
                           .alloc = c->stores.alloc};
     struct scrubbed found;
     if (scrub_table(&scrub, store, &found) != PAWL_OK || found.verdict == SCRUB_NOTHING)
@@ -404,7 +403,7 @@ static void scrub(struct checkpointer *c)
     pawl_instant now = pawl_env_now(engine_of(c)->env);
     pawl_duration pause = (now.ns - began.ns) * SCRUB_SHARE;
     pause = pause > SCRUB_PAUSE ? pause : SCRUB_PAUSE;
-    c->scrubbed.ns = now.ns + (c->stores.trial->scrub_pause ? c->stores.trial->scrub_pause : pause);
+    c->scrubbed.ns = now.ns + (c->stores.knobs->scrub_pause ? c->stores.knobs->scrub_pause : pause);
 }
 
 /* How long until it is time to; not while commands wait. */
@@ -422,7 +421,7 @@ static int drop_some(struct checkpointer *c, bool *ret_more)
     int status = PAWL_OK;
     bool more = checkpoint_events(c->checkpoint) == 0;
     for (unsigned i = 0; status == PAWL_OK && more && i < DROP_PIECES; i++)
-        status = checkpoint_lanes_drop(&c->lanes, &more);
+        status = lane_tables_remove_rows(&c->lanes, &more);
     if (status != PAWL_OK)
         error_set(&c->words, status, "rows of lanes cannot be removed: %s", c->store->error.text);
     *ret_more = more;
@@ -481,7 +480,7 @@ static void fail(struct checkpointer *c, int status)
     }
     c->log_failed = false;
     if (wrong || !c->checkpoint || checkpoint_forget(c->checkpoint, &c->words) != PAWL_OK
-        || checkpoint_lanes_forget(&c->lanes, &c->words) != PAWL_OK)
+        || lane_tables_forget(&c->lanes, &c->words) != PAWL_OK)
         close_store(c);
     if (wrong && atomic_load(&c->guards))
         (void)pawl_env_call(engine_of(c)->env, c->shard->index, cease_to_guard, c);

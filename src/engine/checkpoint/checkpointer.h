@@ -56,10 +56,10 @@ struct checkpointer {
     /* The thread's. */
     pawl_store *store; /* NULL: there is none, or it is not open */
     struct checkpoint *checkpoint;
-    struct checkpoint_lanes lanes; /* while there is a checkpoint */
-    pawl_instant oldest;           /* when the first event came that is not committed */
-    pawl_duration delay;           /* before the next attempt; 0: the last one worked */
-    int status;                    /* of a visit */
+    struct lane_tables lanes; /* while there is a checkpoint */
+    pawl_instant oldest;      /* when the first event came that is not committed */
+    pawl_duration delay;      /* before the next attempt; 0: the last one worked */
+    int status;               /* of a visit */
     pawl_error words;
     pawl_sweep_stream *streams; /* of the last sweep: its partitions, then its lanes' logs */
     size_t stream_room;

@@ -12,22 +12,22 @@
 #define DROP_ROWS ((size_t)512) /* of a piece: they lie side by side, in few pages */
 #define CHUNK     ((size_t)64 * 1024)
 
-int checkpoint_lanes_init(struct checkpoint_lanes *l, pawl_engine *engine, uint32_t shard, pawl_store *store)
+int lane_tables_init(struct lane_tables *l, pawl_engine *engine, uint32_t shard, pawl_store *store)
 {
     const pawl_allocator *alloc = engine->options.allocator;
-    *l = (struct checkpoint_lanes){.engine = engine, .shard = shard, .store = store, .alloc = alloc};
+    *l = (struct lane_tables){.engine = engine, .shard = shard, .store = store, .alloc = alloc};
     arena_init(&l->memory, alloc, CHUNK);
     l->scratch = mem_new(alloc, 1, STATE_SCRATCH_BYTES);
     return l->scratch ? PAWL_OK : PAWL_ENOMEM;
 }
 
-static void free_followed(struct checkpoint_lanes *l, struct followed *f)
+static void free_followed(struct lane_tables *l, struct followed *f)
 {
     cursor_release(&f->cursor);
     mem_free(l->alloc, f, sizeof *f);
 }
 
-void checkpoint_lanes_release(struct checkpoint_lanes *l)
+void lane_tables_release(struct lane_tables *l)
 {
     for (size_t i = 0; i < l->count; i++)
         free_followed(l, l->followed[i]);
@@ -38,14 +38,14 @@ void checkpoint_lanes_release(struct checkpoint_lanes *l)
 }
 
 /* A partition's place among the shard's. */
-static size_t index_of(const struct checkpoint_lanes *l, uint16_t partition)
+static size_t index_of(const struct lane_tables *l, uint16_t partition)
 {
     return partition_set_index(&l->engine->shards[l->shard].partitions, partition);
 }
 
 /* --- what is followed --- */
 
-static struct followed *find(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane, uint32_t generation)
+static struct followed *find(struct lane_tables *l, uint16_t partition, uint16_t lane, uint32_t generation)
 {
     for (size_t i = 0; i < l->count; i++) {
         const struct cursor *cursor = &l->followed[i]->cursor;
@@ -56,7 +56,7 @@ static struct followed *find(struct checkpoint_lanes *l, uint16_t partition, uin
 }
 
 /* Room for one more. */
-static bool reserve(struct checkpoint_lanes *l)
+static bool reserve(struct lane_tables *l)
 {
     if (l->count < l->room)
         return true;
@@ -70,7 +70,7 @@ static bool reserve(struct checkpoint_lanes *l)
     return true;
 }
 
-static int follow(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane, uint32_t generation,
+static int follow(struct lane_tables *l, uint16_t partition, uint16_t lane, uint32_t generation,
                   pawl_error *error)
 {
     struct followed *f = find(l, partition, lane, generation);
@@ -93,7 +93,7 @@ static int follow(struct checkpoint_lanes *l, uint16_t partition, uint16_t lane,
 
 /* What the store has a cursor of is there, too: it may be of a generation that went while nobody looked. */
 struct finding {
-    struct checkpoint_lanes *lanes;
+    struct lane_tables *lanes;
     pawl_error *error;
     int status;
 };
@@ -109,7 +109,7 @@ static bool found_cursor(void *arg, pawl_bytes key, pawl_bytes value)
     return finding->status == PAWL_OK;
 }
 
-static int follow_stored(struct checkpoint_lanes *l, pawl_error *error)
+static int follow_stored(struct lane_tables *l, pawl_error *error)
 {
     struct finding finding = {.lanes = l, .error = error};
     uint8_t from[KEY_TABLE], to[KEY_TABLE];
@@ -120,7 +120,7 @@ static int follow_stored(struct checkpoint_lanes *l, pawl_error *error)
     return status != PAWL_OK ? status : finding.status;
 }
 
-int checkpoint_lanes_look(struct checkpoint_lanes *l, pawl_error *error)
+int lane_tables_refresh(struct lane_tables *l, pawl_error *error)
 {
     const struct partition_set *partitions = &l->engine->shards[l->shard].partitions;
     const struct schema *schema = engine_schema(l->engine);
@@ -146,7 +146,7 @@ int checkpoint_lanes_look(struct checkpoint_lanes *l, pawl_error *error)
 /* --- reading --- */
 
 /* From the last operation that the checkpoint has: the same, or it is of another log. */
-void checkpoint_lanes_begin(struct checkpoint_lanes *l, pawl_sweep_stream *streams)
+void lane_tables_begin(struct lane_tables *l, pawl_sweep_stream *streams)
 {
     for (size_t i = 0; i < l->count; i++) {
         struct followed *f = l->followed[i];
@@ -173,8 +173,8 @@ static int wrap_stream(pawl_stream stream, int status, pawl_error *error)
     return error_wrap(error, status, "%s", name);
 }
 
-int checkpoint_lanes_take(struct checkpoint_lanes *l, size_t index, const pawl_entry *entry, pawl_place place,
-                          pawl_error *error)
+int lane_tables_take(struct lane_tables *l, size_t index, const pawl_entry *entry, pawl_place place,
+                     pawl_error *error)
 {
     struct followed *f = l->followed[index];
     size_t partition = index_of(l, f->cursor.partition);
@@ -199,7 +199,7 @@ int checkpoint_lanes_take(struct checkpoint_lanes *l, size_t index, const pawl_e
 }
 
 /* Which tables a generation has rows of is known at the end of its log, once nobody adds to that. */
-int checkpoint_lanes_end(struct checkpoint_lanes *l, const pawl_sweep_stream *streams, pawl_error *error)
+int lane_tables_end(struct lane_tables *l, const pawl_sweep_stream *streams, pawl_error *error)
 {
     for (size_t i = 0; i < l->count; i++) {
         struct followed *f = l->followed[i];
@@ -219,7 +219,7 @@ int checkpoint_lanes_end(struct checkpoint_lanes *l, const pawl_sweep_stream *st
 
 /* --- committing --- */
 
-int checkpoint_lanes_write(struct checkpoint_lanes *l, uint16_t partition)
+int lane_tables_write(struct lane_tables *l, uint16_t partition)
 {
     int status = PAWL_OK;
     for (size_t i = 0; i < l->count && status == PAWL_OK; i++) {
@@ -230,13 +230,13 @@ int checkpoint_lanes_write(struct checkpoint_lanes *l, uint16_t partition)
     return status;
 }
 
-void checkpoint_lanes_committed(struct checkpoint_lanes *l)
+void lane_tables_committed(struct lane_tables *l)
 {
     for (size_t i = 0; i < l->count; i++)
         l->followed[i]->ahead = false;
 }
 
-int checkpoint_lanes_drop(struct checkpoint_lanes *l, bool *ret_more)
+int lane_tables_remove_rows(struct lane_tables *l, bool *ret_more)
 {
     size_t i = 0;
     while (i < l->count && !l->followed[i]->gone)
@@ -250,7 +250,7 @@ int checkpoint_lanes_drop(struct checkpoint_lanes *l, bool *ret_more)
                               .partitions = l->engine->file.partitions,
                               .rows_max = DROP_ROWS,
                               .alloc = l->alloc};
-    trial_step(&l->engine->trial, "rows of a checkpoint are removed");
+    knobs_step(&l->engine->knobs, "rows of a checkpoint are removed");
     bool last;
     int status = remove_piece(&removal, &last);
     if (status == PAWL_OK)
@@ -264,7 +264,7 @@ int checkpoint_lanes_drop(struct checkpoint_lanes *l, bool *ret_more)
     return status;
 }
 
-int checkpoint_lanes_forget(struct checkpoint_lanes *l, pawl_error *error)
+int lane_tables_forget(struct lane_tables *l, pawl_error *error)
 {
     int status = PAWL_OK;
     for (size_t i = 0; i < l->count && status == PAWL_OK; i++) {

@@ -25,7 +25,7 @@ struct followed {
     bool gone;  /* and nobody reads from it */
 };
 
-struct checkpoint_lanes {
+struct lane_tables {
     struct pawl_engine *engine;
     uint32_t shard;
     struct checkpoint *checkpoint;
@@ -40,29 +40,28 @@ struct checkpoint_lanes {
 };
 
 /* PAWL_ENOMEM. Nothing is followed yet. */
-int checkpoint_lanes_init(struct checkpoint_lanes *lanes, struct pawl_engine *engine, uint32_t shard,
-                          pawl_store *store);
-void checkpoint_lanes_release(struct checkpoint_lanes *lanes);
+int lane_tables_init(struct lane_tables *lanes, struct pawl_engine *engine, uint32_t shard, pawl_store *store);
+void lane_tables_release(struct lane_tables *lanes);
 
 /* See what is to be followed by now: .count logs. PAWL_ECORRUPT, PAWL_EVERSION: a cursor; those of the store;
  * PAWL_ENOMEM. */
-int checkpoint_lanes_look(struct checkpoint_lanes *lanes, pawl_error *error);
+int lane_tables_refresh(struct lane_tables *lanes, pawl_error *error);
 
 /* A sweep over them, as a part of the checkpointer's. Errors of take and end: PAWL_ECORRUPT, PAWL_EVERSION (the
  * checkpoint contradicts a log, or a log itself); those of the store; PAWL_ENOMEM. */
-void checkpoint_lanes_begin(struct checkpoint_lanes *lanes, pawl_sweep_stream *streams);
-int checkpoint_lanes_take(struct checkpoint_lanes *lanes, size_t index, const pawl_entry *entry,
-                          pawl_place place, pawl_error *error);
-int checkpoint_lanes_end(struct checkpoint_lanes *lanes, const pawl_sweep_stream *streams, pawl_error *error);
+void lane_tables_begin(struct lane_tables *lanes, pawl_sweep_stream *streams);
+int lane_tables_take(struct lane_tables *lanes, size_t index, const pawl_entry *entry, pawl_place place,
+                     pawl_error *error);
+int lane_tables_end(struct lane_tables *lanes, const pawl_sweep_stream *streams, pawl_error *error);
 
 /* Between commits, when the transaction is empty: a piece of what is gone, committed. ret_more: there may be
  * another. Errors: those of the store; PAWL_ENOMEM. */
-int checkpoint_lanes_drop(struct checkpoint_lanes *lanes, bool *ret_more);
+int lane_tables_remove_rows(struct lane_tables *lanes, bool *ret_more);
 
 /* Within a commit: a partition's cursors go into the transaction. After all of them; or after everything was
  * forgotten. */
-int checkpoint_lanes_write(struct checkpoint_lanes *lanes, uint16_t partition);
-void checkpoint_lanes_committed(struct checkpoint_lanes *lanes);
-int checkpoint_lanes_forget(struct checkpoint_lanes *lanes, pawl_error *error);
+int lane_tables_write(struct lane_tables *lanes, uint16_t partition);
+void lane_tables_committed(struct lane_tables *lanes);
+int lane_tables_forget(struct lane_tables *lanes, pawl_error *error);
 
 #endif

@@ -13,7 +13,7 @@
 #include "engine/directory/node_file.h"
 #include "engine/directory/tree.h"
 
-/* A store's directory, whole or in part. The mark goes first: what is left without it is worth nothing. */
+/* A store's directory, whole or in pl. The mark goes first: what is left without it is worth nothing. */
 static int remove_store(const char *path, pawl_error *error)
 {
     static const char *const files[] = {"pawl.mark", "pawl.mark.tmp", "data.mdb", "lock.mdb", "pawl.lock"};
@@ -54,7 +54,7 @@ static int sum_offsets(const struct stores_options *o, pawl_store *store, uint64
 static int open_store(const struct stores_options *o, const char *path, enum pawl_store_mode mode,
                       pawl_store **ret_store, pawl_error *error)
 {
-    struct lmdb_options options = {.dir = path, .mode = mode, .alloc = o->alloc, .boot_id = o->trial->boot_id};
+    struct lmdb_options options = {.dir = path, .mode = mode, .alloc = o->alloc, .boot_id = o->knobs->boot_id};
     return lmdb_store_open(&options, NULL, ret_store, error);
 }
 
@@ -65,7 +65,7 @@ static int open_to_read(const struct stores_options *o, const char *path, pawl_s
                                    .mode = PAWL_STORE_DURABLE,
                                    .read_only = true,
                                    .alloc = o->alloc,
-                                   .boot_id = o->trial->boot_id};
+                                   .boot_id = o->knobs->boot_id};
     return lmdb_store_open(&options, NULL, ret_store, error);
 }
 
@@ -178,17 +178,17 @@ static int take_over(const struct stores_options *o, const char *live, pawl_erro
         status = node_path(o->dir, checkpoints, error, "checkpoint");
     if (status == PAWL_OK)
         status = remove_store(live, error);
-    trial_step(o->trial, "the live store is removed");
+    knobs_step(o->knobs, "the live store is removed");
     if (status == PAWL_OK)
         status = tree_sync(states, error);
     if (status == PAWL_OK)
         status = become_live(o, checkpoint, live, error);
-    trial_step(o->trial, "the checkpoint store is renamed");
+    knobs_step(o->knobs, "the checkpoint store is renamed");
     if (status == PAWL_OK)
         status = tree_sync(states, error);
     if (status == PAWL_OK)
         status = tree_sync(checkpoints, error);
-    trial_step(o->trial, "the renaming is synced");
+    knobs_step(o->knobs, "the renaming is synced");
     return status;
 }
 
@@ -243,26 +243,26 @@ int stores_open(const struct stores_options *o, struct stores_opened *ret_opened
     char path[NODE_PATH_MAX];
     bool there = false;
     int status = node_path(o->dir, path, error, "state/%u", o->shard);
-    if (status == PAWL_OK && !o->trial->no_checkpoint)
+    if (status == PAWL_OK && !o->knobs->no_checkpoint)
         status = make_directory(o, error);
     if (status == PAWL_OK)
         status = open_live(o, path, &opened, error);
     if (status != PAWL_OK)
         return status;
-    trial_step(o->trial, "the live store is open");
-    if (!o->trial->no_checkpoint)
+    knobs_step(o->knobs, "the live store is open");
+    if (!o->knobs->no_checkpoint)
         status = look_at_checkpoint(o, &there, &opened.checkpoint_offsets, error);
     bool log = true;
     if (status == PAWL_OK && !there && opened.live_offsets == 0)
         status = look_for_log(o, &log, error);
-    if (status == PAWL_OK && !log && !o->trial->no_checkpoint) {
+    if (status == PAWL_OK && !log && !o->knobs->no_checkpoint) {
         status = make_empty_checkpoint(o, error);
         there = true;
     }
     opened.taken_over = opened.live_offsets == 0 && opened.checkpoint_offsets > 0;
     bool far = opened.live_offsets > opened.checkpoint_offsets
                && opened.live_offsets - opened.checkpoint_offsets > o->lag_max;
-    opened.durable = !o->trial->no_checkpoint && (!there || far || opened.taken_over);
+    opened.durable = !o->knobs->no_checkpoint && (!there || far || opened.taken_over);
     if (status == PAWL_OK && !opened.durable) {
         *ret_opened = opened;
         return PAWL_OK;
@@ -293,14 +293,14 @@ int stores_make_checkpoint(const struct stores_options *o, pawl_store *live, paw
         status = node_path(o->dir, checkpoints, error, "checkpoint");
     if (status == PAWL_OK)
         status = remove_store(fresh, error);
-    trial_step(o->trial, "a copy begins");
+    knobs_step(o->knobs, "a copy begins");
     if (status == PAWL_OK)
         status = pawl_store_copy(live, fresh, error);
-    trial_step(o->trial, "a copy is made");
+    knobs_step(o->knobs, "a copy is made");
     if (status == PAWL_OK)
         status = remove_store(path, error);
     if (status == PAWL_OK)
         status = move(fresh, path, error);
-    trial_step(o->trial, "the copy has its name");
+    knobs_step(o->knobs, "the copy has its name");
     return status == PAWL_OK ? tree_sync(checkpoints, error) : status;
 }

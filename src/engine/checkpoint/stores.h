@@ -28,7 +28,7 @@ struct stores_options {
     uint32_t shard;
     struct partition_set partitions; /* of the shard */
     uint64_t lag_max;
-    const struct engine_trial *trial;
+    const struct engine_knobs *knobs;
     const pawl_allocator *alloc;
 };
 

@@ -11,7 +11,7 @@
 /* --- one number of a lane in a partition --- */
 
 struct deciding {
-    struct lane_part *part;
+    struct partition_lane *pl;
     uint64_t number;
     const char *words;
     int (*decide)(const struct deciding *d, struct lane *lane);
@@ -30,16 +30,16 @@ static void look_here(void *arg)
 {
     struct deciding *d = arg;
     pawl_lease first = {.state = PAWL_LEASE_COMMITTED};
-    if (d->part->lane && !d->part->closing)
-        pawl_leases_list(lane_leases(d->part->lane), d->number, take_state, &first);
+    if (d->pl->lane && !d->pl->closing)
+        pawl_leases_list(lane_leases(d->pl->lane), d->number, take_state, &first);
     d->status = first.number == d->number && first.state != PAWL_LEASE_COMMITTED ? PAWL_OK : PAWL_ENOTFOUND;
 }
 
 static void decide_here(void *arg)
 {
     struct deciding *d = arg;
-    struct job *out = d->part->out; /* whoever gets the number by this comes in front of them */
-    d->status = d->part->lane && !d->part->closing ? d->decide(d, d->part->lane) : PAWL_ENOTFOUND;
+    struct job *out = d->pl->out; /* whoever gets the number by this comes in front of them */
+    d->status = d->pl->lane && !d->pl->closing ? d->decide(d, d->pl->lane) : PAWL_ENOTFOUND;
     if (d->status == PAWL_OK)
         jobs_give_up(out, d->number);
 }
@@ -54,7 +54,7 @@ static int find_generation(pawl_engine *e, uint16_t partition, uint16_t lane, st
     while (status == PAWL_OK && (g = generation_hold_next(e, g))) {
         if (g->id != lane)
             continue;
-        d->part = &g->parts[partition];
+        d->pl = &g->lanes[partition];
         status = partition_call(e, partition, look_here, d);
         if (status != PAWL_OK || d->status != PAWL_OK)
             continue;
@@ -65,7 +65,7 @@ static int find_generation(pawl_engine *e, uint16_t partition, uint16_t lane, st
         found = g->number;
     }
     if (g)
-        generation_drop(g);
+        generation_release(g);
     *ret_generation = found;
     return status != PAWL_OK ? status : found == 0 ? PAWL_ENOTFOUND : PAWL_OK;
 }
@@ -82,9 +82,9 @@ static int decide(pawl_engine *e, uint16_t partition, const char *name, uint32_t
         status = find_generation(e, partition, lane->id, d, &generation, &why);
     struct generation *g = status == PAWL_OK ? generation_hold(e, lane->id, generation) : NULL;
     if (g) {
-        d->part = &g->parts[partition];
+        d->pl = &g->lanes[partition];
         status = partition_call(e, partition, decide_here, d);
-        generation_drop(g);
+        generation_release(g);
     }
     if (status == PAWL_OK)
         status = g ? d->status : PAWL_ENOTFOUND;
@@ -132,10 +132,10 @@ int pawl_lane_void(pawl_engine *e, uint16_t partition, const char *lane, uint32_
 
 /* --- a whole lane --- */
 
-static void pause_part(struct lane_part *part)
+static void pause_part(struct partition_lane *pl)
 {
-    if (part->lane && !part->closing)
-        lane_pause(part->lane, lanes_is_paused(part->generation->engine, part->generation->name));
+    if (pl->lane && !pl->closing)
+        lane_pause(pl->lane, lanes_is_paused(pl->generation->engine, pl->generation->name));
 }
 
 int pawl_lane_pause(pawl_engine *e, const char *name, bool paused, pawl_error *error)
@@ -147,7 +147,7 @@ int pawl_lane_pause(pawl_engine *e, const char *name, bool paused, pawl_error *e
     pthread_mutex_lock(&e->schema_lock);
     status = lanes_find(e, name, &lane, error);
     if (status == PAWL_OK)
-        status = local_pause(e, name, paused, error);
+        status = paused_pause(e, name, paused, error);
     struct generation *g = NULL;
     while (status == PAWL_OK && (g = generation_hold_next(e, g)))
         if (g->id == lane->id)

@@ -17,16 +17,18 @@ static uint64_t measure(const pawl_lease_figures *f, pawl_lease_alert alert)
     return 0;
 }
 
-static struct part_status *worst(struct part_status *statuses, size_t count, pawl_lease_alert alert)
+static struct partition_lane_status *worst(struct partition_lane_status *statuses, size_t count,
+                                           pawl_lease_alert alert)
 {
-    struct part_status *found = &statuses[0];
+    struct partition_lane_status *found = &statuses[0];
     for (size_t i = 1; i < count; i++)
         if (measure(&statuses[i].status.leases, alert) > measure(&found->status.leases, alert))
             found = &statuses[i];
     return found;
 }
 
-void lane_status_alert(struct part_status *statuses, size_t count, const pawl_lease_thresholds *thresholds)
+void lane_status_alert(struct partition_lane_status *statuses, size_t count,
+                       const pawl_lease_thresholds *thresholds)
 {
     pawl_lease_figures sum = {0};
     for (size_t i = 0; i < count; i++) {

@@ -10,7 +10,7 @@
  * Nothing of this is durable but the command: after a crash both generations go on as before it. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/lanes/workers.h"
+#include "engine/lanes/worker_pool.h"
 #include "engine/node/node.h"
 
 #define PATIENCE   (2 * PAWL_SECOND)
@@ -20,14 +20,14 @@
 
 static uint64_t offset_of(const struct generation *g, uint32_t partition)
 {
-    return atomic_load_explicit(&g->parts[partition].offset, memory_order_acquire);
+    return atomic_load_explicit(&g->lanes[partition].offset, memory_order_acquire);
 }
 
 /* Where it has to come to, at least. Nothing serves yet, or how far that has come is not known, because it
  * could not be opened: to the end, as it is now. */
 static uint64_t target_of(const struct generation *old, const struct generation *new, uint32_t partition)
 {
-    return old && old->parts[partition].status == PAWL_OK
+    return old && old->lanes[partition].status == PAWL_OK
                ? offset_of(old, partition)
                : atomic_load(&new->engine->partitions[partition].offset);
 }
@@ -35,14 +35,14 @@ static uint64_t target_of(const struct generation *old, const struct generation 
 static void aim(const struct generation *old, struct generation *new)
 {
     for (uint32_t i = 0; i < new->engine->file.partitions; i++)
-        new->parts[i].goal = target_of(old, new, i);
+        new->lanes[i].goal = target_of(old, new, i);
     new->aiming = true;
 }
 
 static bool has_reached(const struct generation *new)
 {
     for (uint32_t i = 0; i < new->engine->file.partitions; i++)
-        if (offset_of(new, i) < new->parts[i].goal)
+        if (offset_of(new, i) < new->lanes[i].goal)
             return false;
     return true;
 }
@@ -57,7 +57,7 @@ static void look_open(void *arg)
 {
     struct standing *s = arg;
     for (size_t i = 0; i < s->shard->partitions.count; i++)
-        s->open = s->open || s->generation->parts[partition_set_at(&s->shard->partitions, i)].lane;
+        s->open = s->open || s->generation->lanes[partition_set_at(&s->shard->partitions, i)].lane;
 }
 
 /* Whether none of its lanes can write any more. */
@@ -73,8 +73,8 @@ static bool stands_still(struct generation *g)
 
 static void wait_a_moment(pawl_engine *e)
 {
-    steward_sleep(&e->lanes, LOOK_AGAIN);
-    (void)steward_look_after(e);
+    maintenance_sleep(&e->lanes, LOOK_AGAIN);
+    (void)maintenance_look_after(e);
 }
 
 static bool reach(struct generation *old, struct generation *new)
@@ -83,7 +83,7 @@ static bool reach(struct generation *old, struct generation *new)
     pawl_instant deadline = {pawl_env_now(e->env).ns + PATIENCE};
     bool still = !old, reached = false;
     if (old)
-        generation_visit(old, part_close);
+        generation_visit(old, partition_lane_close);
     while (!reached && pawl_env_now(e->env).ns < deadline.ns && !atomic_load(&e->closing)) {
         if (!still && stands_still(old)) {
             still = true;
@@ -106,7 +106,7 @@ static int propose(const struct generation *new)
     if (!offsets)
         return PAWL_ENOMEM;
     for (uint32_t i = 0; i < count; i++)
-        offsets[i] = new->parts[i].goal;
+        offsets[i] = new->lanes[i].goal;
     arena_init(&arena, e->options.allocator, count * sizeof *offsets + 64);
     int status = group0_switch_encode(new->id, new->number, offsets, count, &arena, &command);
     if (status == PAWL_OK)
@@ -116,10 +116,10 @@ static int propose(const struct generation *new)
     return status;
 }
 
-static void open_again(struct lane_part *part)
+static void open_again(struct partition_lane *pl)
 {
-    if (!part->lane)
-        part_open(part);
+    if (!pl->lane)
+        partition_lane_open(pl);
 }
 
 /* One that is not closed yet cannot be opened: it is waited for. */
@@ -167,13 +167,13 @@ static bool try_switch(pawl_engine *e, const struct schema_lane *lane)
     struct generation *old = lane->serving ? generation_hold(e, lane->id, lane->serving) : NULL;
     bool done = new &&take_over(old, new);
     if (old)
-        generation_drop(old);
+        generation_release(old);
     if (new)
-        generation_drop(new);
+        generation_release(new);
     return done;
 }
 
-bool lanes_switch(pawl_engine *e)
+bool lanes_switch_generations(pawl_engine *e)
 {
     bool left = false;
     pthread_mutex_lock(&e->schema_lock);

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/lanes/workers.h"
+#include "engine/lanes/worker_pool.h"
 #include "engine/node/node.h"
 
 void lanes_init(pawl_engine *e)
@@ -12,10 +12,10 @@ void lanes_init(pawl_engine *e)
     pthread_condattr_t monotonic;
     pthread_mutex_init(&lanes->lock, NULL);
     pthread_cond_init(&lanes->waits_gone, NULL);
-    pthread_mutex_init(&lanes->steward_lock, NULL);
+    pthread_mutex_init(&lanes->maintenance_lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&lanes->steward_wake, &monotonic);
+    pthread_cond_init(&lanes->maintenance_wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }
 
@@ -25,17 +25,17 @@ static void generation_free(struct generation *g)
 {
     pawl_engine *e = g->engine;
     const pawl_allocator *alloc = e->options.allocator;
-    mem_free(alloc, g->crews, g->projections * sizeof *g->crews);
-    mem_free(alloc, g->parts, g->parts ? e->file.partitions * sizeof *g->parts : 0);
+    mem_free(alloc, g->pools, g->projections * sizeof *g->pools);
+    mem_free(alloc, g->lanes, g->lanes ? e->file.partitions * sizeof *g->lanes : 0);
     mem_free(alloc, g, sizeof *g);
 }
 
 /* Its threads end: nothing is left for them. */
 static void dismiss(struct generation *g)
 {
-    for (uint32_t i = 0; g->crews && i < g->projections; i++)
-        if (g->crews[i].generation)
-            crew_release(&g->crews[i]);
+    for (uint32_t i = 0; g->pools && i < g->projections; i++)
+        if (g->pools[i].generation)
+            worker_pool_release(&g->pools[i]);
 }
 
 static const struct schema_projector *projector_of(const struct schema *schema, uint16_t lane, uint32_t i)
@@ -54,21 +54,21 @@ static const struct handler *handler_of(const struct lanes *lanes, uint16_t proj
     return h;
 }
 
-static int make_crews(struct generation *g)
+static int make_pools(struct generation *g)
 {
     struct lanes *lanes = &g->engine->lanes;
-    g->crews = mem_new(g->engine->options.allocator, g->projections, sizeof *g->crews);
-    if (!g->crews)
+    g->pools = mem_new(g->engine->options.allocator, g->projections, sizeof *g->pools);
+    if (!g->pools)
         return PAWL_ENOMEM;
     int status = PAWL_OK;
     for (uint32_t i = 0; i < g->projections && status == PAWL_OK; i++) {
-        status = crew_init(&g->crews[i], g, i, projector_of(g->schema, g->id, i));
+        status = worker_pool_init(&g->pools[i], g, i, projector_of(g->schema, g->id, i));
         if (status != PAWL_OK)
             continue;
         pthread_mutex_lock(&lanes->lock);
-        const struct handler *h = handler_of(lanes, g->crews[i].projector->id);
-        if (h && g->crews[i].projector->handler) /* it may have had one before, and say now what it does */
-            crew_man(&g->crews[i], h->fn, h->arg);
+        const struct handler *h = handler_of(lanes, g->pools[i].projector->id);
+        if (h && g->pools[i].projector->handler) /* it may have had one before, and say now what it does */
+            worker_pool_set_handler(&g->pools[i], h->fn, h->arg);
         pthread_mutex_unlock(&lanes->lock);
     }
     return status;
@@ -86,15 +86,15 @@ static struct generation *generation_new(pawl_engine *e, uint16_t id, uint32_t n
     g->schema = engine_schema_for(e, id, number, engine_schema(e)->position);
     while (g->schema && projector_of(g->schema, id, g->projections))
         g->projections++;
-    g->parts = mem_new(e->options.allocator, e->file.partitions, sizeof *g->parts);
-    if (!g->schema || !g->parts || make_crews(g) != PAWL_OK) {
+    g->lanes = mem_new(e->options.allocator, e->file.partitions, sizeof *g->lanes);
+    if (!g->schema || !g->lanes || make_pools(g) != PAWL_OK) {
         dismiss(g);
         generation_free(g);
         return NULL;
     }
     for (uint32_t i = 0; i < e->file.partitions; i++) {
-        g->parts[i].generation = g;
-        g->parts[i].partition = (uint16_t)i;
+        g->lanes[i].generation = g;
+        g->lanes[i].partition = (uint16_t)i;
     }
     return g;
 }
@@ -131,7 +131,7 @@ static struct generation *hold_next(pawl_engine *e, struct generation *after, bo
         g->holders++;
     pthread_mutex_unlock(&e->lanes.lock);
     if (after)
-        generation_drop(after);
+        generation_release(after);
     return g;
 }
 
@@ -152,12 +152,12 @@ void generation_hold_more(struct generation *g)
     pthread_mutex_unlock(&g->engine->lanes.lock);
 }
 
-void generation_drop(struct generation *g)
+void generation_release(struct generation *g)
 {
     struct lanes *lanes = &g->engine->lanes;
     pthread_mutex_lock(&lanes->lock);
     if (--g->holders == 0 && g->retired)
-        steward_ask(lanes); /* under the lock: whoever closes the engine waits only for this */
+        maintenance_ask(lanes); /* under the lock: whoever closes the engine waits only for this */
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -188,17 +188,17 @@ static void enlist(struct lanes *lanes, struct generation *g)
 struct visiting {
     struct generation *generation;
     struct shard *shard;
-    void (*visit)(struct lane_part *part);
+    void (*visit)(struct partition_lane *pl);
 };
 
 static void visit_here(void *arg)
 {
     const struct visiting *v = arg;
     for (size_t i = 0; i < v->shard->partitions.count; i++)
-        v->visit(&v->generation->parts[partition_set_at(&v->shard->partitions, i)]);
+        v->visit(&v->generation->lanes[partition_set_at(&v->shard->partitions, i)]);
 }
 
-void generation_visit(struct generation *g, void (*visit)(struct lane_part *part))
+void generation_visit(struct generation *g, void (*visit)(struct partition_lane *pl))
 {
     for (uint32_t i = 0; i < g->engine->file.shards; i++) {
         struct visiting v = {.generation = g, .shard = &g->engine->shards[i], .visit = visit};
@@ -206,10 +206,10 @@ void generation_visit(struct generation *g, void (*visit)(struct lane_part *part
     }
 }
 
-static void part_follow(struct lane_part *part)
+static void partition_lane_follow(struct partition_lane *pl)
 {
-    if (part->lane && !part->closing)
-        lane_follow(part->lane, engine_schema(part->generation->engine));
+    if (pl->lane && !pl->closing)
+        lane_follow(pl->lane, engine_schema(pl->generation->engine));
 }
 
 /* How many workers a projector has, and what is to be done when it fails, may change with the schema, and
@@ -218,8 +218,8 @@ static void resize_crews(struct generation *g, const struct schema *schema)
 {
     for (uint32_t i = 0; i < g->projections; i++) {
         const struct schema_projector *p = projector_of(schema, g->id, i);
-        if (p && p->id == g->crews[i].projector->id)
-            crew_resize(&g->crews[i], p->workers);
+        if (p && p->id == g->pools[i].projector->id)
+            worker_pool_resize(&g->pools[i], p->workers);
     }
 }
 
@@ -227,9 +227,9 @@ static int open_generation(pawl_engine *e, const struct schema_lane *lane, uint3
 {
     struct generation *g = generation_hold(e, lane->id, number);
     if (g) {
-        generation_visit(g, part_follow);
+        generation_visit(g, partition_lane_follow);
         resize_crews(g, engine_schema(e));
-        generation_drop(g);
+        generation_release(g);
         return PAWL_OK;
     }
     g = generation_new(e, lane->id, number, lane->name);
@@ -237,7 +237,7 @@ static int open_generation(pawl_engine *e, const struct schema_lane *lane, uint3
         return PAWL_ENOMEM;
     resize_crews(g, engine_schema(e));
     enlist(&e->lanes, g);
-    generation_visit(g, part_open);
+    generation_visit(g, partition_lane_open);
     return PAWL_OK;
 }
 
@@ -256,7 +256,7 @@ static void retire(pawl_engine *e, const struct schema *schema)
         pthread_mutex_lock(&e->lanes.lock);
         g->retired = true;
         pthread_mutex_unlock(&e->lanes.lock);
-        generation_visit(g, part_close);
+        generation_visit(g, partition_lane_close);
     }
 }
 
@@ -273,8 +273,8 @@ int lanes_reconcile(pawl_engine *e, pawl_error *error)
     }
     retire(e, schema);
     if (schema->lane_count > 0 && status == PAWL_OK)
-        status = steward_start(e, error);
-    steward_ask(&e->lanes);
+        status = maintenance_start(e, error);
+    maintenance_ask(&e->lanes);
     return status == PAWL_ENOMEM ? error_set(error, status, "no memory for a lane") : status;
 }
 
@@ -290,7 +290,7 @@ static void wait_for_shards(pawl_engine *e)
         (void)pawl_env_call(e->env, i, nothing, NULL);
 }
 
-bool generations_bury(pawl_engine *e)
+bool generations_free_retired(pawl_engine *e)
 {
     struct lanes *lanes = &e->lanes;
     struct generation *dead = NULL;
@@ -324,16 +324,16 @@ void lanes_close(pawl_engine *e)
 {
     struct lanes *lanes = &e->lanes;
     struct generation *g = NULL;
-    steward_stop(e);
+    maintenance_stop(e);
     leases_close(e);
     while ((g = generation_hold_next(e, g))) {
         pthread_mutex_lock(&lanes->lock);
         g->retired = true;
         pthread_mutex_unlock(&lanes->lock);
-        generation_visit(g, part_close);
+        generation_visit(g, partition_lane_close);
     }
-    while (generations_bury(e))
-        steward_sleep(lanes, 0);
+    while (generations_free_retired(e))
+        maintenance_sleep(lanes, 0);
 }
 
 void lanes_release(pawl_engine *e)
@@ -345,9 +345,9 @@ void lanes_release(pawl_engine *e)
         lanes->handlers = h->next;
         mem_free(alloc, h, sizeof *h);
     }
-    local_forget(e);
-    pthread_cond_destroy(&lanes->steward_wake);
-    pthread_mutex_destroy(&lanes->steward_lock);
+    paused_forget(e);
+    pthread_cond_destroy(&lanes->maintenance_wake);
+    pthread_mutex_destroy(&lanes->maintenance_lock);
     pthread_cond_destroy(&lanes->waits_gone);
     pthread_mutex_destroy(&lanes->lock);
 }
@@ -358,7 +358,7 @@ bool lanes_is_self(pawl_engine *e)
     struct generation *g = NULL;
     while ((g = generation_hold_any(e, g)))
         for (uint32_t i = 0; i < g->projections; i++)
-            self = crew_is_self(&g->crews[i]) || self;
+            self = worker_pool_is_self(&g->pools[i]) || self;
     return self;
 }
 

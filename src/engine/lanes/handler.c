@@ -1,4 +1,4 @@
-/* engine/lanes/handler.c: one attempt, on a thread of its crew: the handler, if there is one, and the explosion. */
+/* engine/lanes/handler.c: one attempt, on a thread of its workers: the handler, if there is one, and the explosion. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "core/sequence/view.h"
 #include "core/state/key.h"
 #include "engine/lanes/results.h"
-#include "engine/lanes/workers.h"
+#include "engine/lanes/worker_pool.h"
 #include "engine/node/node.h"
 #include "engine/read/entity_read.h"
 #include "engine/read/event.h"
@@ -42,7 +42,7 @@ int job_show_event(pawl_engine *e, struct job *job, struct json_out *out, struct
 
 /* One read of an entity of the lane. */
 struct looking {
-    struct look look;
+    struct entity_read read;
     pawl_handler_ctx *ctx;
 };
 
@@ -61,7 +61,7 @@ static bool may_read(const struct schema_projector *p, const struct schema_type 
     return is_among(p->writes, p->write_count, entity) || is_among(p->reads, p->read_count, entity);
 }
 
-static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name, struct look_at at,
+static int begin_read(struct looking *l, pawl_handler_ctx *ctx, const char *name, struct entity_query at,
                       pawl_error *error)
 {
     const struct run *run = &ctx->job->run;
@@ -75,7 +75,7 @@ static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name
             error, PAWL_EINVAL,
             "projector %.*s may not read %s: the schema has it neither in its writes nor in its reads",
             (int)run->projector->name.size, (const char *)run->projector->name.data, name);
-    *l = (struct looking){.look = {.engine = ctx->engine,
+    *l = (struct looking){.read = {.engine = ctx->engine,
                                    .schema = run->schema,
                                    .entity = entity,
                                    .table = schema_table(entity, run->generation),
@@ -83,7 +83,7 @@ static int begin_look(struct looking *l, pawl_handler_ctx *ctx, const char *name
                                    .at = at,
                                    .error = error},
                           .ctx = ctx};
-    look_begin(&l->look, ctx->engine->options.allocator);
+    entity_read_begin(&l->read, ctx->engine->options.allocator);
     ctx->reading = true;
     return PAWL_OK;
 }
@@ -95,9 +95,9 @@ static bool is_an_answer(int status)
     return status == PAWL_OK || status == PAWL_ENOTFOUND || status == PAWL_EINVAL || status == PAWL_ETOOBIG;
 }
 
-static int end_look(struct looking *l, int status, pawl_text *ret_text)
+static int end_read(struct looking *l, int status, pawl_text *ret_text)
 {
-    status = look_end(&l->look, status, ret_text);
+    status = entity_read_end(&l->read, status, ret_text);
     l->ctx->reading = false;
     if (!is_an_answer(status) && l->ctx->status == PAWL_OK)
         l->ctx->status = status;
@@ -111,46 +111,46 @@ static int begin_state(struct looking *l, struct state *ret_state)
     int status = run_look(&job->run, l->ctx->store, l->ctx->room, &job->run.seen, ret_state);
     return status == PAWL_OK
                ? status
-               : error_set(l->look.error, status, "cannot read %.*s", (int)l->look.entity->name.size,
-                           (const char *)l->look.entity->name.data);
+               : error_set(l->read.error, status, "cannot read %.*s", (int)l->read.entity->name.size,
+                           (const char *)l->read.entity->name.data);
 }
 
 /* ret_text: NULL if there is a visitor. */
-static int read_one(pawl_handler_ctx *ctx, const char *entity, struct look_at at, pawl_text *ret_text,
+static int read_one(pawl_handler_ctx *ctx, const char *entity, struct entity_query at, pawl_text *ret_text,
                     pawl_error *error)
 {
     struct looking l;
     struct state state;
     pawl_bytes key, value;
-    int status = begin_look(&l, ctx, entity, at, error);
+    int status = begin_read(&l, ctx, entity, at, error);
     if (status != PAWL_OK)
         return status;
-    status = look_key(&l.look, &key);
+    status = entity_read_key(&l.read, &key);
     if (status == PAWL_OK)
         status = begin_state(&l, &state);
     if (status != PAWL_OK)
-        return end_look(&l, status, ret_text);
+        return end_read(&l, status, ret_text);
     status = reads_add_row(&ctx->job->run.seen, key);
     if (status == PAWL_OK)
         status = state_get(&state, key, &value);
     if (status == PAWL_OK)
-        status = look_show(&l.look, value);
+        status = entity_read_show(&l.read, value);
     else
         error_set(error, status, status == PAWL_ENOTFOUND ? "there is no such %s" : "cannot read %s", entity);
     run_look_away(ctx->room);
-    return end_look(&l, status, ret_text);
+    return end_read(&l, status, ret_text);
 }
 
 int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes json, pawl_text *ret_text,
                      pawl_error *error)
 {
-    return read_one(ctx, entity, (struct look_at){.json = json}, ret_text, error);
+    return read_one(ctx, entity, (struct entity_query){.json = json}, ret_text, error);
 }
 
 int pawl_handler_read(pawl_handler_ctx *ctx, const char *entity, pawl_key key, pawl_row_visit visit, void *arg,
                       pawl_error *error)
 {
-    return read_one(ctx, entity, (struct look_at){.key = key, .visit = visit, .arg = arg}, NULL, error);
+    return read_one(ctx, entity, (struct entity_query){.key = key, .visit = visit, .arg = arg}, NULL, error);
 }
 
 static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg)
@@ -162,32 +162,32 @@ static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit,
     if (status != PAWL_OK)
         return status;
     arena_init(&scratch, l->ctx->engine->options.allocator, ARENA_CHUNK);
-    status = reads_add_range(&l->ctx->job->run.seen, l->look.table, l->look.wsid);
+    status = reads_add_range(&l->ctx->job->run.seen, l->read.table, l->read.wsid);
     if (status == PAWL_OK)
         status = state_scan(&state, from, to, &scratch, visit, arg);
     arena_release(&scratch);
     run_look_away(l->ctx->room);
-    return status == PAWL_OK ? PAWL_OK : error_set(l->look.error, status, "cannot read a list");
+    return status == PAWL_OK ? PAWL_OK : error_set(l->read.error, status, "cannot read a list");
 }
 
-static int read_many(pawl_handler_ctx *ctx, const char *entity, struct look_at at, pawl_text *ret_text,
+static int read_many(pawl_handler_ctx *ctx, const char *entity, struct entity_query at, pawl_text *ret_text,
                      pawl_error *error)
 {
     struct looking l;
-    int status = begin_look(&l, ctx, entity, at, error);
-    return status == PAWL_OK ? end_look(&l, look_list(&l.look, scan, &l), ret_text) : status;
+    int status = begin_read(&l, ctx, entity, at, error);
+    return status == PAWL_OK ? end_read(&l, entity_read_list(&l.read, scan, &l), ret_text) : status;
 }
 
 int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
                       pawl_text *ret_text, pawl_error *error)
 {
-    return read_many(ctx, entity, (struct look_at){.json = after, .limit = limit}, ret_text, error);
+    return read_many(ctx, entity, (struct entity_query){.json = after, .limit = limit}, ret_text, error);
 }
 
 int pawl_handler_scan(pawl_handler_ctx *ctx, const char *entity, pawl_key after, pawl_cursor *cursor,
                       size_t limit, pawl_row_visit visit, void *arg, pawl_error *error)
 {
-    struct look_at at = {.key = after, .visit = visit, .arg = arg, .limit = limit, .cursor = cursor};
+    struct entity_query at = {.key = after, .visit = visit, .arg = arg, .limit = limit, .cursor = cursor};
     return read_many(ctx, entity, at, NULL, error);
 }
 
@@ -266,20 +266,20 @@ static void pause_thread(struct job *job)
 {
     struct latch never;
     latch_init(&never);
-    pawl_instant now = pawl_env_now(job->part->generation->engine->env);
+    pawl_instant now = pawl_env_now(job->pl->generation->engine->env);
     (void)latch_wait_until(&never, (pawl_instant){now.ns + TRY_AGAIN});
 }
 
-void job_work(struct job *job, struct crew *crew, struct run_room *room)
+void job_work(struct job *job, struct worker_pool *pool, struct run_room *room)
 {
-    pawl_engine *e = crew->generation->engine;
+    pawl_engine *e = pool->generation->engine;
     pawl_error error = {0};
     struct handling handling = {.engine = e,
                                 .store = shard_of(e, job->run.partition)->store,
-                                .fn = crew->handler,
-                                .arg = crew->arg,
-                                .cache = crew->cache};
-    if (crew->handler && job_handle(&handling, job, room) != PAWL_OK)
+                                .fn = pool->handler,
+                                .arg = pool->arg,
+                                .cache = pool->cache};
+    if (pool->handler && job_handle(&handling, job, room) != PAWL_OK)
         return;
     int status = PAWL_EBUSY;
     for (int i = 0; i < TRIES && status != PAWL_OK; i++) {
@@ -347,9 +347,9 @@ int pawl_projector_register(pawl_engine *e, const char *name, pawl_handler fn, v
     struct generation *g = NULL;
     while (status == PAWL_OK && (g = generation_hold_next(e, g))) {
         for (uint32_t i = 0; i < g->projections; i++)
-            if (g->crews[i].projector->id == projector->id && g->crews[i].projector->handler)
-                crew_man(&g->crews[i], fn, arg);
-        generation_visit(g, part_fill);
+            if (g->pools[i].projector->id == projector->id && g->pools[i].projector->handler)
+                worker_pool_set_handler(&g->pools[i], fn, arg);
+        generation_visit(g, partition_lane_fill);
     }
     pthread_mutex_unlock(&e->schema_lock);
     return status;

@@ -3,9 +3,9 @@
  *     schema published ──► reconcile: generations that it has are opened, those it has no more are closed
  *
  *     generation of a lane ─┬─ a part in each partition, on its shard: core/project/lane.h over it
- *                           └─ a crew for each projector: threads that run it        (workers.h)
+ *                           └─ a worker pool for each projector: threads that run it        (workers.h)
  *
- *     lane ── available ──► part: jobs ──► crew ── worked on ──► returned ──► lane_hand_in ──► finished
+ *     lane ── available ──► part: jobs ──► workers ── worked on ──► returned ──► lane_hand_in ──► finished
  *     (shard)               (shard)        (threads)             (shard)      (shard)          (shard)
  *
  * Opening one waits for nothing: a lane recovers by itself, and commands never wait for it. A part whose lane
@@ -15,14 +15,14 @@
  *   the list of generations, handlers, whoever waits for a lease      any thread, under lanes.lock
  *   a part and its jobs                                               its shard
  *   a job that is out, save its links                                 the thread that works on it
- *   a crew                                                            any thread, under its own lock
+ *   a worker pool                                                            any thread, under its own lock
  *
  * Invariants
  *   E1  A generation is freed when the schema has it no more, its lanes are closed, its jobs are back, and
  *       nobody holds it.
  *   E2  Rows of a generation are removed when it is freed, no entity is read from it, and every reader that
  *       began before that was so has ended.
- *   E3  Locks are taken in this order: schema_lock, lanes.lock, a crew's. Nobody waits for a shard under the
+ *   E3  Locks are taken in this order: schema_lock, lanes.lock, a worker pool's. Nobody waits for a shard under the
  *       last two. */
 #ifndef ENGINE_LANES_LANES_H
 #define ENGINE_LANES_LANES_H
@@ -36,7 +36,7 @@
 #include "core/project/lane.h"
 
 struct generation;
-struct lane_part;
+struct partition_lane;
 
 /* How an attempt ended. POSTPONED: something that it needs was not to be had, which is nobody's failure. */
 enum job_outcome { JOB_DONE, JOB_FAILED, JOB_POSTPONED };
@@ -44,9 +44,9 @@ enum job_outcome { JOB_DONE, JOB_FAILED, JOB_POSTPONED };
 /* A run, and what the engine has to know of it. */
 struct job {
     struct run run;
-    struct lane_part *part;
+    struct partition_lane *pl;
     struct job *next, **link; /* among the part's that are out */
-    struct job *queued;       /* the next one in its crew's queue, or that was returned */
+    struct job *queued;       /* the next one in its pool's queue, or that was returned */
     atomic_bool given_up;     /* nobody waits for it any more */
     pawl_instant since;
     pawl_instant extended;
@@ -58,22 +58,22 @@ struct job {
     pawl_work work; /* exploding again, on the pool */
     int status;
 
-    struct worker_commit *commit; /* an external worker's; NULL: a crew's */
+    struct worker_commit *commit; /* an external worker's; NULL: a worker pool's */
 };
 
 /* A generation in one partition. */
-struct lane_part {
+struct partition_lane {
     struct generation *generation;
     uint16_t partition;
-    struct lane_part *next;  /* of the same partition */
-    struct lane *lane;       /* NULL: it could not be opened, or is closed */
-    bool closing;            /* until it is closed */
-    _Atomic uint64_t offset; /* all events up to here are applied to its tables; for any thread */
-    int status;              /* of opening it */
+    struct partition_lane *next; /* of the same partition */
+    struct lane *lane;           /* NULL: it could not be opened, or is closed */
+    bool closing;                /* until it is closed */
+    _Atomic uint64_t offset;     /* all events up to here are applied to its tables; for any thread */
+    int status;                  /* of opening it */
     pawl_error error;
-    uint64_t goal; /* the steward's: where what serves had come to when it was last looked at */
+    uint64_t goal; /* the maintenance's: where what serves had come to when it was last looked at */
 
-    struct job *out; /* with the crews */
+    struct job *out; /* with the workers */
     size_t out_count;
     struct job *spare;
     size_t spare_count;
@@ -91,13 +91,13 @@ struct generation {
     const struct schema *schema; /* one that has it */
     pawl_bytes name;             /* of the lane */
     uint32_t projections;
-    struct crew *crews;      /* by projection */
-    struct lane_part *parts; /* by partition */
-    uint32_t holders;        /* under lanes.lock */
-    bool retired;            /* the schema has it no more; the same */
-    _Atomic uint32_t busy;   /* lanes that are open, jobs that are out */
+    struct worker_pool *pools;    /* by projection */
+    struct partition_lane *lanes; /* by partition */
+    uint32_t holders;             /* under lanes.lock */
+    bool retired;                 /* the schema has it no more; the same */
+    _Atomic uint32_t busy;        /* lanes that are open, jobs that are out */
 
-    /* The steward's, while it is being built. */
+    /* The maintenance's, while it is being built. */
     bool aiming;           /* its parts have goals */
     pawl_instant again_at; /* when to try once more */
     pawl_duration delay;
@@ -126,25 +126,25 @@ struct lanes {
     struct lease_wait *waits;
     pthread_cond_t waits_gone; /* the last of them has left */
     _Atomic uint32_t waiting;  /* how many there are */
-    _Atomic uint32_t threads;  /* of all crews */
+    _Atomic uint32_t threads;  /* of all workers */
 
     /* Readers of entities, by the parity of the epoch that they began in: E2. */
     _Atomic uint64_t epoch;
     _Atomic uint64_t readers[2];
 
-    /* The thread that does what may wait: steward.c. */
-    pthread_mutex_t steward_lock;
-    pthread_cond_t steward_wake;
-    pthread_t steward;
-    bool steward_started;
-    bool steward_stop;
-    bool steward_asked;
+    /* The thread that does what may wait: maintenance.c. */
+    pthread_mutex_t maintenance_lock;
+    pthread_cond_t maintenance_wake;
+    pthread_t maintenance;
+    bool maintenance_started;
+    bool maintenance_stop;
+    bool maintenance_asked;
 
-    /* The steward's: since when it has been waiting to remove rows. */
-    const struct schema *drop_seen;
-    bool drop_due;
-    pawl_instant drop_at;
-    unsigned drop_parity;
+    /* The maintenance's: since when it has been waiting to remove rows. */
+    const struct schema *removal_seen;
+    bool removal_due;
+    pawl_instant removal_at;
+    unsigned removal_parity;
 
     char **paused; /* names of lanes; under lock */
     size_t paused_count, paused_room;
@@ -169,16 +169,16 @@ struct generation *generation_hold(pawl_engine *engine, uint16_t id, uint32_t nu
 struct generation *generation_hold_next(pawl_engine *engine, struct generation *after); /* NULL: the first */
 struct generation *generation_hold_any(pawl_engine *engine, struct generation *after);  /* retired ones, too */
 void generation_hold_more(struct generation *generation); /* which the caller holds */
-void generation_drop(struct generation *generation);
+void generation_release(struct generation *generation);
 
 /* Whether it is open, or on its way out. */
 bool generation_is_there(pawl_engine *engine, uint16_t id, uint32_t number);
 
 /* Visit its parts, each on its shard; from a thread that may wait. */
-void generation_visit(struct generation *generation, void (*visit)(struct lane_part *part));
+void generation_visit(struct generation *generation, void (*visit)(struct partition_lane *pl));
 
 /* Those that are retired and done with are taken out and freed. True: some are left that are not done. */
-bool generations_bury(pawl_engine *engine);
+bool generations_free_retired(pawl_engine *engine);
 
 /* The lane of the present schema by its name. PAWL_ENOTFOUND. */
 int lanes_find(pawl_engine *engine, const char *name, const struct schema_lane **ret_lane, pawl_error *error);
@@ -189,24 +189,24 @@ int lanes_find(pawl_engine *engine, const char *name, const struct schema_lane *
 int lanes_find_part(pawl_engine *engine, uint16_t partition, const char *name,
                     const struct schema_lane **ret_lane, pawl_error *error);
 
-/* --- lanes.c: a part, on its shard --- */
+/* --- lanes.c: a pl, on its shard --- */
 
-void part_open(struct lane_part *part);
-void part_close(struct lane_part *part); /* generation->busy tells when it is done */
-void part_poke(struct lane_part *part, uint64_t offset);
+void partition_lane_open(struct partition_lane *pl);
+void partition_lane_close(struct partition_lane *pl); /* generation->busy tells when it is done */
+void partition_lane_applied(struct partition_lane *pl, uint64_t offset);
 
-/* Acquire what can be worked on, for the crews. */
-void part_fill(struct lane_part *part);
+/* Acquire what can be worked on, for the workers. */
+void partition_lane_fill(struct partition_lane *pl);
 
 /* Any thread: a job is back; or there is room in a queue. */
-void part_return(struct job *job);
-void part_ask(struct lane_part *part);
+void partition_lane_return(struct job *job);
+void partition_lane_ask(struct partition_lane *pl);
 
 /* Somebody took this number's lease back, which one of these jobs, or of those behind it in the list, had. */
 void jobs_give_up(struct job *out, uint64_t number);
 
 /* A job for a run of somebody else's; and its end. On any thread. NULL: no memory. */
-struct job *job_new(struct lane_part *part);
+struct job *job_new(struct partition_lane *pl);
 void job_free(struct job *job);
 
 /* --- readers of entities: E2 --- */
@@ -214,20 +214,20 @@ void job_free(struct job *job);
 unsigned lanes_read_begin(struct lanes *lanes);
 void lanes_read_end(struct lanes *lanes, unsigned parity);
 
-/* --- steward.c --- */
+/* --- maintenance.c --- */
 
-int steward_start(pawl_engine *engine, pawl_error *error);
-void steward_stop(pawl_engine *engine);
-void steward_ask(struct lanes *lanes);                          /* look again, soon; any thread */
-bool steward_look_after(pawl_engine *engine);                   /* the crews; true: some are at work */
-void steward_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked; 0: no time ends it */
+int maintenance_start(pawl_engine *engine, pawl_error *error);
+void maintenance_stop(pawl_engine *engine);
+void maintenance_ask(struct lanes *lanes);                          /* look again, soon; any thread */
+bool maintenance_look_after(pawl_engine *engine);                   /* the workers; true: some are at work */
+void maintenance_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked; 0: no time ends it */
 
 /* --- switch.c: a generation that is as far as the one that serves takes its place. True: there is one that is
  * not so far yet. */
-bool lanes_switch(pawl_engine *engine);
+bool lanes_switch_generations(pawl_engine *engine);
 
 /* --- drop.c: remove rows of generations that nobody reads any more. True: come back later. */
-bool lanes_drop(pawl_engine *engine);
+bool lanes_remove_rows(pawl_engine *engine);
 
 /* Whether a lane, or reads of any entity that it has rows of, still need a generation. */
 bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables);
@@ -235,16 +235,16 @@ bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const
 /* --- local.c: what the node keeps for itself --- */
 
 /* Load the names of paused lanes. */
-int local_load(pawl_engine *engine, pawl_error *error);
-int local_pause(pawl_engine *engine, const char *lane, bool paused, pawl_error *error);
+int paused_load(pawl_engine *engine, pawl_error *error);
+int paused_pause(pawl_engine *engine, const char *lane, bool paused, pawl_error *error);
 bool lanes_is_paused(pawl_engine *engine, pawl_bytes lane);
-void local_forget(pawl_engine *engine);
+void paused_forget(pawl_engine *engine);
 
 /* --- handler.c --- */
 
 /* Work on a job, whatever its projector is: its outcome is in it afterwards. */
-struct crew;
-void job_work(struct job *job, struct crew *crew, struct run_room *room);
+struct worker_pool;
+void job_work(struct job *job, struct worker_pool *pool, struct run_room *room);
 
 /* The event of a run, as event_show has it. The text is the caller's to release. */
 struct json_out;

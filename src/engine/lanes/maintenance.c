@@ -1,9 +1,9 @@
 /* engine/lanes/maintenance.c: the thread that looks after the lanes: whatever of theirs may have to wait.
  *
- *     threads that hang are replaced                    workers.c
- *     a generation that is complete takes over          switch.c
+ *     threads that hang are replaced                    worker_pool.c
+ *     a generation that is complete takes over          generation_switch.c
  *     generations that are done with are freed          generations.c
- *     and then their rows are removed                   drop.c
+ *     and then their rows are removed                   row_removal.c
  *
  * It sleeps until somebody asks, or, while there is something to look after, for a moment. It never waits for a
  * handler. */
@@ -11,90 +11,90 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "engine/lanes/workers.h"
+#include "engine/lanes/worker_pool.h"
 #include "engine/node/node.h"
 
 #define LOOK_AGAIN (50 * PAWL_MILLISECOND)
 
-void steward_ask(struct lanes *lanes)
+void maintenance_ask(struct lanes *lanes)
 {
-    pthread_mutex_lock(&lanes->steward_lock);
-    lanes->steward_asked = true;
-    pthread_cond_signal(&lanes->steward_wake);
-    pthread_mutex_unlock(&lanes->steward_lock);
+    pthread_mutex_lock(&lanes->maintenance_lock);
+    lanes->maintenance_asked = true;
+    pthread_cond_signal(&lanes->maintenance_wake);
+    pthread_mutex_unlock(&lanes->maintenance_lock);
 }
 
-void steward_sleep(struct lanes *lanes, pawl_duration timeout)
+void maintenance_sleep(struct lanes *lanes, pawl_duration timeout)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     uint64_t ns = (uint64_t)until.tv_nsec + timeout;
     until.tv_sec += (time_t)(ns / PAWL_SECOND);
     until.tv_nsec = (long)(ns % PAWL_SECOND);
-    pthread_mutex_lock(&lanes->steward_lock);
+    pthread_mutex_lock(&lanes->maintenance_lock);
     int rc = 0;
-    while (!lanes->steward_asked && !lanes->steward_stop && rc == 0)
-        rc = timeout ? pthread_cond_timedwait(&lanes->steward_wake, &lanes->steward_lock, &until)
-                     : pthread_cond_wait(&lanes->steward_wake, &lanes->steward_lock);
-    lanes->steward_asked = false;
-    pthread_mutex_unlock(&lanes->steward_lock);
+    while (!lanes->maintenance_asked && !lanes->maintenance_stop && rc == 0)
+        rc = timeout ? pthread_cond_timedwait(&lanes->maintenance_wake, &lanes->maintenance_lock, &until)
+                     : pthread_cond_wait(&lanes->maintenance_wake, &lanes->maintenance_lock);
+    lanes->maintenance_asked = false;
+    pthread_mutex_unlock(&lanes->maintenance_lock);
 }
 
-bool steward_look_after(pawl_engine *e)
+bool maintenance_look_after(pawl_engine *e)
 {
     bool busy = false;
     struct generation *g = NULL;
     while ((g = generation_hold_any(e, g)))
         for (uint32_t i = 0; i < g->projections; i++)
-            busy = crew_look_after(&g->crews[i]) || busy;
+            busy = worker_pool_look_after(&g->pools[i]) || busy;
     return busy;
 }
 
 static bool is_stopped(struct lanes *lanes)
 {
-    pthread_mutex_lock(&lanes->steward_lock);
-    bool stop = lanes->steward_stop;
-    pthread_mutex_unlock(&lanes->steward_lock);
+    pthread_mutex_lock(&lanes->maintenance_lock);
+    bool stop = lanes->maintenance_stop;
+    pthread_mutex_unlock(&lanes->maintenance_lock);
     return stop;
 }
 
-static void *steward_main(void *arg)
+static void *maintenance_main(void *arg)
 {
     pawl_engine *e = arg;
     while (!is_stopped(&e->lanes)) {
-        bool again = steward_look_after(e);
-        again = lanes_switch(e) || again;
-        (void)generations_bury(e); /* whoever is the last to need one asks */
-        again = lanes_drop(e) || again;
-        steward_sleep(&e->lanes, again ? LOOK_AGAIN : 0);
+        bool again = maintenance_look_after(e);
+        again = lanes_switch_generations(e) || again;
+        (void)generations_free_retired(e); /* whoever is the last to need one asks */
+        again = lanes_remove_rows(e) || again;
+        maintenance_sleep(&e->lanes, again ? LOOK_AGAIN : 0);
     }
     return NULL;
 }
 
-int steward_start(pawl_engine *e, pawl_error *error)
+int maintenance_start(pawl_engine *e, pawl_error *error)
 {
     sigset_t all, before;
-    if (e->lanes.steward_started)
+    if (e->lanes.maintenance_started)
         return PAWL_OK;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&e->lanes.steward, NULL, steward_main, e);
+    int failed = pthread_create(&e->lanes.maintenance, NULL, maintenance_main, e);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed)
         return error_errno(error, failed, "cannot start a thread for lanes");
-    e->lanes.steward_started = true;
+    e->lanes.maintenance_started = true;
     return PAWL_OK;
 }
 
-void steward_stop(pawl_engine *e)
+void maintenance_stop(pawl_engine *e)
 {
     struct lanes *lanes = &e->lanes;
-    if (!lanes->steward_started)
+    if (!lanes->maintenance_started)
         return;
-    pthread_mutex_lock(&lanes->steward_lock);
-    lanes->steward_stop = true;
-    pthread_cond_signal(&lanes->steward_wake);
-    pthread_mutex_unlock(&lanes->steward_lock);
-    pthread_join(lanes->steward, NULL);
-    lanes->steward_started = lanes->steward_stop = false;
+    pthread_mutex_lock(&lanes->maintenance_lock);
+    lanes->maintenance_stop = true;
+    pthread_cond_signal(&lanes->maintenance_wake);
+    pthread_mutex_unlock(&lanes->maintenance_lock);
+    pthread_join(lanes->maintenance, NULL);
+    lanes->maintenance_started = lanes->maintenance_stop = false;
 }

@@ -22,7 +22,7 @@ static int open_local(pawl_engine *e, bool read_only, pawl_store **ret_store, pa
                                    .read_only = read_only,
                                    .map_bytes = MAP_BYTES,
                                    .alloc = e->options.allocator,
-                                   .boot_id = e->trial.boot_id};
+                                   .boot_id = e->knobs.boot_id};
     struct stat there;
     int status = node_path(e->dir, path, error, "local");
     if (status == PAWL_OK && read_only && stat(path, &there) != 0)
@@ -72,7 +72,7 @@ bool lanes_is_paused(pawl_engine *e, pawl_bytes name)
     return paused;
 }
 
-void local_forget(pawl_engine *e)
+void paused_forget(pawl_engine *e)
 {
     struct lanes *lanes = &e->lanes;
     for (size_t i = 0; i < lanes->paused_count; i++)
@@ -98,7 +98,7 @@ static bool load_one(void *arg, pawl_bytes key, pawl_bytes value)
     return l->status == PAWL_OK;
 }
 
-int local_load(pawl_engine *e, pawl_error *error)
+int paused_load(pawl_engine *e, pawl_error *error)
 {
     static const char end[] = "pause0"; /* '0' comes after '/' */
     pawl_store *store;
@@ -146,7 +146,7 @@ static int store_pause(pawl_engine *e, pawl_bytes name, bool paused, pawl_error 
     return status == PAWL_OK ? status : error_set(error, status, "cannot keep which lanes are paused");
 }
 
-int local_pause(pawl_engine *e, const char *lane, bool paused, pawl_error *error)
+int paused_pause(pawl_engine *e, const char *lane, bool paused, pawl_error *error)
 {
     struct lanes *lanes = &e->lanes;
     pawl_bytes name = {lane, strlen(lane)};

@@ -6,7 +6,7 @@
  * (core/project/explode.h), which has the same bound. The memory that it takes meanwhile is a small multiple of
  * that; what is needed only while it is put together is given back before the run waits for its turn.
  *
- * Expressions are compiled against the run's schema. A crew keeps those of its handler's texts, up to a number,
+ * Expressions are compiled against the run's schema. A worker pool keeps those of its handler's texts, up to a number,
  * until it ends; beyond that they are the job's own, which outlives all use of them. */
 #ifndef ENGINE_LANES_RESULTS_H
 #define ENGINE_LANES_RESULTS_H

@@ -1,4 +1,4 @@
-/* engine/lanes/results_expr.c: the expressions of results, compiled, and those of a crew kept for its next jobs. */
+/* engine/lanes/results_expr.c: the expressions of results, compiled, and those of a worker pool kept for its next jobs. */
 #include <string.h>
 
 #include "base/alloc.h"

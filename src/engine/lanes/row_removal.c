@@ -122,30 +122,31 @@ static bool has_retired(pawl_engine *e)
     return retired;
 }
 
-bool lanes_drop(pawl_engine *e)
+bool lanes_remove_rows(pawl_engine *e)
 {
     struct lanes *lanes = &e->lanes;
     const struct schema *schema = engine_schema(e);
     pawl_instant now = pawl_env_now(e->env);
-    if (lanes->drop_seen != schema) { /* after the schema: whoever reads from now on reads by this one */
+    if (lanes->removal_seen != schema) { /* after the schema: whoever reads from now on reads by this one */
         if (atomic_load(&lanes->readers[(atomic_load(&lanes->epoch) + 1) & 1]) > 0)
             return true; /* readers of two epochs ago would be counted among those of the next */
-        bool first = !lanes->drop_seen;
-        lanes->drop_seen = schema;
-        lanes->drop_due = true;
-        lanes->drop_at = (pawl_instant){first ? now.ns : now.ns + GRACE};
-        lanes->drop_parity = (unsigned)(atomic_fetch_add(&lanes->epoch, 1) & 1);
+        bool first = !lanes->removal_seen;
+        lanes->removal_seen = schema;
+        lanes->removal_due = true;
+        lanes->removal_at = (pawl_instant){first ? now.ns : now.ns + GRACE};
+        lanes->removal_parity = (unsigned)(atomic_fetch_add(&lanes->epoch, 1) & 1);
     }
-    if (!lanes->drop_due)
+    if (!lanes->removal_due)
         return false;
-    if (now.ns < lanes->drop_at.ns || atomic_load(&lanes->readers[lanes->drop_parity]) > 0 || has_retired(e))
+    if (now.ns < lanes->removal_at.ns || atomic_load(&lanes->readers[lanes->removal_parity]) > 0
+        || has_retired(e))
         return true;
     bool left = false;
-    trial_step(&e->trial, "rows of lanes are looked for");
+    knobs_step(&e->knobs, "rows of lanes are looked for");
     for (uint32_t i = 0; i < e->file.partitions && !atomic_load(&e->closing); i++)
         left = drop_partition(e, schema, (uint16_t)i) || left;
-    lanes->drop_due = left;
+    lanes->removal_due = left;
     if (!left)
-        trial_step(&e->trial, "rows of lanes are removed");
+        knobs_step(&e->knobs, "rows of lanes are removed");
     return left;
 }

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/lanes/status.h"
-#include "engine/lanes/workers.h"
+#include "engine/lanes/worker_pool.h"
 #include "engine/node/node.h"
 
 #define TIMEOUT_DEFAULT (10 * PAWL_SECOND)
@@ -18,7 +18,7 @@
 struct gathering {
     struct generation *generation;
     const struct shard *shard;
-    struct part_status *statuses; /* by partition */
+    struct partition_lane_status *statuses; /* by partition */
 };
 
 static pawl_lane_state state_of(enum lane_state state)
@@ -35,34 +35,34 @@ static pawl_lane_state state_of(enum lane_state state)
 }
 
 /* What waits for somebody outside: nobody here works for its projector. */
-static bool waits_for_workers(const struct lane_part *part)
+static bool waits_for_workers(const struct partition_lane *pl)
 {
-    const struct generation *g = part->generation;
+    const struct generation *g = pl->generation;
     for (uint32_t i = 0; i < g->projections; i++)
-        if (!g->crews[i].quick && !crew_is_manned(&g->crews[i])
-            && pawl_leases_peek(lane_leases(part->lane), i) != 0)
+        if (!g->pools[i].quick && !worker_pool_is_staffed(&g->pools[i])
+            && pawl_leases_peek(lane_leases(pl->lane), i) != 0)
             return true;
     return false;
 }
 
-static void look_at_part(const struct lane_part *part, struct part_status *s)
+static void look_at_part(const struct partition_lane *pl, struct partition_lane_status *s)
 {
     struct lane_figures figures = {0};
-    s->error = part->error;
-    s->status.partition = part->partition;
-    s->status.offset = atomic_load(&part->offset);
-    s->status.end = atomic_load(&part->generation->engine->partitions[part->partition].offset);
-    s->status.state = part->status == PAWL_OK ? PAWL_LANE_RECOVERING : PAWL_LANE_REFUSED;
-    if (!part->lane)
+    s->error = pl->error;
+    s->status.partition = pl->partition;
+    s->status.offset = atomic_load(&pl->offset);
+    s->status.end = atomic_load(&pl->generation->engine->partitions[pl->partition].offset);
+    s->status.state = pl->status == PAWL_OK ? PAWL_LANE_RECOVERING : PAWL_LANE_REFUSED;
+    if (!pl->lane)
         return;
-    lane_figures(part->lane, &figures);
-    s->error = *lane_error(part->lane);
+    lane_figures(pl->lane, &figures);
+    s->error = *lane_error(pl->lane);
     s->status.state = state_of(figures.state);
     s->status.paused = figures.paused;
     s->status.operations = figures.applied;
     s->status.repeated = figures.repeated;
     s->status.leases = figures.leases;
-    s->unmanned = waits_for_workers(part);
+    s->lacks_workers = waits_for_workers(pl);
 }
 
 static void gather_here(void *arg)
@@ -70,11 +70,12 @@ static void gather_here(void *arg)
     const struct gathering *g = arg;
     for (size_t i = 0; i < g->shard->partitions.count; i++) {
         uint16_t partition = partition_set_at(&g->shard->partitions, i);
-        look_at_part(&g->generation->parts[partition], &g->statuses[partition]);
+        look_at_part(&g->generation->lanes[partition], &g->statuses[partition]);
     }
 }
 
-int lane_status_gather(struct generation *g, const struct schema_lane *lane, struct part_status *statuses)
+int lane_status_gather(struct generation *g, const struct schema_lane *lane,
+                       struct partition_lane_status *statuses)
 {
     const pawl_engine *e = g->engine;
     memset(statuses, 0, e->file.partitions * sizeof *statuses);
@@ -102,7 +103,7 @@ struct reading {
     bool stopped;
 };
 
-static void show(struct reading *r, struct part_status *s, pawl_bytes name)
+static void show(struct reading *r, struct partition_lane_status *s, pawl_bytes name)
 {
     snprintf(r->name, sizeof r->name, "%.*s", (int)name.size, (const char *)name.data);
     s->status.lane = r->name;
@@ -115,13 +116,13 @@ static int read_stored(pawl_engine *e, const struct schema_lane *lane, uint32_t 
                        pawl_error *error)
 {
     for (uint32_t i = 0; i < e->file.partitions && !r->stopped; i++) {
-        struct part_status s = {.status = {.id = lane->id,
-                                           .generation = generation,
-                                           .serving = generation == lane->serving,
-                                           .building = generation != lane->serving,
-                                           .partition = (uint16_t)i,
-                                           .state = PAWL_LANE_CLOSED,
-                                           .paused = lanes_is_paused(e, lane->name)}};
+        struct partition_lane_status s = {.status = {.id = lane->id,
+                                                     .generation = generation,
+                                                     .serving = generation == lane->serving,
+                                                     .building = generation != lane->serving,
+                                                     .partition = (uint16_t)i,
+                                                     .state = PAWL_LANE_CLOSED,
+                                                     .paused = lanes_is_paused(e, lane->name)}};
         pawl_store *store = shard_of(e, (uint16_t)i)->store;
         pawl_reader *snapshot;
         int status = pawl_store_snapshot(store, &snapshot);
@@ -170,7 +171,8 @@ int pawl_lanes_read(pawl_engine *e, const char *name, pawl_lane_visit visit, voi
         return status;
     if (e->options.read_only)
         return read_all_stored(e, name, &r, error);
-    struct part_status *statuses = mem_new(e->options.allocator, e->file.partitions, sizeof *statuses);
+    struct partition_lane_status *statuses =
+        mem_new(e->options.allocator, e->file.partitions, sizeof *statuses);
     if (!statuses)
         return error_set(error, PAWL_ENOMEM, "no memory for the figures of a lane");
     struct generation *g = NULL;
@@ -184,7 +186,7 @@ int pawl_lanes_read(pawl_engine *e, const char *name, pawl_lane_visit visit, voi
             show(&r, &statuses[i], g->name);
     }
     if (g)
-        generation_drop(g);
+        generation_release(g);
     mem_free(e->options.allocator, statuses, e->file.partitions * sizeof *statuses);
     return status;
 }
@@ -199,7 +201,7 @@ struct listed {
 };
 
 struct listing {
-    struct lane_part *part;
+    struct partition_lane *pl;
     uint64_t from;
     size_t limit;
     struct listed *listed;
@@ -210,10 +212,10 @@ static bool list_lease(void *arg, const pawl_lease *lease)
 {
     struct listing *l = arg;
     struct listed *to = &l->listed[l->count++];
-    const struct schema_projector *p = lane_projector(l->part->lane, lease->projection);
+    const struct schema_projector *p = lane_projector(l->pl->lane, lease->projection);
     to->lease = *lease;
     snprintf(to->words, sizeof to->words, "%s", lease->words ? lease->words : "");
-    to->event = lane_event_of(l->part->lane, lease->number);
+    to->event = lane_event_of(l->pl->lane, lease->number);
     snprintf(to->projector, sizeof to->projector, "%.*s", p ? (int)p->name.size : 0,
              p ? (const char *)p->name.data : "");
     return l->count < l->limit;
@@ -223,8 +225,8 @@ static void list_here(void *arg)
 {
     struct listing *l = arg;
     l->count = 0;
-    if (l->part->lane && !l->part->closing)
-        pawl_leases_list(lane_leases(l->part->lane), l->from, list_lease, l);
+    if (l->pl->lane && !l->pl->closing)
+        pawl_leases_list(lane_leases(l->pl->lane), l->from, list_lease, l);
 }
 
 int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint32_t generation, uint64_t from,
@@ -241,7 +243,7 @@ int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint3
     struct listed *listed = mem_new(e->options.allocator, LEASES_AT_ONCE, sizeof *listed);
     bool more = listed && limit > 0;
     while (more && status == PAWL_OK) {
-        struct listing l = {.part = &g->parts[partition],
+        struct listing l = {.pl = &g->lanes[partition],
                             .from = from,
                             .limit = limit < LEASES_AT_ONCE ? limit : LEASES_AT_ONCE,
                             .listed = listed};
@@ -261,7 +263,7 @@ int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint3
     if (!listed)
         status = error_set(error, PAWL_ENOMEM, "no memory for a list of leases");
     mem_free(e->options.allocator, listed, listed ? LEASES_AT_ONCE * sizeof *listed : 0);
-    generation_drop(g);
+    generation_release(g);
     return status;
 }
 
@@ -278,7 +280,7 @@ pawl_wall pawl_engine_wall(pawl_engine *e, pawl_instant instant)
 /* How things stand, seen by somebody who waits for certain offsets. */
 enum progress { PROGRESS_DONE, PROGRESS_GOING_ON, PROGRESS_STUCK };
 
-static enum progress judge(const struct part_status *s, uint64_t target, const char **ret_why)
+static enum progress judge(const struct partition_lane_status *s, uint64_t target, const char **ret_why)
 {
     const pawl_lane_status *status = &s->status;
     const pawl_lease_figures *leases = &status->leases;
@@ -290,17 +292,17 @@ static enum progress judge(const struct part_status *s, uint64_t target, const c
         return PROGRESS_DONE;
     if (status->state != PAWL_LANE_RUNNING || leases->active > 0)
         return PROGRESS_GOING_ON;
-    *ret_why = status->paused    ? "is paused"
-               : leases->stalled ? "is stalled"
-               : s->unmanned     ? "waits for workers"
-                                 : NULL;
+    *ret_why = status->paused     ? "is paused"
+               : leases->stalled  ? "is stalled"
+               : s->lacks_workers ? "waits for workers"
+                                  : NULL;
     return *ret_why ? PROGRESS_STUCK : PROGRESS_GOING_ON;
 }
 
 struct watching {
     pawl_engine *engine;
     const uint64_t *targets;
-    struct part_status *statuses;
+    struct partition_lane_status *statuses;
     pawl_error why; /* what is stuck, if something is */
 };
 

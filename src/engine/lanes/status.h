@@ -4,17 +4,18 @@
 
 #include "engine/lanes/lanes.h"
 
-struct part_status {
+struct partition_lane_status {
     pawl_lane_status status; /* without its texts */
     pawl_error error;
-    bool unmanned; /* something waits for a worker from outside */
+    bool lacks_workers; /* something waits for a worker from outside */
 };
 
 /* statuses: one for each partition. lane: as in the present schema. PAWL_ECLOSED. */
 int lane_status_gather(struct generation *generation, const struct schema_lane *lane,
-                       struct part_status *statuses);
+                       struct partition_lane_status *statuses);
 
-/* lane_alerts.c: the lane's alerts, each in the partition that has most of it. */
-void lane_status_alert(struct part_status *statuses, size_t count, const pawl_lease_thresholds *thresholds);
+/* alerts.c: the lane's alerts, each in the partition that has most of it. */
+void lane_status_alert(struct partition_lane_status *statuses, size_t count,
+                       const pawl_lease_thresholds *thresholds);
 
 #endif

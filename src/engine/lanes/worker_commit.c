@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "engine/lanes/results.h"
-#include "engine/lanes/workers.h"
+#include "engine/lanes/worker_pool.h"
 #include "engine/node/node.h"
 
 /* Between the worker that waits and the run, whichever goes first. */
@@ -26,7 +26,7 @@ static void commit_free(struct worker_commit *commit)
     results_forget(&commit->job);
     run_release(&commit->job.run);
     mem_free(alloc, commit, sizeof *commit);
-    generation_drop(g);
+    generation_release(g);
 }
 
 void worker_commit_finished(struct job *job, int status)
@@ -48,9 +48,9 @@ static void commit_finished(struct run *run, int status)
 static void hand_in_here(void *arg)
 {
     struct worker_commit *commit = arg;
-    struct lane_part *part = commit->job.part;
+    struct partition_lane *pl = commit->job.pl;
     commit->job.run.finished = commit_finished;
-    int status = part->lane && !part->closing ? lane_hand_in(part->lane, &commit->job.run) : PAWL_EFENCED;
+    int status = pl->lane && !pl->closing ? lane_hand_in(pl->lane, &commit->job.run) : PAWL_EFENCED;
     if (status != PAWL_OK)
         worker_commit_finished(&commit->job, status);
 }
@@ -66,9 +66,9 @@ struct resuming {
 static void resume_here(void *arg)
 {
     struct resuming *r = arg;
-    struct lane_part *part = r->commit->job.part;
-    r->status = part->lane && !part->closing
-                    ? lane_resume(part->lane, r->number, r->id, &r->commit->job.run, &r->again)
+    struct partition_lane *pl = r->commit->job.pl;
+    r->status = pl->lane && !pl->closing
+                    ? lane_resume(pl->lane, r->number, r->id, &r->commit->job.run, &r->again)
                     : PAWL_EFENCED;
 }
 
@@ -83,7 +83,7 @@ static void leave_here(void *arg)
 {
     struct leaving *l = arg;
     struct worker_commit *commit = l->commit;
-    struct lane *lane = commit->job.part->lane;
+    struct lane *lane = commit->job.pl->lane;
     if (commit->finished)
         return;
     l->soon = commit->job.run.looking;
@@ -95,7 +95,7 @@ static void leave_here(void *arg)
  * cannot be read now. The lease is still held. */
 static int explode_result(struct job *job, const char *json, size_t size, pawl_error *error)
 {
-    struct generation *g = job->part->generation;
+    struct generation *g = job->pl->generation;
     pawl_engine *e = g->engine;
     struct pawl_results results;
     struct run_room room;
@@ -103,7 +103,7 @@ static int explode_result(struct job *job, const char *json, size_t size, pawl_e
     int status = event_decode((pawl_bytes){job->run.event->bytes, job->run.event->size}, &event, error);
     if (status != PAWL_OK)
         return status;
-    results_init(&results, job, g->crews[job->run.projection].cache, &event);
+    results_init(&results, job, g->pools[job->run.projection].cache, &event);
     status = pawl_results_json(&results, json, size, error);
     if (status == PAWL_OK)
         status = results_finish(&results);
@@ -167,7 +167,7 @@ static struct worker_commit *commit_new(struct generation *g, uint16_t partition
     latch_init(&commit->latch);
     run_init(&commit->job.run, alloc);
     commit->job.commit = commit;
-    commit->job.part = &g->parts[partition];
+    commit->job.pl = &g->lanes[partition];
     commit->generation = g;
     generation_hold_more(g); /* it may be retired by now */
     return commit;
@@ -218,6 +218,6 @@ int pawl_worker_commit(pawl_engine *e, const pawl_worker_lease *lease, const cha
         status = one == PAWL_OK ? one : error_set(error, one, "%s", why.text);
     }
     if (g)
-        generation_drop(g);
+        generation_release(g);
     return status;
 }

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/lanes/workers.h"
+#include "engine/lanes/worker_pool.h"
 #include "engine/node/node.h"
 #include "engine/read/event.h"
 
@@ -75,7 +75,7 @@ struct acquiring {
     uint32_t shard;
     pawl_duration duration;
     struct job *job;
-    struct lane_part *part; /* where there was one */
+    struct partition_lane *pl; /* where there was one */
     bool more;
 };
 
@@ -84,14 +84,14 @@ static void acquire_here(void *arg)
     struct acquiring *a = arg;
     pawl_engine *e = a->generation->engine;
     uint32_t partitions = e->file.partitions;
-    for (uint32_t i = 0; i < partitions && !a->part; i++) {
-        struct lane_part *part = &a->generation->parts[(a->first + i) % partitions];
-        if (shard_of(e, part->partition)->index != a->shard || !part->lane || part->closing)
+    for (uint32_t i = 0; i < partitions && !a->pl; i++) {
+        struct partition_lane *pl = &a->generation->lanes[(a->first + i) % partitions];
+        if (shard_of(e, pl->partition)->index != a->shard || !pl->lane || pl->closing)
             continue;
-        if (lane_acquire(part->lane, a->projection, a->duration, &a->job->run) != PAWL_OK)
+        if (lane_acquire(pl->lane, a->projection, a->duration, &a->job->run) != PAWL_OK)
             continue;
-        a->part = part;
-        a->more = pawl_leases_peek(lane_leases(part->lane), a->projection) != 0;
+        a->pl = pl;
+        a->more = pawl_leases_peek(lane_leases(pl->lane), a->projection) != 0;
     }
 }
 
@@ -102,15 +102,15 @@ static bool acquire_from(struct generation *g, uint32_t projection, pawl_duratio
     pawl_engine *e = g->engine;
     struct acquiring a = {.generation = g, .projection = projection, .duration = duration, .job = job};
     a.first = (uint32_t)(pawl_env_random(e->env) % e->file.partitions);
-    for (uint32_t i = 0; i < e->file.shards && !a.part; i++) {
+    for (uint32_t i = 0; i < e->file.shards && !a.pl; i++) {
         a.shard = (a.first + i) % e->file.shards;
         if (pawl_env_call(e->env, a.shard, acquire_here, &a) != PAWL_OK)
             return false;
     }
-    if (a.part)
-        job->part = a.part;
+    if (a.pl)
+        job->pl = a.pl;
     *ret_more = a.more;
-    return a.part != NULL;
+    return a.pl != NULL;
 }
 
 static size_t put_text(char *at, pawl_bytes text)
@@ -130,7 +130,7 @@ struct lease_memory {
 static int fill_lease(struct job *job, pawl_worker_lease *ret_lease, pawl_error *error)
 {
     const struct run *run = &job->run;
-    struct generation *g = job->part->generation;
+    struct generation *g = job->pl->generation;
     struct json_out out;
     struct pawl_event_source source;
     pawl_event shown;
@@ -186,9 +186,9 @@ static int try_acquire(pawl_engine *e, uint16_t projector, pawl_duration duratio
     bool found = false, more;
     while (!found && status == PAWL_OK && (g = generation_hold_next(e, g)))
         for (uint32_t i = 0; i < g->projections && !found && status == PAWL_OK; i++) {
-            if (g->crews[i].projector->id != projector || crew_is_manned(&g->crews[i]))
+            if (g->pools[i].projector->id != projector || worker_pool_is_staffed(&g->pools[i]))
                 continue;
-            struct job *job = job_new(&g->parts[0]);
+            struct job *job = job_new(&g->lanes[0]);
             if (!job) {
                 status = error_set(error, PAWL_ENOMEM, "no memory for a lease");
                 continue;
@@ -203,7 +203,7 @@ static int try_acquire(pawl_engine *e, uint16_t projector, pawl_duration duratio
             job_free(job);
         }
     if (g)
-        generation_drop(g);
+        generation_release(g);
     *ret_found = found;
     return status;
 }
@@ -272,7 +272,7 @@ struct saying {
     pawl_duration duration;
     bool failed, permanent;
     const char *words;
-    struct lane_part *part;
+    struct partition_lane *pl;
     int status;
 };
 
@@ -280,14 +280,14 @@ struct saying {
 static struct lane *lane_of(struct saying *s)
 {
     s->status = PAWL_EFENCED;
-    return s->part->closing ? NULL : s->part->lane;
+    return s->pl->closing ? NULL : s->pl->lane;
 }
 
 static void release_here(void *arg)
 {
     struct job *job = arg;
-    if (job->part->lane && !job->part->closing)
-        (void)lane_release(job->part->lane, job->run.number, job->run.id, "no memory");
+    if (job->pl->lane && !job->pl->closing)
+        (void)lane_release(job->pl->lane, job->run.number, job->run.id, "no memory");
 }
 
 static void extend_here(void *arg)
@@ -328,7 +328,7 @@ static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s,
     while (status == PAWL_OK && s->status == PAWL_EFENCED && (g = generation_hold_next(e, g))) {
         if (g->id != lane->id)
             continue;
-        s->part = &g->parts[lease->partition];
+        s->pl = &g->lanes[lease->partition];
         status = partition_call(e, lease->partition, fn, s);
     }
     if (status == PAWL_OK)
@@ -337,7 +337,7 @@ static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s,
         error_set(error, status, "operation %" PRIu64 " of %s is not leased to this one", s->number,
                   lease->lane);
     if (g)
-        generation_drop(g);
+        generation_release(g);
     return status;
 }
 

@@ -8,7 +8,7 @@
 
 uint64_t engine_audit_every(const pawl_engine *e)
 {
-    return e->trial.audit_every ? e->trial.audit_every : AUDIT_EVERY;
+    return e->knobs.audit_every ? e->knobs.audit_every : AUDIT_EVERY;
 }
 
 static bool is_known(const pawl_engine *e, const pawl_alert *alert)

@@ -36,7 +36,7 @@
 struct applied_wait {
     struct applied_wait *next;
     uint16_t partition;
-    const struct lane_part *part; /* NULL: the state */
+    const struct partition_lane *pl; /* NULL: the state */
     uint64_t offset;
     bool gone; /* the lane is: look again who serves */
     struct latch latch;
@@ -46,14 +46,14 @@ struct applied_wait {
 
 struct shard {
     pawl_engine *engine;
-    struct partition *poked; /* whose lanes are to be told how far it has come */
-    pawl_task poke;
+    struct partition *to_notify; /* whose lanes are to be told how far it has come */
+    pawl_task notify;
     uint32_t index;
     struct partition_set partitions; /* that live here */
     pawl_store *store;
-    struct combine combine;
+    struct turn_appends appends;
     struct applier applier;
-    struct tails tails;
+    struct sequence_tails tails;
     struct mpsc mailbox; /* of struct node_call * */
     pawl_task drain;
     size_t outstanding; /* commands that are not answered yet */
@@ -74,14 +74,14 @@ struct shard {
 struct partition {
     struct processor *processor;
     struct sequences sequences;
-    bool touched;            /* during a drain: there is something to run */
-    bool reported;           /* during opening: its fate is known */
-    _Atomic uint64_t offset; /* applied; for any thread */
-    uint64_t seen;           /* the last that is known to be in the log */
-    struct audit audit;      /* under audit_lock */
-    struct lane_part *parts; /* of lanes, that are open; the shard's */
-    struct partition *poked; /* the next one whose lanes are to be told */
-    bool poking;
+    bool touched;                 /* during a drain: there is something to run */
+    bool reported;                /* during opening: its fate is known */
+    _Atomic uint64_t offset;      /* applied; for any thread */
+    uint64_t seen;                /* the last that is known to be in the log */
+    struct audit audit;           /* under audit_lock */
+    struct partition_lane *lanes; /* of lanes, that are open; the shard's */
+    struct partition *to_notify;  /* the next one whose lanes are to be told */
+    bool notifying;
     pawl_engine *engine;
 };
 
@@ -89,7 +89,7 @@ struct pawl_engine {
     char dir[NODE_PATH_MAX];
     int lock_fd; /* -1: read-only */
     pawl_options options;
-    struct engine_trial trial;
+    struct engine_knobs knobs;
     struct node_file file;
     struct uv_env *uv;
     pawl_env *env;
@@ -145,7 +145,7 @@ struct pawl_request {
 int shard_open(struct shard *shard, pawl_error *error);
 void shard_close(struct shard *shard);
 void shard_drain(pawl_task *task);
-void shard_poke(pawl_task *task);
+void shard_notify_lanes(pawl_task *task);
 void shard_open_gates(pawl_task *task);
 
 static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
@@ -237,7 +237,8 @@ int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read
                         pawl_error *error);
 int engine_wait_entity(pawl_engine *engine, uint16_t partition, const char *entity,
                        const pawl_read_options *options, pawl_error *error);
-void shard_tell_applied(struct shard *shard, const struct lane_part *part, uint16_t partition, uint64_t offset);
-void shard_tell_gone(struct shard *shard, const struct lane_part *part);
+void shard_tell_applied(struct shard *shard, const struct partition_lane *pl, uint16_t partition,
+                        uint64_t offset);
+void shard_tell_gone(struct shard *shard, const struct partition_lane *pl);
 
 #endif

@@ -91,7 +91,7 @@ static struct stores_options stores_of(const struct shard *shard)
                                    .shard = shard->index,
                                    .partitions = shard->partitions,
                                    .lag_max = e->options.checkpoint_lag_max,
-                                   .trial = &e->trial,
+                                   .knobs = &e->knobs,
                                    .alloc = e->options.allocator};
 }
 
@@ -103,13 +103,13 @@ static int open_reading(struct shard *shard, pawl_error *error)
                                    .mode = PAWL_STORE_FAST,
                                    .read_only = true,
                                    .alloc = e->options.allocator,
-                                   .boot_id = e->trial.boot_id};
+                                   .boot_id = e->knobs.boot_id};
     int status = node_path(e->dir, path, error, "state/%u", shard->index);
     if (status == PAWL_OK)
         status = lmdb_store_open(&options, NULL, &shard->store, error);
     if (status != PAWL_ENOTFOUND && status != PAWL_ECORRUPT)
         return status;
-    if (e->trial.backup) {
+    if (e->knobs.backup) {
         options.mode = PAWL_STORE_DURABLE;
         status = node_path(e->dir, path, error, "checkpoint/%u", shard->index);
         if (status == PAWL_OK)
@@ -132,7 +132,7 @@ static int open_writing(struct shard *shard, pawl_error *error)
         return status;
     shard->store = opened.live;
     shard->taken_over = opened.taken_over;
-    if (e->trial.no_checkpoint)
+    if (e->knobs.no_checkpoint)
         return PAWL_OK;
     shard->checkpointer = mem_new(e->options.allocator, 1, sizeof *shard->checkpointer);
     if (!shard->checkpointer)
@@ -164,7 +164,7 @@ static int open_stores(pawl_engine *e, pawl_error *error)
         shard->index = i;
         shard->partitions = partition_set_of(i, e->file.partitions, e->file.shards);
         shard->drain.fn = shard_drain;
-        shard->poke.fn = shard_poke;
+        shard->notify.fn = shard_notify_lanes;
         shard->open_gates.fn = shard_open_gates;
         gates_init(&shard->gates);
         int status =
@@ -189,8 +189,8 @@ static int close_stores(pawl_engine *e)
             && status == PAWL_OK)
             status = storing.status;
         mpsc_release(&e->shards[i].mailbox);
-        combine_release(&e->shards[i].combine);
-        tails_release(&e->shards[i].tails);
+        turn_appends_release(&e->shards[i].appends);
+        sequence_tails_release(&e->shards[i].tails);
     }
     return status;
 }
@@ -357,7 +357,7 @@ static int open_all(pawl_engine *e, pawl_error *error)
     if (status == PAWL_OK && !e->options.read_only)
         status = start_checkpoints(e, error);
     if (status == PAWL_OK)
-        status = local_load(e, error);
+        status = paused_load(e, error);
     return status == PAWL_OK && !e->options.read_only ? open_lanes(e, error) : status;
 }
 
@@ -366,7 +366,7 @@ int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_en
     return engine_open(dir, options, NULL, ret_engine, error);
 }
 
-int engine_open(const char *dir, const pawl_options *options, const struct engine_trial *trial,
+int engine_open(const char *dir, const pawl_options *options, const struct engine_knobs *knobs,
                 pawl_engine **ret_engine, pawl_error *error)
 {
     static const pawl_options defaults = {0};
@@ -380,7 +380,7 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     if (!e)
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", dir);
     e->options = filled;
-    e->trial = trial ? *trial : (struct engine_trial){0};
+    e->knobs = knobs ? *knobs : (struct engine_knobs){0};
     e->lock_fd = -1;
     snprintf(e->dir, sizeof e->dir, "%s", dir);
     pthread_mutex_init(&e->schema_lock, NULL);

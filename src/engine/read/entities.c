@@ -16,7 +16,7 @@
 #include "engine/read/entity_read.h"
 
 struct looking {
-    struct look look;
+    struct entity_read read;
     struct lanes *lanes;
     unsigned parity; /* in which it is counted */
     pawl_store *store;
@@ -33,7 +33,7 @@ static int wait(pawl_engine *e, uint16_t partition, const char *name, const pawl
                         : engine_wait_applied(e, partition, options, error);
 }
 
-static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *name, struct look_at at,
+static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *name, struct entity_query at,
                  const pawl_read_options *options, pawl_error *error)
 {
     uint16_t partition = pawl_partition_of(e, wsid);
@@ -51,7 +51,7 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
         lanes_read_end(&e->lanes, parity);
         return error_set(error, PAWL_ENOTFOUND, "there is no entity %s", name);
     }
-    *l = (struct looking){.look = {.engine = e,
+    *l = (struct looking){.read = {.engine = e,
                                    .schema = schema,
                                    .entity = entity,
                                    .table = schema_serving_table(schema, entity),
@@ -61,17 +61,17 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
                           .lanes = &e->lanes,
                           .parity = parity,
                           .store = shard_of(e, partition)->store};
-    look_begin(&l->look, e->options.allocator);
+    entity_read_begin(&l->read, e->options.allocator);
     return PAWL_OK;
 }
 
 static int end(struct looking *l, int status, pawl_text *ret_text)
 {
     lanes_read_end(l->lanes, l->parity);
-    return look_end(&l->look, status, ret_text);
+    return entity_read_end(&l->read, status, ret_text);
 }
 
-static int not_read(const struct look *l, int status)
+static int not_read(const struct entity_read *l, int status)
 {
     if (status == PAWL_ENOTFOUND)
         return error_set(l->error, status, "workspace %" PRIu64 " has no such %.*s", l->wsid,
@@ -83,20 +83,20 @@ static int get(struct looking *l)
 {
     pawl_bytes key, value;
     pawl_reader *snapshot;
-    int status = look_key(&l->look, &key);
+    int status = entity_read_key(&l->read, &key);
     if (status != PAWL_OK)
         return status;
     status = pawl_store_snapshot(l->store, &snapshot);
     if (status != PAWL_OK)
-        return not_read(&l->look, status);
+        return not_read(&l->read, status);
     status = pawl_store_get(snapshot, STATE_SPACE, key, &value);
-    status = status == PAWL_OK ? look_show(&l->look, value) : not_read(&l->look, status);
+    status = status == PAWL_OK ? entity_read_show(&l->read, value) : not_read(&l->read, status);
     pawl_store_release(l->store, snapshot);
     return status;
 }
 
 /* ret_text: NULL if there is a visitor. */
-static int read_one(pawl_engine *e, uint64_t wsid, const char *entity, struct look_at at,
+static int read_one(pawl_engine *e, uint64_t wsid, const char *entity, struct entity_query at,
                     const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
     struct looking l;
@@ -107,13 +107,13 @@ static int read_one(pawl_engine *e, uint64_t wsid, const char *entity, struct lo
 int pawl_entity_get(pawl_engine *e, uint64_t wsid, const char *entity, pawl_bytes key,
                     const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
-    return read_one(e, wsid, entity, (struct look_at){.json = key}, options, ret_text, error);
+    return read_one(e, wsid, entity, (struct entity_query){.json = key}, options, ret_text, error);
 }
 
 int pawl_entity_read(pawl_engine *e, uint64_t wsid, const char *entity, pawl_key key,
                      const pawl_read_options *options, pawl_row_visit visit, void *arg, pawl_error *error)
 {
-    struct look_at at = {.key = key, .visit = visit, .arg = arg};
+    struct entity_query at = {.key = key, .visit = visit, .arg = arg};
     return read_one(e, wsid, entity, at, options, NULL, error);
 }
 
@@ -123,25 +123,25 @@ static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit,
     pawl_reader *snapshot;
     int status = pawl_store_snapshot(l->store, &snapshot);
     if (status != PAWL_OK)
-        return not_read(&l->look, status);
+        return not_read(&l->read, status);
     status = pawl_store_scan(snapshot, (pawl_range){.space = STATE_SPACE, .from = from, .to = to}, false, visit,
                              arg);
     pawl_store_release(l->store, snapshot);
-    return status == PAWL_OK ? PAWL_OK : not_read(&l->look, status);
+    return status == PAWL_OK ? PAWL_OK : not_read(&l->read, status);
 }
 
-static int read_many(pawl_engine *e, uint64_t wsid, const char *entity, struct look_at at,
+static int read_many(pawl_engine *e, uint64_t wsid, const char *entity, struct entity_query at,
                      const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
     struct looking l;
     int status = begin(&l, e, wsid, entity, at, options, error);
-    return status == PAWL_OK ? end(&l, look_list(&l.look, scan, &l), ret_text) : status;
+    return status == PAWL_OK ? end(&l, entity_read_list(&l.read, scan, &l), ret_text) : status;
 }
 
 int pawl_entity_list(pawl_engine *e, uint64_t wsid, const char *entity, pawl_bytes after, size_t limit,
                      const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
-    return read_many(e, wsid, entity, (struct look_at){.json = after, .limit = limit}, options, ret_text,
+    return read_many(e, wsid, entity, (struct entity_query){.json = after, .limit = limit}, options, ret_text,
                      error);
 }
 
@@ -149,6 +149,6 @@ int pawl_entity_scan(pawl_engine *e, uint64_t wsid, const char *entity, pawl_key
                      size_t limit, const pawl_read_options *options, pawl_row_visit visit, void *arg,
                      pawl_error *error)
 {
-    struct look_at at = {.key = after, .visit = visit, .arg = arg, .limit = limit, .cursor = cursor};
+    struct entity_query at = {.key = after, .visit = visit, .arg = arg, .limit = limit, .cursor = cursor};
     return read_many(e, wsid, entity, at, options, NULL, error);
 }

@@ -11,14 +11,14 @@
 #define ROWS_AT_ONCE 1000 /* in one snapshot */
 #define ARENA_CHUNK  ((size_t)4096)
 
-void look_begin(struct look *l, const pawl_allocator *alloc)
+void entity_read_begin(struct entity_read *l, const pawl_allocator *alloc)
 {
     arena_init(&l->memory, alloc, ARENA_CHUNK);
     json_out_init(&l->out, alloc);
 }
 
 /* The whole key, in the memory: where the row of a workspace lies in its table. */
-static int place_key(struct look *l, pawl_bytes own, uint8_t **ret_own, pawl_bytes *ret_key)
+static int place_key(struct entity_read *l, pawl_bytes own, uint8_t **ret_own, pawl_bytes *ret_key)
 {
     uint8_t *key = arena_take(&l->memory, KEY_WORKSPACE + own.size);
     if (!key)
@@ -31,7 +31,7 @@ static int place_key(struct look *l, pawl_bytes own, uint8_t **ret_own, pawl_byt
     return PAWL_OK;
 }
 
-int look_key(struct look *l, pawl_bytes *ret_key)
+int entity_read_key(struct entity_read *l, pawl_bytes *ret_key)
 {
     struct value *values;
     uint8_t *own;
@@ -48,7 +48,7 @@ int look_key(struct look *l, pawl_bytes *ret_key)
     return status;
 }
 
-int look_show(struct look *l, pawl_bytes bytes)
+int entity_read_show(struct entity_read *l, pawl_bytes bytes)
 {
     struct pawl_row row;
     if (!l->at.visit)
@@ -60,7 +60,7 @@ int look_show(struct look *l, pawl_bytes bytes)
 }
 
 struct listing {
-    struct look *look;
+    struct entity_read *read;
     pawl_bytes last; /* the key that was shown last, in the memory; or that to begin with */
     bool inclusive;
     size_t rows; /* in this slice */
@@ -71,10 +71,10 @@ struct listing {
 static bool list_row(void *arg, pawl_bytes key, pawl_bytes value)
 {
     struct listing *list = arg;
-    struct look *l = list->look;
+    struct entity_read *l = list->read;
     if (!list->inclusive && bytes_equal(key, list->last))
         return true;
-    list->status = look_show(l, value);
+    list->status = entity_read_show(l, value);
     if (list->status != PAWL_OK)
         return false;
     if (!l->at.visit)
@@ -92,15 +92,15 @@ static bool list_row(void *arg, pawl_bytes key, pawl_bytes value)
 }
 
 /* The key that the first row lies behind. *ret_inclusive: there is none, but the beginning. */
-static int find_start(struct look *l, pawl_bytes *ret_key, bool *ret_inclusive)
+static int find_start(struct entity_read *l, pawl_bytes *ret_key, bool *ret_inclusive)
 {
     pawl_bytes own = scan_cursor_key(l->at.cursor);
     uint8_t *at;
     *ret_inclusive = !own.data && !l->at.json.data && l->at.key.count == 0;
-    return own.data || *ret_inclusive ? place_key(l, own, &at, ret_key) : look_key(l, ret_key);
+    return own.data || *ret_inclusive ? place_key(l, own, &at, ret_key) : entity_read_key(l, ret_key);
 }
 
-static int move_cursor(struct look *l, const struct listing *list)
+static int move_cursor(struct entity_read *l, const struct listing *list)
 {
     pawl_bytes own = {(const uint8_t *)list->last.data + KEY_WORKSPACE, list->last.size - KEY_WORKSPACE};
     bool done = !l->stopped && list->left > 0;
@@ -111,9 +111,9 @@ static int move_cursor(struct look *l, const struct listing *list)
     return PAWL_OK;
 }
 
-int look_list(struct look *l, look_scan scan, void *ctx)
+int entity_read_list(struct entity_read *l, entity_read_scan scan, void *ctx)
 {
-    struct listing list = {.look = l, .left = l->at.limit, .rows = ROWS_AT_ONCE};
+    struct listing list = {.read = l, .left = l->at.limit, .rows = ROWS_AT_ONCE};
     uint8_t first[KEY_WORKSPACE], behind[KEY_WORKSPACE];
     pawl_bytes to = key_after_prefix(key_of_workspace(l->table, l->wsid, first), behind);
     if (l->at.cursor && l->at.cursor->done)
@@ -128,7 +128,7 @@ int look_list(struct look *l, look_scan scan, void *ctx)
     return status == PAWL_OK && l->at.cursor ? move_cursor(l, &list) : status;
 }
 
-int look_end(struct look *l, int status, pawl_text *ret_text)
+int entity_read_end(struct entity_read *l, int status, pawl_text *ret_text)
 {
     arena_release(&l->memory);
     if (!l->at.visit)

@@ -15,7 +15,7 @@
 #include "port/store.h"
 
 /* What is asked for, and where it goes. */
-struct look_at {
+struct entity_query {
     pawl_bytes json;      /* the key, or the one before the first, as JSON; data NULL: values say it */
     pawl_key key;         /* no values: there is none */
     pawl_row_visit visit; /* NULL: as JSON */
@@ -24,13 +24,13 @@ struct look_at {
     pawl_cursor *cursor; /* NULL: nobody goes on */
 };
 
-struct look {
+struct entity_read {
     pawl_engine *engine;
     const struct schema *schema;
     const struct schema_type *entity;
     uint32_t table;
     uint64_t wsid;
-    struct look_at at;
+    struct entity_query at;
     pawl_error *error;
     struct arena memory;
     struct json_out out;
@@ -38,19 +38,19 @@ struct look {
 };
 
 /* What is set above memory is the caller's to set before; allocates nothing. */
-void look_begin(struct look *look, const pawl_allocator *alloc);
+void entity_read_begin(struct entity_read *read, const pawl_allocator *alloc);
 
 /* The row that is asked for: its key, in the memory; and what it says. */
-int look_key(struct look *look, pawl_bytes *ret_key);
-int look_show(struct look *look, pawl_bytes row);
+int entity_read_key(struct entity_read *read, pawl_bytes *ret_key);
+int entity_read_show(struct entity_read *read, pawl_bytes row);
 
 /* Visits the rows of a range in order, in one snapshot, which must not live long. Says itself why it cannot. */
-typedef int (*look_scan)(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg);
+typedef int (*entity_read_scan)(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg);
 
 /* Up to limit rows, from behind the cursor or the key on. Moves the cursor if all is well. */
-int look_list(struct look *look, look_scan scan, void *ctx);
+int entity_read_list(struct entity_read *read, entity_read_scan scan, void *ctx);
 
 /* As text_take, if it was JSON. */
-int look_end(struct look *look, int status, pawl_text *ret_text);
+int entity_read_end(struct entity_read *read, int status, pawl_text *ret_text);
 
 #endif

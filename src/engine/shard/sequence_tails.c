@@ -22,25 +22,25 @@ struct tail {
 };
 
 struct reading {
-    struct tails *tails;
+    struct sequence_tails *tails;
     size_t bytes;
 };
 
-void tails_init(struct tails *t, const struct tails_options *options)
+void sequence_tails_init(struct sequence_tails *t, const struct sequence_tails_options *options)
 {
-    *t = (struct tails){.options = *options};
+    *t = (struct sequence_tails){.options = *options};
     pthread_mutex_init(&t->lock, NULL);
     arena_init(&t->memory, options->alloc, CHUNK);
 }
 
-static void forget(struct tails *t)
+static void forget(struct sequence_tails *t)
 {
     mem_free(t->options.alloc, t->tails, t->tails ? t->options.partitions.count * sizeof *t->tails : 0);
     t->tails = NULL;
     arena_release(&t->memory);
 }
 
-void tails_release(struct tails *t)
+void sequence_tails_release(struct sequence_tails *t)
 {
     if (!t->options.log)
         return;
@@ -72,7 +72,7 @@ static bool keep(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_
 }
 
 /* From the last event that each view has, which the log must have too. */
-static bool begin(struct tails *t, pawl_sweep_stream *streams)
+static bool begin(struct sequence_tails *t, pawl_sweep_stream *streams)
 {
     pawl_reader *snapshot;
     if (pawl_store_snapshot(t->options.store, &snapshot) != PAWL_OK)
@@ -90,7 +90,7 @@ static bool begin(struct tails *t, pawl_sweep_stream *streams)
     return known;
 }
 
-static void read_all(struct tails *t)
+static void read_all(struct sequence_tails *t)
 {
     size_t count = t->options.partitions.count;
     struct reading reading = {.tails = t};
@@ -107,7 +107,7 @@ static void read_all(struct tails *t)
 }
 
 /* The partition's, if it was not handed out before. */
-static bool hand_out(struct tails *t, uint16_t partition, struct tail *ret_tail)
+static bool hand_out(struct sequence_tails *t, uint16_t partition, struct tail *ret_tail)
 {
     size_t index = partition_set_index(&t->options.partitions, partition);
     pthread_mutex_lock(&t->lock);
@@ -123,7 +123,7 @@ static bool hand_out(struct tails *t, uint16_t partition, struct tail *ret_tail)
     return there;
 }
 
-static void put_back(struct tails *t)
+static void put_back(struct sequence_tails *t)
 {
     pthread_mutex_lock(&t->lock);
     if (--t->left == 0)
@@ -131,8 +131,9 @@ static void put_back(struct tails *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-int tails_take(struct tails *t, uint16_t partition, uint64_t after,
-               int (*take)(void *arg, uint64_t offset, pawl_bytes envelope), void *arg, uint64_t *ret_next)
+int sequence_tails_take(struct sequence_tails *t, uint16_t partition, uint64_t after,
+                        int (*take)(void *arg, uint64_t offset, pawl_bytes envelope), void *arg,
+                        uint64_t *ret_next)
 {
     struct tail tail;
     uint64_t next = 0;

@@ -23,15 +23,15 @@
 
 struct tail;
 
-struct tails_options {
+struct sequence_tails_options {
     pawl_log *log;
     pawl_store *store; /* which has the views */
     struct partition_set partitions;
     const pawl_allocator *alloc;
 };
 
-struct tails {
-    struct tails_options options;
+struct sequence_tails {
+    struct sequence_tails_options options;
     pthread_mutex_t lock;
     struct tail *tails;  /* under lock; NULL: not read yet, or all handed out */
     bool is_read;        /* under lock */
@@ -40,13 +40,14 @@ struct tails {
 };
 
 /* Reads nothing yet. */
-void tails_init(struct tails *tails, const struct tails_options *options);
-void tails_release(struct tails *tails); /* also of one that is all zeros */
+void sequence_tails_init(struct sequence_tails *tails, const struct sequence_tails_options *options);
+void sequence_tails_release(struct sequence_tails *tails); /* also of one that is all zeros */
 
 /* Hand out what there is of a partition behind an offset, which its view has: take gets the envelopes one by
  * one, and its error ends it. *ret_next is the offset behind the last, or 0 if there is nothing for it, not
  * even that the log has the offset itself. */
-int tails_take(struct tails *tails, uint16_t partition, uint64_t after,
-               int (*take)(void *arg, uint64_t offset, pawl_bytes envelope), void *arg, uint64_t *ret_next);
+int sequence_tails_take(struct sequence_tails *tails, uint16_t partition, uint64_t after,
+                        int (*take)(void *arg, uint64_t offset, pawl_bytes envelope), void *arg,
+                        uint64_t *ret_next);
 
 #endif

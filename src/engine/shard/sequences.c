@@ -183,7 +183,8 @@ static int scan_log(void *ctx, uint64_t after, pawl_sequence_batcher *batcher, u
     const struct sequences *s = ctx;
     struct scanning scan = {.batcher = batcher, .partition = s->partition, .error = error};
     uint64_t from = 0, next = 0;
-    int status = s->tails ? tails_take(s->tails, s->partition, after, take_numbers, &scan, &from) : PAWL_OK;
+    int status =
+        s->tails ? sequence_tails_take(s->tails, s->partition, after, take_numbers, &scan, &from) : PAWL_OK;
     if (status == PAWL_OK && from == 0 && after > 0) {
         status = read_from(s, after, stop_at_once, NULL, &next, error);
         if (status == PAWL_OK

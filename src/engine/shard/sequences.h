@@ -20,7 +20,7 @@ struct sequences {
     pawl_env *env;
     uint32_t shard;
     uint16_t partition;
-    struct tails *tails; /* of the shard; NULL: the log is read in any case */
+    struct sequence_tails *tails; /* of the shard; NULL: the log is read in any case */
 };
 
 /* The storage for pawl_sequencer_new. Borrows s, which the caller has filled in. */

@@ -2,7 +2,7 @@
  *
  * A caller pushes its request and posts the shard's task, which takes all that is there, hands each command to
  * its partition's processor, and lets every processor that got something run once: so what came together goes
- * to the log as one append (combine.h), and is synced together. */
+ * to the log as one append (turn_appends.h), and is synced together. */
 #include <assert.h>
 
 #include "adapter/lmdb/store.h"
@@ -153,7 +153,7 @@ static void hold_no_more(struct shard *shard)
  * itself, which spares a change of thread there and one back. */
 static bool has_nothing_else(const struct shard *shard)
 {
-    return !shard->applier.first && combine_kept(&shard->combine) == shard->outstanding;
+    return !shard->applier.first && turn_appends_kept(&shard->appends) == shard->outstanding;
 }
 
 void shard_drain(pawl_task *task)
@@ -183,7 +183,7 @@ void shard_drain(pawl_task *task)
         processor_run(partition->processor, alone);
     }
     gates_turn(&shard->gates);
-    combine_send(&shard->combine, has_nothing_else(shard));
+    turn_appends_send(&shard->appends, has_nothing_else(shard));
     if (taken == DRAIN_MAX)
         (void)pawl_env_post(engine->env, shard->index, &shard->drain);
 }
@@ -194,26 +194,26 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
 }
 
 /* At the loop's next turn: those who wait for an answer go first. */
-static void poke_lanes(struct shard *shard, struct partition *partition)
+static void notify_lanes_later(struct shard *shard, struct partition *partition)
 {
-    if (!partition->parts || partition->poking)
+    if (!partition->lanes || partition->notifying)
         return;
-    partition->poking = true;
-    partition->poked = shard->poked;
-    shard->poked = partition;
-    (void)pawl_env_post(shard->engine->env, shard->index, &shard->poke);
+    partition->notifying = true;
+    partition->to_notify = shard->to_notify;
+    shard->to_notify = partition;
+    (void)pawl_env_post(shard->engine->env, shard->index, &shard->notify);
 }
 
-void shard_poke(pawl_task *task)
+void shard_notify_lanes(pawl_task *task)
 {
-    struct shard *shard = heap_entry(task, struct shard, poke);
-    while (shard->poked) {
-        struct partition *partition = shard->poked;
-        shard->poked = partition->poked;
-        partition->poking = false;
+    struct shard *shard = heap_entry(task, struct shard, notify);
+    while (shard->to_notify) {
+        struct partition *partition = shard->to_notify;
+        shard->to_notify = partition->to_notify;
+        partition->notifying = false;
         uint64_t offset = atomic_load_explicit(&partition->offset, memory_order_relaxed);
-        for (struct lane_part *part = partition->parts; part; part = part->next)
-            part_poke(part, offset);
+        for (struct partition_lane *pl = partition->lanes; pl; pl = pl->next)
+            partition_lane_applied(pl, offset);
     }
 }
 
@@ -223,7 +223,7 @@ static void applied(void *ctx, uint16_t number, uint64_t offset)
     atomic_store_explicit(&engine->partitions[number].offset, offset, memory_order_release);
     see(shard_of(engine, number), &engine->partitions[number], offset);
     shard_tell_applied(shard_of(engine, number), NULL, number, offset);
-    poke_lanes(shard_of(engine, number), &engine->partitions[number]);
+    notify_lanes_later(shard_of(engine, number), &engine->partitions[number]);
 }
 
 static void mark(void *ctx, const struct position *position, uint64_t offset)
@@ -266,7 +266,7 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                               .tails = &shard->tails};
     struct processor_options options = {.env = engine->env,
                                         .shard = shard->index,
-                                        .log = combine_port(&shard->combine),
+                                        .log = turn_appends_port(&shard->appends),
                                         .store = shard->store,
                                         .applier = &shard->applier,
                                         .partition = number,
@@ -294,13 +294,13 @@ static void open_partitions(void *arg)
     struct opening *opening = arg;
     struct shard *shard = opening->shard;
     pawl_engine *engine = shard->engine;
-    combine_init(&shard->combine, engine->log, engine->env, shard->index, engine->options.allocator);
+    turn_appends_init(&shard->appends, engine->log, engine->env, shard->index, engine->options.allocator);
     applier_init(&shard->applier, engine->env, shard->index, shard->store);
-    struct tails_options tails = {.log = engine->log,
-                                  .store = shard->store,
-                                  .partitions = shard->partitions,
-                                  .alloc = engine->options.allocator};
-    tails_init(&shard->tails, &tails);
+    struct sequence_tails_options tails = {.log = engine->log,
+                                           .store = shard->store,
+                                           .partitions = shard->partitions,
+                                           .alloc = engine->options.allocator};
+    sequence_tails_init(&shard->tails, &tails);
     opening->status = PAWL_OK;
     for (size_t i = 0; opening->status == PAWL_OK && i < shard->partitions.count; i++)
         opening->status = open_partition(shard, partition_set_at(&shard->partitions, i), opening->error);

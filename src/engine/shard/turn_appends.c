@@ -12,7 +12,7 @@
 /* One request to the log, in place of several. */
 struct combined {
     pawl_append append;
-    struct combine *combine;
+    struct turn_appends *appends;
     struct combined *next;
     pawl_append *first;
     pawl_append *last;
@@ -33,7 +33,7 @@ static pawl_append *next_of(const pawl_append *append)
     return append->impl[0];
 }
 
-static void free_combined(struct combine *c, struct combined *combined)
+static void free_combined(struct turn_appends *c, struct combined *combined)
 {
     mem_free(c->alloc, combined->entries, combined->room * sizeof combined->entries[0]);
     mem_free(c->alloc, combined, sizeof *combined);
@@ -41,12 +41,12 @@ static void free_combined(struct combine *c, struct combined *combined)
 
 static void give_back(struct combined *combined)
 {
-    combined->next = combined->combine->free;
-    combined->combine->free = combined;
+    combined->next = combined->appends->free;
+    combined->appends->free = combined;
 }
 
 /* NULL: no memory. */
-static struct combined *take_combined(struct combine *c, size_t entries)
+static struct combined *take_combined(struct turn_appends *c, size_t entries)
 {
     struct combined *combined = c->free;
     if (combined)
@@ -55,7 +55,7 @@ static struct combined *take_combined(struct combine *c, size_t entries)
         combined = mem_new(c->alloc, 1, sizeof *combined);
     if (!combined)
         return NULL;
-    combined->combine = c;
+    combined->appends = c;
     if (combined->room >= entries)
         return combined;
     size_t room = combined->room ? combined->room : 64;
@@ -110,14 +110,14 @@ static size_t body_bytes(const pawl_append *append)
     return bytes;
 }
 
-static struct run first_run(const struct combine *c)
+static struct run first_run(const struct turn_appends *c)
 {
     struct run run = {.last = c->first, .appends = 1, .entries = c->first->count};
     size_t bytes = body_bytes(c->first);
     while (run.last != c->last) {
         pawl_append *next = next_of(run.last);
         bytes += body_bytes(next);
-        if (bytes > COMBINED_BYTES_MAX)
+        if (bytes > TURN_APPENDS_BYTES_MAX)
             break;
         run.last = next;
         run.appends++;
@@ -126,14 +126,14 @@ static struct run first_run(const struct combine *c)
     return run;
 }
 
-static void take_off(struct combine *c, pawl_append *last)
+static void take_off(struct turn_appends *c, pawl_append *last)
 {
     c->first = last == c->last ? NULL : next_of(last);
     if (!c->first)
         c->last = NULL;
 }
 
-static int send_one(struct combine *c, bool alone)
+static int send_one(struct turn_appends *c, bool alone)
 {
     pawl_append *append = c->first;
     pawl_append *next = append == c->last ? NULL : next_of(append);
@@ -157,7 +157,7 @@ static int send_one(struct combine *c, bool alone)
 }
 
 /* PAWL_ENOMEM, PAWL_EBUSY, or what is wrong with one of them: nothing was sent. */
-static int send_run(struct combine *c, struct run run, bool alone)
+static int send_run(struct turn_appends *c, struct run run, bool alone)
 {
     struct combined *combined = take_combined(c, run.entries);
     if (!combined)
@@ -185,7 +185,7 @@ static int send_run(struct combine *c, struct run run, bool alone)
     return status == PAWL_APPEND_DONE ? PAWL_OK : status;
 }
 
-size_t combine_kept(const struct combine *c)
+size_t turn_appends_kept(const struct turn_appends *c)
 {
     size_t entries = 0;
     for (const pawl_append *append = c->first; append; append = append == c->last ? NULL : next_of(append))
@@ -193,7 +193,7 @@ size_t combine_kept(const struct combine *c)
     return entries;
 }
 
-void combine_send(struct combine *c, bool alone)
+void turn_appends_send(struct turn_appends *c, bool alone)
 {
     while (c->first && !c->busy) {
         struct run run = first_run(c);
@@ -214,19 +214,19 @@ void combine_send(struct combine *c, bool alone)
 
 static void turn_over(pawl_task *task)
 {
-    combine_send(heap_entry(task, struct combine, task), false);
+    turn_appends_send(heap_entry(task, struct turn_appends, task), false);
 }
 
 static void pause_over(pawl_timer *timer)
 {
-    struct combine *c = heap_entry(timer, struct combine, timer);
+    struct turn_appends *c = heap_entry(timer, struct turn_appends, timer);
     c->busy = false;
-    combine_send(c, false);
+    turn_appends_send(c, false);
 }
 
-static int combine_append(pawl_log *port, pawl_append *append)
+static int turn_appends_append(pawl_log *port, pawl_append *append)
 {
-    struct combine *c = (struct combine *)port;
+    struct turn_appends *c = (struct turn_appends *)port;
     if (append->alone && !c->first)
         return pawl_log_append(c->log, append);
     if (c->busy)
@@ -244,65 +244,66 @@ static int combine_append(pawl_log *port, pawl_append *append)
     return PAWL_OK;
 }
 
-static int combine_claim(pawl_log *port, pawl_claim *claim)
+static int turn_appends_claim(pawl_log *port, pawl_claim *claim)
 {
-    return pawl_log_claim(((struct combine *)port)->log, claim);
+    return pawl_log_claim(((struct turn_appends *)port)->log, claim);
 }
 
-static int combine_read(pawl_log *port, pawl_read *read)
+static int turn_appends_read(pawl_log *port, pawl_read *read)
 {
-    return pawl_log_read(((struct combine *)port)->log, read);
+    return pawl_log_read(((struct turn_appends *)port)->log, read);
 }
 
-static int combine_sweep(pawl_log *port, pawl_sweep *sweep)
+static int turn_appends_sweep(pawl_log *port, pawl_sweep *sweep)
 {
-    return pawl_log_sweep(((struct combine *)port)->log, sweep);
+    return pawl_log_sweep(((struct turn_appends *)port)->log, sweep);
 }
 
-static int combine_follow(pawl_log *port, pawl_follow *follow)
+static int turn_appends_follow(pawl_log *port, pawl_follow *follow)
 {
-    return pawl_log_follow(((struct combine *)port)->log, follow);
+    return pawl_log_follow(((struct turn_appends *)port)->log, follow);
 }
 
-static int combine_unfollow(pawl_log *port, pawl_follow *follow)
+static int turn_appends_unfollow(pawl_log *port, pawl_follow *follow)
 {
-    return pawl_log_unfollow(((struct combine *)port)->log, follow);
+    return pawl_log_unfollow(((struct turn_appends *)port)->log, follow);
 }
 
-static int combine_tail(pawl_log *port, pawl_tail *tail)
+static int turn_appends_tail(pawl_log *port, pawl_tail *tail)
 {
-    return pawl_log_tail(((struct combine *)port)->log, tail);
+    return pawl_log_tail(((struct turn_appends *)port)->log, tail);
 }
 
 /* The log's owner closes it. */
-static int combine_close(pawl_log *port)
+static int turn_appends_close(pawl_log *port)
 {
     return PAWL_EMISUSE;
 }
 
-static const struct pawl_log_ops combine_ops = {
-    .claim = combine_claim,
-    .append = combine_append,
-    .read = combine_read,
-    .sweep = combine_sweep,
-    .follow = combine_follow,
-    .unfollow = combine_unfollow,
-    .tail = combine_tail,
-    .close = combine_close,
+static const struct pawl_log_ops turn_appends_ops = {
+    .claim = turn_appends_claim,
+    .append = turn_appends_append,
+    .read = turn_appends_read,
+    .sweep = turn_appends_sweep,
+    .follow = turn_appends_follow,
+    .unfollow = turn_appends_unfollow,
+    .tail = turn_appends_tail,
+    .close = turn_appends_close,
 };
 
-void combine_init(struct combine *c, pawl_log *log, pawl_env *env, uint32_t shard, const pawl_allocator *alloc)
+void turn_appends_init(struct turn_appends *c, pawl_log *log, pawl_env *env, uint32_t shard,
+                       const pawl_allocator *alloc)
 {
-    *c = (struct combine){.port.ops = &combine_ops,
-                          .log = log,
-                          .env = env,
-                          .shard = shard,
-                          .alloc = alloc,
-                          .task.fn = turn_over,
-                          .timer.fn = pause_over};
+    *c = (struct turn_appends){.port.ops = &turn_appends_ops,
+                               .log = log,
+                               .env = env,
+                               .shard = shard,
+                               .alloc = alloc,
+                               .task.fn = turn_over,
+                               .timer.fn = pause_over};
 }
 
-void combine_release(struct combine *c)
+void turn_appends_release(struct turn_appends *c)
 {
     assert(!c->first);
     while (c->free) {

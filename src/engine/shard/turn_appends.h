@@ -16,7 +16,7 @@
  * Invariants
  *   C1  Appends reach the log in the order in which they came.
  *   C2  Each has its own outcome, that of its own entries, as if it had gone by itself; what is wrong with one
- *       append's size or room does not befall more than the COMBINED_BYTES_MAX around it.
+ *       append's size or room does not befall more than the TURN_APPENDS_BYTES_MAX around it.
  *   C3  While something is kept, a task or a timer is under way that will send it. */
 #ifndef ENGINE_SHARD_TURN_APPENDS_H
 #define ENGINE_SHARD_TURN_APPENDS_H
@@ -24,11 +24,11 @@
 #include "port/env.h"
 #include "port/log.h"
 
-#define COMBINED_BYTES_MAX ((size_t)1 << 20) /* of bodies; one append that has more goes by itself */
+#define TURN_APPENDS_BYTES_MAX ((size_t)1 << 20) /* of bodies; one append that has more goes by itself */
 
 struct combined;
 
-struct combine {
+struct turn_appends {
     pawl_log port; /* first */
     pawl_log *log;
     pawl_env *env;
@@ -42,22 +42,22 @@ struct combine {
     struct combined *free; /* requests to the log that were used before */
 };
 
-void combine_init(struct combine *combine, pawl_log *log, pawl_env *env, uint32_t shard,
-                  const pawl_allocator *alloc);
+void turn_appends_init(struct turn_appends *appends, pawl_log *log, pawl_env *env, uint32_t shard,
+                       const pawl_allocator *alloc);
 
 /* Nothing may be under way. */
-void combine_release(struct combine *combine);
+void turn_appends_release(struct turn_appends *appends);
 
 /* The turn has come to its end, before the loop says so. alone: as in pawl_append, for all that is kept; dones
  * may then be called from in here. Not from inside an append or a done. */
-void combine_send(struct combine *combine, bool alone);
+void turn_appends_send(struct turn_appends *appends, bool alone);
 
 /* Entries that are kept. */
-size_t combine_kept(const struct combine *combine);
+size_t turn_appends_kept(const struct turn_appends *appends);
 
-static inline pawl_log *combine_port(struct combine *combine)
+static inline pawl_log *turn_appends_port(struct turn_appends *appends)
 {
-    return &combine->port;
+    return &appends->port;
 }
 
 #endif

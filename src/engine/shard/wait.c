@@ -22,9 +22,9 @@ static void add_wait(void *arg)
 {
     struct request_wait *r = arg;
     const struct partition *partition = &r->shard->engine->partitions[r->wait->partition];
-    const struct lane_part *part = r->wait->part;
-    uint64_t offset = part ? atomic_load(&part->offset) : processor_figures(partition->processor)->offset;
-    r->wait->gone = offset < r->wait->offset && part && (!part->lane || part->closing);
+    const struct partition_lane *pl = r->wait->pl;
+    uint64_t offset = pl ? atomic_load(&pl->offset) : processor_figures(partition->processor)->offset;
+    r->wait->gone = offset < r->wait->offset && pl && (!pl->lane || pl->closing);
     r->over = offset >= r->wait->offset || r->wait->gone;
     if (r->over)
         return;
@@ -43,12 +43,12 @@ static void remove_wait(void *arg)
         *at = r->wait->next;
 }
 
-static void tell(struct shard *shard, const struct lane_part *part, uint16_t partition, uint64_t offset,
+static void tell(struct shard *shard, const struct partition_lane *pl, uint16_t partition, uint64_t offset,
                  bool gone)
 {
     for (struct applied_wait **at = &shard->waits; *at;) {
         struct applied_wait *wait = *at;
-        if (wait->part != part || wait->partition != partition || wait->offset > offset) {
+        if (wait->pl != pl || wait->partition != partition || wait->offset > offset) {
             at = &wait->next;
             continue;
         }
@@ -58,14 +58,15 @@ static void tell(struct shard *shard, const struct lane_part *part, uint16_t par
     }
 }
 
-void shard_tell_applied(struct shard *shard, const struct lane_part *part, uint16_t partition, uint64_t offset)
+void shard_tell_applied(struct shard *shard, const struct partition_lane *pl, uint16_t partition,
+                        uint64_t offset)
 {
-    tell(shard, part, partition, offset, false);
+    tell(shard, pl, partition, offset, false);
 }
 
-void shard_tell_gone(struct shard *shard, const struct lane_part *part)
+void shard_tell_gone(struct shard *shard, const struct partition_lane *pl)
 {
-    tell(shard, part, part->partition, UINT64_MAX, true);
+    tell(shard, pl, pl->partition, UINT64_MAX, true);
 }
 
 static int too_late(uint16_t partition, uint64_t offset, pawl_error *error)
@@ -188,11 +189,11 @@ int engine_wait_entity(pawl_engine *e, uint16_t partition, const char *entity, c
     for (;;) {
         struct generation *g = hold_serving(e, entity);
         struct applied_wait wait = {
-            .partition = partition, .part = g ? &g->parts[partition] : NULL, .offset = options->min_offset};
-        bool there = g && atomic_load(&wait.part->offset) >= wait.offset;
+            .partition = partition, .pl = g ? &g->lanes[partition] : NULL, .offset = options->min_offset};
+        bool there = g && atomic_load(&wait.pl->offset) >= wait.offset;
         int status = g && !there ? wait_until(e, &wait, deadline) : PAWL_OK;
         if (g)
-            generation_drop(g);
+            generation_release(g);
         if (there || (g && !wait.gone && status != PAWL_ETIMEOUT))
             return status;
         /* Another generation is about to take its place, or to come back. */

@@ -28,11 +28,11 @@ struct bed {
     struct mem_env *env;
     struct mem_log_disk *disk;
     pawl_log *log;
-    struct combine combine;
+    struct turn_appends appends;
     struct part parts[PARTS];
     struct part *other;
     char trace[64]; /* of dones: the partition's number, with "!" behind it if it failed */
-    uint8_t large[COMBINED_BYTES_MAX];
+    uint8_t large[TURN_APPENDS_BYTES_MAX];
     pawl_task task;
     void (*fn)(struct bed *bed);
     bool ran;
@@ -70,7 +70,7 @@ static void claim_next(struct bed *bed)
 {
     struct part *p = bed->other;
     p->claim = (pawl_claim){.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->number}, .done = claimed};
-    assert_ok(pawl_log_claim(combine_port(&bed->combine), &p->claim));
+    assert_ok(pawl_log_claim(turn_appends_port(&bed->appends), &p->claim));
 }
 
 static void bed_open(struct bed *bed, uint32_t requests)
@@ -82,7 +82,7 @@ static void bed_open(struct bed *bed, uint32_t requests)
     assert_ok(mem_log_disk_open(1, NULL, &bed->disk));
     struct mem_log_options options = {.node = 1, .message_bytes = sizeof bed->large, .requests = requests};
     assert_ok(mem_log_open(bed->disk, mem_env_port(bed->env), &options, &bed->log));
-    combine_init(&bed->combine, bed->log, mem_env_port(bed->env), 0, &bed->memory.allocator);
+    turn_appends_init(&bed->appends, bed->log, mem_env_port(bed->env), 0, &bed->memory.allocator);
     for (size_t i = 0; i < PARTS; i++) {
         bed->parts[i] = (struct part){.bed = bed, .number = (uint16_t)i};
         bed->other = &bed->parts[i];
@@ -93,7 +93,7 @@ static void bed_open(struct bed *bed, uint32_t requests)
 
 static void bed_close(struct bed *bed)
 {
-    combine_release(&bed->combine);
+    turn_appends_release(&bed->appends);
     test_alloc_release(&bed->memory);
     assert_ok(pawl_log_close(bed->log));
     mem_world_close(bed->world);
@@ -127,7 +127,7 @@ static void part_send(struct part *p, size_t count, pawl_bytes body)
                 .stream = p->claim.stream, .epoch = p->claim.epoch, .offset = p->claim.next + i, .body = body}};
     p->append =
         (pawl_append){.entries = p->entries, .count = count, .done = part_done, .arg = p, .error = &p->error};
-    p->sent = pawl_log_append(combine_port(&p->bed->combine), &p->append);
+    p->sent = pawl_log_append(turn_appends_port(&p->bed->appends), &p->append);
 }
 
 /* Of as many entries as their number says, so that what is given to the wrong one is seen. */
@@ -141,7 +141,7 @@ static void send_0_1_2(struct bed *bed)
 
 static void end_turn(struct bed *bed)
 {
-    combine_send(&bed->combine, false);
+    turn_appends_send(&bed->appends, false);
 }
 
 /* What the log has taken since it had taken so many. */
@@ -312,7 +312,7 @@ TEST(while_the_log_is_busy_what_is_kept_stays_and_more_is_refused)
     on_shard(&bed, end_turn);
     on_shard(&bed, send_0_1_2);
     on_shard(&bed, end_turn);
-    assert_true(bed.combine.busy);
+    assert_true(bed.appends.busy);
     struct part *late = &bed.parts[3];
     struct part copy = *late; /* its append is under way: another partition's would be refused like this */
     copy.number = 9;
@@ -349,7 +349,7 @@ static void send_alone(struct bed *bed)
                                                   .offset = p->claim.next,
                                                   .body = text_bytes("alone")}};
     p->append = (pawl_append){.entries = p->entries, .count = 1, .alone = true, .done = part_done, .arg = p};
-    assert_ok(pawl_log_append(combine_port(&bed->combine), &p->append));
+    assert_ok(pawl_log_append(turn_appends_port(&bed->appends), &p->append));
 }
 
 TEST(one_that_is_alone_is_not_kept)
@@ -380,19 +380,19 @@ static int append_here(pawl_log *log, pawl_append *append)
 static void send_0_1_2_alone(struct bed *bed)
 {
     send_0_1_2(bed);
-    combine_send(&bed->combine, true);
+    turn_appends_send(&bed->appends, true);
 }
 
 static void send_3_alone(struct bed *bed)
 {
     send_3(bed);
-    combine_send(&bed->combine, true);
+    turn_appends_send(&bed->appends, true);
 }
 
 static void send_large_alone(struct bed *bed)
 {
     send_large(bed);
-    combine_send(&bed->combine, true);
+    turn_appends_send(&bed->appends, true);
 }
 
 /* Of what goes in several the second would overtake the first: such is not alone, and refused here. */
@@ -411,10 +411,10 @@ TEST(what_is_alone_as_a_whole_is_done_when_it_was_sent)
         struct bed bed;
         pawl_log here = {.ops = &ops};
         bed_open(&bed, 0);
-        bed.combine.log = &here;
+        bed.appends.log = &here;
         on_shard(&bed, cases[i].send);
         assert_string_equal(bed.trace, cases[i].trace);
-        assert_int_equal(combine_kept(&bed.combine), 0);
+        assert_int_equal(turn_appends_kept(&bed.appends), 0);
         run_all(&bed);
         assert_string_equal(bed.trace, cases[i].trace);
         bed_close(&bed);
@@ -425,11 +425,11 @@ TEST(what_is_kept_is_counted_in_entries)
 {
     struct bed bed;
     bed_open(&bed, 0);
-    assert_int_equal(combine_kept(&bed.combine), 0);
+    assert_int_equal(turn_appends_kept(&bed.appends), 0);
     on_shard(&bed, send_0_1_2);
-    assert_int_equal(combine_kept(&bed.combine), 1 + 2 + 3);
+    assert_int_equal(turn_appends_kept(&bed.appends), 1 + 2 + 3);
     on_shard(&bed, end_turn);
-    assert_int_equal(combine_kept(&bed.combine), 0);
+    assert_int_equal(turn_appends_kept(&bed.appends), 0);
     run_all(&bed);
     bed_close(&bed);
 }

@@ -21,7 +21,7 @@ struct bench {
     pawl_log *log;
     pawl_store *store;
     struct plog plogs[PARTITIONS];
-    struct tails tails;
+    struct sequence_tails tails;
 };
 
 static uint16_t partition_of(size_t i)
@@ -70,14 +70,15 @@ static void begin(struct bench *b)
 
 static void begin_tails(struct bench *b, const pawl_allocator *alloc)
 {
-    tails_init(&b->tails,
-               &(struct tails_options){
-                   .log = b->log, .store = b->store, .partitions = {FIRST, STEP, PARTITIONS}, .alloc = alloc});
+    sequence_tails_init(&b->tails, &(struct sequence_tails_options){.log = b->log,
+                                                                    .store = b->store,
+                                                                    .partitions = {FIRST, STEP, PARTITIONS},
+                                                                    .alloc = alloc});
 }
 
 static void end(struct bench *b)
 {
-    tails_release(&b->tails);
+    sequence_tails_release(&b->tails);
     assert_ok(pawl_log_close(b->log));
     assert_ok(pawl_store_close(b->store));
     assert_ok(mem_env_close(b->env));
@@ -113,7 +114,7 @@ static uint64_t take_all(struct bench *b, size_t i, uint64_t after)
 {
     struct taking t = {.partition = partition_of(i), .next = after + 1};
     uint64_t next = 77;
-    assert_ok(tails_take(&b->tails, t.partition, after, take, &t, &next));
+    assert_ok(sequence_tails_take(&b->tails, t.partition, after, take, &t, &next));
     assert_true(next == 0 || next == t.next);
     return next;
 }
@@ -142,7 +143,7 @@ TEST(a_view_that_has_moved_gets_nothing_and_an_error_of_its_reader_is_passed_on)
     begin_tails(&b, NULL);
     assert_int_equal(take_all(&b, 1, 14), 0);
     struct taking t = {.partition = partition_of(0), .next = 1, .fail_at = 5};
-    assert_status(tails_take(&b.tails, t.partition, 0, take, &t, &next), PAWL_ECLOSED);
+    assert_status(sequence_tails_take(&b.tails, t.partition, 0, take, &t, &next), PAWL_ECLOSED);
     assert_int_equal(next, 77);
     end(&b); /* with tails that nobody asked for */
 }
@@ -162,7 +163,7 @@ TEST(without_memory_it_has_less_to_hand_out_and_nothing_that_is_wrong)
             assert_true(next <= EVENTS + 1);
         }
         failed = test_alloc_failed(&memory);
-        tails_release(&b.tails);
+        sequence_tails_release(&b.tails);
         test_alloc_release(&memory);
     }
     begin_tails(&b, NULL);
