@@ -19,6 +19,7 @@
 #include "core/project/redo.h"
 #include "core/state/key.h"
 #include "engine/node/node.h"
+#include "engine/read/read.h"
 
 #define WORKSPACES    1000
 #define WORKERS       64

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "engine/node/node.h"
+#include "engine/lanes/impl.h"
 
 #define SECOND PAWL_SECOND
 
@@ -306,7 +306,7 @@ TEST(closing_ends_the_wait_for_something_to_lease)
     bed_begin(&bed, LANES_SCHEMA(""));
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, wait_main, &bed), 0);
-    BED_UNTIL(atomic_load(&bed.engine->lanes.waiting) == 3);
+    BED_UNTIL(atomic_load(&bed.engine->lanes->waiting) == 3);
     bed_close(&bed);
     for (int i = 0; i < 3; i++) {
         void *status;

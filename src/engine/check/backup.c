@@ -25,8 +25,7 @@
 #include "base/partition_set.h"
 #include "core/project/operation.h"
 #include "core/state/position.h"
-#include "engine/directory/node_file.h"
-#include "engine/directory/tree.h"
+#include "engine/directory/directory.h"
 
 struct backing {
     const pawl_backup_options *options;

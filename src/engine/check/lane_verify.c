@@ -4,7 +4,7 @@
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "engine/check/replay_lanes.h"
-#include "engine/directory/tree.h"
+#include "engine/directory/directory.h"
 
 static int verify_into(pawl_engine *e, const struct schema_lane *only, const char *dir,
                        pawl_state_lanes *report, pawl_error *error)

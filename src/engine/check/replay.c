@@ -12,11 +12,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/partition_set.h"
+#include "core/sequence/view.h"
 #include "core/state/replay.h"
 #include "engine/check/compare.h"
 #include "engine/check/replay_lanes.h"
-#include "engine/directory/tree.h"
+#include "engine/directory/directory.h"
 #include "engine/node/node.h"
+#include "engine/read/read.h"
 
 #define SIDES          2
 #define EVENTS_AT_ONCE 4096 /* in one transaction */

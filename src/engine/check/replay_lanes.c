@@ -7,9 +7,9 @@
 #include "adapter/journal/journal.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/json/show.h"
-#include "engine/lanes/results.h"
-#include "engine/log/entries.h"
+#include "engine/json/json.h"
+#include "engine/log/log.h"
+#include "engine/read/read.h"
 
 #define OPERATIONS_AT_ONCE 4096 /* in one transaction */
 #define ARENA_CHUNK        ((size_t)256 * 1024)
@@ -32,9 +32,7 @@ struct replaying {
     int status; /* of what a visit did */
 
     /* Of handlers. */
-    struct job job;
-    struct run_room room;
-    struct expr_cache *cache;
+    struct rerun *rerun;
 };
 
 static const struct schema *schema_at(void *ctx, uint64_t position)
@@ -126,33 +124,26 @@ static int handle(void *ctx, const struct derivation *derivation, const struct s
                   const struct intent **ret_intents, size_t *ret_count, pawl_error *error)
 {
     struct replaying *r = ctx;
-    struct run *run = &r->job.run;
-    struct handling handling = {.engine = r->lanes->source, .store = r->lanes->store, .cache = r->cache};
     (void)state;
     (void)memory;
-    if (!handler_find(r->lanes->source, projector->id, &handling.fn, &handling.arg)) {
+    if (!rerun_can(r->rerun, projector)) {
         note_unchecked(r->lanes->report, projector);
         return PAWL_ENOTFOUND;
     }
     int status = r->uncommitted > 0 ? commit(r, error) : PAWL_OK;
-    results_forget(&r->job);
-    run_reset(run);
-    run->event = lane_event_new(r->lanes->alloc, derivation->offset, r->reproject.body);
-    if (status != PAWL_OK || !run->event)
-        return status != PAWL_OK ? status : PAWL_ENOMEM;
-    run->number = r->derived.applied + 1;
-    run->attempt = attempt;
-    run->partition = r->lanes->partition;
-    run->lane = r->lane->id;
-    run->generation = r->generation;
-    run->schema = derivation->schema;
-    run->projector = projector;
-    status = job_handle(&handling, &r->job, &r->room);
     if (status != PAWL_OK)
-        return error_set(error, r->job.outcome == JOB_POSTPONED ? status : PAWL_EINVAL, "%s", r->job.words);
-    *ret_intents = run->intents;
-    *ret_count = run->intent_count;
-    return PAWL_OK;
+        return status;
+    struct rerun_of of = {
+        .event = lane_event_new(r->lanes->alloc, derivation->offset, r->reproject.body),
+        .number = r->derived.applied + 1,
+        .attempt = attempt,
+        .partition = r->lanes->partition,
+        .lane = r->lane->id,
+        .generation = r->generation,
+        .schema = derivation->schema,
+        .projector = projector,
+    };
+    return of.event ? rerun_handle(r->rerun, &of, ret_intents, ret_count, error) : PAWL_ENOMEM;
 }
 
 /* An operation as it was logged, where the log shows it; those of events behind until are left. */
@@ -324,10 +315,7 @@ static int replay_generation(struct replay_lanes *lanes, const struct schema_lan
     r.reproject.next = next_operation;
     r.reproject.handle = handle;
     r.reproject.ctx = &r;
-    run_init(&r.job.run, lanes->alloc);
-    int status = run_room_init(&r.room, lanes->alloc);
-    if (status == PAWL_OK)
-        status = expr_cache_new(lanes->alloc, &r.cache);
+    int status = rerun_new(lanes->source, lanes->store, lanes->alloc, &r.rerun);
     if (status != PAWL_OK)
         error_set(error, status, "no memory to replay");
     if (status == PAWL_OK)
@@ -336,10 +324,7 @@ static int replay_generation(struct replay_lanes *lanes, const struct schema_lan
         status = replay(&r, error);
     for (size_t i = 0; i < lanes->side_count; i++)
         cursor_release(&r.stored[i]);
-    results_forget(&r.job);
-    run_release(&r.job.run);
-    run_room_release(&r.room);
-    expr_cache_free(r.cache);
+    rerun_free(r.rerun);
     reproject_release(&r.reproject);
     log_entries_release(&r.operations);
     arena_release(&r.memory);

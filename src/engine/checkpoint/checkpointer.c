@@ -33,11 +33,15 @@ static pawl_engine *engine_of(const struct checkpointer *c)
     return c->shard->engine;
 }
 
-void checkpointer_init(struct checkpointer *c, struct shard *shard, const struct stores_options *stores,
-                       const struct stores_opened *opened)
+int checkpointer_new(struct shard *shard, const struct stores_options *stores,
+                     const struct stores_opened *opened, struct checkpointer **ret_checkpointer)
 {
+    struct checkpointer *c = mem_new(stores->alloc, 1, sizeof *c);
     pthread_condattr_t monotonic;
-    *c = (struct checkpointer){.shard = shard, .stores = *stores};
+    if (!c)
+        return PAWL_ENOMEM;
+    c->shard = shard;
+    c->stores = *stores;
     atomic_store(&c->guards, !opened->durable);
     atomic_store(&c->committed, opened->checkpoint_offsets);
     atomic_store(&c->wake_at, NEVER);
@@ -46,6 +50,8 @@ void checkpointer_init(struct checkpointer *c, struct shard *shard, const struct
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&c->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    *ret_checkpointer = c;
+    return PAWL_OK;
 }
 
 /* --- sleeping and waking --- */
@@ -543,8 +549,26 @@ void checkpointer_stop(struct checkpointer *c)
     c->started = false;
 }
 
-void checkpointer_release(struct checkpointer *c)
+void checkpointer_free(struct checkpointer *c)
 {
+    if (!c)
+        return;
     pthread_cond_destroy(&c->wake);
     pthread_mutex_destroy(&c->lock);
+    mem_free(c->stores.alloc, c, sizeof *c);
+}
+
+void checkpointer_add_figures(const struct checkpointer *c, uint64_t seen, pawl_figures *figures)
+{
+    uint64_t committed = atomic_load(&c->committed);
+    uint64_t lag = seen > committed ? seen - committed : 0;
+    figures->checkpoint_lag = lag > figures->checkpoint_lag ? lag : figures->checkpoint_lag;
+    figures->checkpoint_events += atomic_load(&c->events);
+    figures->checkpoint_rows += atomic_load(&c->rows);
+    figures->checkpoint_commits += atomic_load(&c->commits);
+    figures->checkpoint_failures += atomic_load(&c->failures);
+    figures->checkpoint_made += atomic_load(&c->made);
+    figures->checkpoints_ready += atomic_load(&c->guards);
+    figures->scrubs += atomic_load(&c->scrubs);
+    figures->scrubs_missed += atomic_load(&c->scrubs_missed);
 }

@@ -25,10 +25,9 @@
 #include <stdatomic.h>
 
 #include "core/state/checkpoint.h"
+#include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/lane_tables.h"
 #include "engine/checkpoint/stores.h"
-
-struct shard;
 
 struct checkpointer {
     struct shard *shard;
@@ -68,28 +67,5 @@ struct checkpointer {
     size_t scrub_index;    /* the partition and the table that it has come to */
     uint32_t scrub_table;
 };
-
-/* opened is what stores_open found. The thread begins with start, which may fail (PAWL_EIO, PAWL_ENOMEM). */
-void checkpointer_init(struct checkpointer *checkpointer, struct shard *shard,
-                       const struct stores_options *stores, const struct stores_opened *opened);
-int checkpointer_start(struct checkpointer *checkpointer, pawl_error *error);
-
-/* Commits what it has, and ends the thread. Not from the shard, which may call what follows until release. */
-void checkpointer_stop(struct checkpointer *checkpointer);
-void checkpointer_release(struct checkpointer *checkpointer);
-
-/* On the shard: it has seen so many events. */
-void checkpointer_seen(struct checkpointer *checkpointer, uint64_t events);
-
-/* On the shard: whether a command may be taken, with so many events seen and so many commands under way. */
-bool checkpointer_has_room(const struct checkpointer *checkpointer, uint64_t events, uint64_t under_way);
-
-/* On the shard: commands are held back from now on, or no more. While they are, each commit posts the shard's
- * drain.
- */
-void checkpointer_hurry(struct checkpointer *checkpointer, bool hurry);
-
-/* Why it does not come on; false: it does. Any thread. */
-bool checkpointer_error(struct checkpointer *checkpointer, pawl_error *ret_error);
 
 #endif

@@ -151,7 +151,7 @@ void lane_tables_begin(struct lane_tables *l, pawl_sweep_stream *streams)
     for (size_t i = 0; i < l->count; i++) {
         struct followed *f = l->followed[i];
         const struct cursor *cursor = &f->cursor;
-        f->over = f->ended && !generation_is_there(l->engine, cursor->lane, cursor->generation);
+        f->over = f->ended && !lanes_has_generation(l->engine, cursor->lane, cursor->generation);
         streams[i] = (pawl_sweep_stream){.stream = {.kind = PAWL_STREAM_OPLOG,
                                                     .partition = cursor->partition,
                                                     .lane = cursor->lane,

@@ -10,8 +10,7 @@
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "core/state/position.h"
-#include "engine/directory/node_file.h"
-#include "engine/directory/tree.h"
+#include "engine/directory/directory.h"
 
 /* A store's directory, whole or in pl. The mark goes first: what is left without it is worth nothing. */
 static int remove_store(const char *path, pawl_error *error)

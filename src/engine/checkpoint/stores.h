@@ -19,30 +19,7 @@
 #ifndef ENGINE_CHECKPOINT_STORES_H
 #define ENGINE_CHECKPOINT_STORES_H
 
-#include "base/partition_set.h"
-#include "engine/knobs.h"
-#include "port/store.h"
-
-struct stores_options {
-    const char *dir;
-    uint32_t shard;
-    struct partition_set partitions; /* of the shard */
-    uint64_t lag_max;
-    const struct engine_knobs *knobs;
-    const pawl_allocator *alloc;
-};
-
-struct stores_opened {
-    pawl_store *live;
-    bool durable;                /* the live store is: there is no checkpoint that could stand in for it */
-    bool taken_over;             /* the live store was the checkpoint until now */
-    uint64_t live_offsets;       /* the sum of the partitions' */
-    uint64_t checkpoint_offsets; /* the same of the checkpoint; 0 if there is none */
-};
-
-/* Open the live store, after taking over if that is called for. On the shard's thread. Errors: those of a
- * store. */
-int stores_open(const struct stores_options *options, struct stores_opened *ret_opened, pawl_error *error);
+#include "engine/checkpoint/checkpoint.h"
 
 /* Open the checkpoint store, on the thread that will write it. PAWL_ENOTFOUND: there is none. PAWL_ECORRUPT,
  * PAWL_EFORMAT: none that could be used; it is to be discarded, once the live store can do without (T1). */

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/node/node.h"
+#include "engine/lanes/impl.h"
 
 #define ARENA_CHUNK ((size_t)256)
 

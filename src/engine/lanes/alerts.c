@@ -3,6 +3,7 @@
  * Thresholds are for a lane: 16 partitions with 900 active leases each are 14,400. So the figures of its
  * partitions are added up, and judged once. The alert is then put where most of it comes from, so that whoever
  * looks through the partitions meets it once, and knows where to look first. */
+#include "engine/lanes/impl.h"
 #include "engine/lanes/status.h"
 
 static uint64_t measure(const pawl_lease_figures *f, pawl_lease_alert alert)

@@ -10,8 +10,8 @@
  * Nothing of this is durable but the command: after a crash both generations go on as before it. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/worker_pool.h"
-#include "engine/node/node.h"
 
 #define PATIENCE   (2 * PAWL_SECOND)
 #define DELAY_MIN  PAWL_SECOND
@@ -73,7 +73,7 @@ static bool stands_still(struct generation *g)
 
 static void wait_a_moment(pawl_engine *e)
 {
-    maintenance_sleep(&e->lanes, LOOK_AGAIN);
+    maintenance_sleep(e->lanes, LOOK_AGAIN);
     (void)maintenance_look_after(e);
 }
 

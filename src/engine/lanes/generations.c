@@ -3,13 +3,16 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/worker_pool.h"
-#include "engine/node/node.h"
 
-void lanes_init(pawl_engine *e)
+int lanes_new(pawl_engine *e)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = mem_new(e->options.allocator, 1, sizeof *lanes);
     pthread_condattr_t monotonic;
+    if (!lanes)
+        return PAWL_ENOMEM;
+    e->lanes = lanes;
     pthread_mutex_init(&lanes->lock, NULL);
     pthread_cond_init(&lanes->waits_gone, NULL);
     pthread_mutex_init(&lanes->maintenance_lock, NULL);
@@ -17,6 +20,7 @@ void lanes_init(pawl_engine *e)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&lanes->maintenance_wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    return PAWL_OK;
 }
 
 /* --- one generation --- */
@@ -56,7 +60,7 @@ static const struct handler *handler_of(const struct lanes *lanes, uint16_t proj
 
 static int make_pools(struct generation *g)
 {
-    struct lanes *lanes = &g->engine->lanes;
+    struct lanes *lanes = g->engine->lanes;
     g->pools = mem_new(g->engine->options.allocator, g->projections, sizeof *g->pools);
     if (!g->pools)
         return PAWL_ENOMEM;
@@ -113,23 +117,23 @@ static struct generation *find(const struct lanes *lanes, uint16_t id, uint32_t 
 
 struct generation *generation_hold(pawl_engine *e, uint16_t id, uint32_t number)
 {
-    pthread_mutex_lock(&e->lanes.lock);
-    struct generation *g = find(&e->lanes, id, number);
+    pthread_mutex_lock(&e->lanes->lock);
+    struct generation *g = find(e->lanes, id, number);
     if (g)
         g->holders++;
-    pthread_mutex_unlock(&e->lanes.lock);
+    pthread_mutex_unlock(&e->lanes->lock);
     return g;
 }
 
 static struct generation *hold_next(pawl_engine *e, struct generation *after, bool retired)
 {
-    pthread_mutex_lock(&e->lanes.lock);
-    struct generation *g = after ? after->next : e->lanes.first;
+    pthread_mutex_lock(&e->lanes->lock);
+    struct generation *g = after ? after->next : e->lanes->first;
     while (g && g->retired && !retired)
         g = g->next;
     if (g)
         g->holders++;
-    pthread_mutex_unlock(&e->lanes.lock);
+    pthread_mutex_unlock(&e->lanes->lock);
     if (after)
         generation_release(after);
     return g;
@@ -147,27 +151,27 @@ struct generation *generation_hold_any(pawl_engine *e, struct generation *after)
 
 void generation_hold_more(struct generation *g)
 {
-    pthread_mutex_lock(&g->engine->lanes.lock);
+    pthread_mutex_lock(&g->engine->lanes->lock);
     g->holders++;
-    pthread_mutex_unlock(&g->engine->lanes.lock);
+    pthread_mutex_unlock(&g->engine->lanes->lock);
 }
 
 void generation_release(struct generation *g)
 {
-    struct lanes *lanes = &g->engine->lanes;
+    struct lanes *lanes = g->engine->lanes;
     pthread_mutex_lock(&lanes->lock);
     if (--g->holders == 0 && g->retired)
         maintenance_ask(lanes); /* under the lock: whoever closes the engine waits only for this */
     pthread_mutex_unlock(&lanes->lock);
 }
 
-bool generation_is_there(pawl_engine *e, uint16_t id, uint32_t number)
+bool lanes_has_generation(pawl_engine *e, uint16_t id, uint32_t number)
 {
     bool there = false;
-    pthread_mutex_lock(&e->lanes.lock);
-    for (const struct generation *g = e->lanes.first; g && !there; g = g->next)
+    pthread_mutex_lock(&e->lanes->lock);
+    for (const struct generation *g = e->lanes->first; g && !there; g = g->next)
         there = g->id == id && g->number == number;
-    pthread_mutex_unlock(&e->lanes.lock);
+    pthread_mutex_unlock(&e->lanes->lock);
     return there;
 }
 
@@ -236,7 +240,7 @@ static int open_generation(pawl_engine *e, const struct schema_lane *lane, uint3
     if (!g)
         return PAWL_ENOMEM;
     resize_crews(g, engine_schema(e));
-    enlist(&e->lanes, g);
+    enlist(e->lanes, g);
     generation_visit(g, partition_lane_open);
     return PAWL_OK;
 }
@@ -253,9 +257,9 @@ static void retire(pawl_engine *e, const struct schema *schema)
     while ((g = generation_hold_next(e, g))) {
         if (is_wanted(schema, g))
             continue;
-        pthread_mutex_lock(&e->lanes.lock);
+        pthread_mutex_lock(&e->lanes->lock);
         g->retired = true;
-        pthread_mutex_unlock(&e->lanes.lock);
+        pthread_mutex_unlock(&e->lanes->lock);
         generation_visit(g, partition_lane_close);
     }
 }
@@ -274,7 +278,7 @@ int lanes_reconcile(pawl_engine *e, pawl_error *error)
     retire(e, schema);
     if (schema->lane_count > 0 && status == PAWL_OK)
         status = maintenance_start(e, error);
-    maintenance_ask(&e->lanes);
+    maintenance_ask(e->lanes);
     return status == PAWL_ENOMEM ? error_set(error, status, "no memory for a lane") : status;
 }
 
@@ -292,7 +296,7 @@ static void wait_for_shards(pawl_engine *e)
 
 bool generations_free_retired(pawl_engine *e)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     struct generation *dead = NULL;
     bool left = false;
     pthread_mutex_lock(&lanes->lock);
@@ -322,7 +326,7 @@ bool generations_free_retired(pawl_engine *e)
 
 void lanes_close(pawl_engine *e)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     struct generation *g = NULL;
     maintenance_stop(e);
     leases_close(e);
@@ -336,10 +340,12 @@ void lanes_close(pawl_engine *e)
         maintenance_sleep(lanes, 0);
 }
 
-void lanes_release(pawl_engine *e)
+void lanes_free_all(pawl_engine *e)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     const pawl_allocator *alloc = e->options.allocator;
+    if (!lanes)
+        return;
     while (lanes->handlers) {
         struct handler *h = lanes->handlers;
         lanes->handlers = h->next;
@@ -384,8 +390,9 @@ int lanes_find_part(pawl_engine *e, uint16_t partition, const char *name, const 
 
 /* --- readers --- */
 
-unsigned lanes_read_begin(struct lanes *lanes)
+unsigned lanes_read_begin(pawl_engine *e)
 {
+    struct lanes *lanes = e->lanes;
     for (;;) {
         unsigned parity = (unsigned)(atomic_load(&lanes->epoch) & 1);
         atomic_fetch_add(&lanes->readers[parity], 1);
@@ -395,7 +402,31 @@ unsigned lanes_read_begin(struct lanes *lanes)
     }
 }
 
-void lanes_read_end(struct lanes *lanes, unsigned parity)
+void lanes_read_end(pawl_engine *e, unsigned parity)
 {
-    atomic_fetch_sub(&lanes->readers[parity], 1);
+    atomic_fetch_sub(&e->lanes->readers[parity], 1);
+}
+
+struct partition_lane *lanes_hold_serving(pawl_engine *e, const char *name, uint16_t partition)
+{
+    const struct schema *schema = engine_schema(e);
+    const struct schema_type *entity = schema_type_by_name(schema, (pawl_bytes){name, strlen(name)});
+    uint32_t number = entity ? schema_serving_table(schema, entity) >> SCHEMA_TABLE_BITS : 0;
+    struct generation *g = number > 0 && entity->lane > 0 ? generation_hold(e, entity->lane, number) : NULL;
+    return g ? &g->lanes[partition] : NULL;
+}
+
+void lanes_release(struct partition_lane *pl)
+{
+    generation_release(pl->generation);
+}
+
+uint64_t lanes_offset(const struct partition_lane *pl)
+{
+    return atomic_load(&pl->offset);
+}
+
+bool lanes_is_open(const struct partition_lane *pl)
+{
+    return pl->lane && !pl->closing;
 }

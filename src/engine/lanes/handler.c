@@ -8,11 +8,10 @@
 #include "core/schema/row.h"
 #include "core/sequence/view.h"
 #include "core/state/key.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/results.h"
 #include "engine/lanes/worker_pool.h"
-#include "engine/node/node.h"
-#include "engine/read/entity_read.h"
-#include "engine/read/event.h"
+#include "engine/read/read.h"
 
 #define ARENA_CHUNK ((size_t)4096)
 #define TRIES       20 /* at what only waits for room */
@@ -296,7 +295,7 @@ void job_work(struct job *job, struct worker_pool *pool, struct run_room *room)
 
 bool handler_find(pawl_engine *e, uint16_t projector, pawl_handler *ret_fn, void **ret_arg)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     pthread_mutex_lock(&lanes->lock);
     const struct handler *handler = lanes->handlers;
     while (handler && handler->projector != projector)
@@ -311,7 +310,7 @@ bool handler_find(pawl_engine *e, uint16_t projector, pawl_handler *ret_fn, void
 
 static int add_handler(pawl_engine *e, uint16_t projector, pawl_handler fn, void *arg, pawl_error *error)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     struct handler *handler = mem_new(e->options.allocator, 1, sizeof *handler);
     if (!handler)
         return error_set(error, PAWL_ENOMEM, "no memory for a handler");

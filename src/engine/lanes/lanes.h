@@ -1,280 +1,98 @@
-/* engine/lanes/lanes.h: the lanes of a node: their generations, in every partition.
+/* engine/lanes/lanes.h: the lanes of a node, as the other rooms see them.
  *
- *     schema published ──► reconcile: generations that it has are opened, those it has no more are closed
+ *     schema published ──► lanes_reconcile: generations that it names are opened, all others are closed
+ *     events applied   ──► lanes_applied: lanes take them up
+ *     entity read      ──► lanes_read_begin ... lanes_read_end: its rows stay
  *
- *     generation of a lane ─┬─ a part in each partition, on its shard: core/project/lane.h over it
- *                           └─ a worker pool for each projector: threads that run it        (workers.h)
- *
- *     lane ── available ──► part: jobs ──► workers ── worked on ──► returned ──► lane_hand_in ──► finished
- *     (shard)               (shard)        (threads)             (shard)      (shard)          (shard)
- *
- * Opening one waits for nothing: a lane recovers by itself, and commands never wait for it. A part whose lane
- * cannot be opened refuses nothing else.
- *
- * Who touches what
- *   the list of generations, handlers, whoever waits for a lease      any thread, under lanes.lock
- *   a part and its jobs                                               its shard
- *   a job that is out, save its links                                 the thread that works on it
- *   a worker pool                                                            any thread, under its own lock
- *
- * Invariants
- *   E1  A generation is freed when the schema has it no more, its lanes are closed, its jobs are back, and
- *       nobody holds it.
- *   E2  Rows of a generation are removed when it is freed, no entity is read from it, and every reader that
- *       began before that was so has ended.
- *   E3  Locks are taken in this order: schema_lock, lanes.lock, a worker pool's. Nobody waits for a shard under the
- *       last two. */
+ * How they work is in impl.h. */
 #ifndef ENGINE_LANES_LANES_H
 #define ENGINE_LANES_LANES_H
 
 #include <pawl/pawl.h>
 
-#include <pthread.h>
-#include <stdatomic.h>
-
-#include "base/latch.h"
 #include "core/project/lane.h"
+#include "core/state/digests.h"
 
-struct generation;
+struct partition;
 struct partition_lane;
 
-/* How an attempt ended. POSTPONED: something that it needs was not to be had, which is nobody's failure. */
-enum job_outcome { JOB_DONE, JOB_FAILED, JOB_POSTPONED };
+/* --- with the engine --- */
 
-/* A run, and what the engine has to know of it. */
-struct job {
-    struct run run;
-    struct partition_lane *pl;
-    struct job *next, **link; /* among the part's that are out */
-    struct job *queued;       /* the next one in its pool's queue, or that was returned */
-    atomic_bool given_up;     /* nobody waits for it any more */
-    pawl_instant since;
-    pawl_instant extended;
-    enum job_outcome outcome;
-    bool permanent;
-    char words[PAWL_LEASE_WORDS_MAX + 4]; /* more than are kept, so that whoever cuts them sees the character */
-    struct results_expr *exprs;           /* that its results named, and no cache has */
+/* Sets engine->lanes-> PAWL_ENOMEM. */
+int lanes_new(pawl_engine *engine);
+void lanes_free_all(pawl_engine *engine); /* also if there are none */
 
-    pawl_work work; /* exploding again, on the pool */
-    int status;
-
-    struct worker_commit *commit; /* an external worker's; NULL: a worker pool's */
-};
-
-/* A generation in one partition. */
-struct partition_lane {
-    struct generation *generation;
-    uint16_t partition;
-    struct partition_lane *next; /* of the same partition */
-    struct lane *lane;           /* NULL: it could not be opened, or is closed */
-    bool closing;                /* until it is closed */
-    _Atomic uint64_t offset;     /* all events up to here are applied to its tables; for any thread */
-    int status;                  /* of opening it */
-    pawl_error error;
-    uint64_t goal; /* the maintenance's: where what serves had come to when it was last looked at */
-
-    struct job *out; /* with the workers */
-    size_t out_count;
-    struct job *spare;
-    size_t spare_count;
-    struct job *_Atomic returned; /* by any thread; the newest first */
-    pawl_task task;
-    pawl_timer timer; /* extends leases */
-    bool ticking;
-};
-
-struct generation {
-    struct generation *next;
-    pawl_engine *engine;
-    uint16_t id;
-    uint32_t number;
-    const struct schema *schema; /* one that has it */
-    pawl_bytes name;             /* of the lane */
-    uint32_t projections;
-    struct worker_pool *pools;    /* by projection */
-    struct partition_lane *lanes; /* by partition */
-    uint32_t holders;             /* under lanes.lock */
-    bool retired;                 /* the schema has it no more; the same */
-    _Atomic uint32_t busy;        /* lanes that are open, jobs that are out */
-
-    /* The maintenance's, while it is being built. */
-    bool aiming;           /* its parts have goals */
-    pawl_instant again_at; /* when to try once more */
-    pawl_duration delay;
-};
-
-/* A handler that somebody registered. */
-struct handler {
-    struct handler *next;
-    uint16_t projector;
-    pawl_handler fn;
-    void *arg;
-};
-
-/* A worker that waits for something to lease. */
-struct lease_wait {
-    struct lease_wait *next, **link;
-    uint16_t projector;
-    struct latch latch;
-    bool told;
-};
-
-struct lanes {
-    pthread_mutex_t lock;
-    struct generation *first;
-    struct handler *handlers;
-    struct lease_wait *waits;
-    pthread_cond_t waits_gone; /* the last of them has left */
-    _Atomic uint32_t waiting;  /* how many there are */
-    _Atomic uint32_t threads;  /* of all workers */
-
-    /* Readers of entities, by the parity of the epoch that they began in: E2. */
-    _Atomic uint64_t epoch;
-    _Atomic uint64_t readers[2];
-
-    /* The thread that does what may wait: maintenance.c. */
-    pthread_mutex_t maintenance_lock;
-    pthread_cond_t maintenance_wake;
-    pthread_t maintenance;
-    bool maintenance_started;
-    bool maintenance_stop;
-    bool maintenance_asked;
-
-    /* The maintenance's: since when it has been waiting to remove rows. */
-    const struct schema *removal_seen;
-    bool removal_due;
-    pawl_instant removal_at;
-    unsigned removal_parity;
-
-    char **paused; /* names of lanes; under lock */
-    size_t paused_count, paused_room;
-};
-
-/* --- generations.c --- */
-
-void lanes_init(pawl_engine *engine);
+/* Load from the directory which lanes are paused. */
+int lanes_load_paused(pawl_engine *engine, pawl_error *error);
 
 /* Open what the schema has, close what it has no more. Under schema_lock, from a thread that may wait. */
 int lanes_reconcile(pawl_engine *engine, pawl_error *error);
 
 /* Close all of them, and wait until that is done. Handlers that run are waited for. */
 void lanes_close(pawl_engine *engine);
-void lanes_release(pawl_engine *engine);
 
 /* Whether the calling thread is one that runs handlers. */
 bool lanes_is_self(pawl_engine *engine);
 
-/* Hold a generation, so that it is not freed. number 0: the newest. NULL: there is none. */
-struct generation *generation_hold(pawl_engine *engine, uint16_t id, uint32_t number);
-struct generation *generation_hold_next(pawl_engine *engine, struct generation *after); /* NULL: the first */
-struct generation *generation_hold_any(pawl_engine *engine, struct generation *after);  /* retired ones, too */
-void generation_hold_more(struct generation *generation); /* which the caller holds */
-void generation_release(struct generation *generation);
-
-/* Whether it is open, or on its way out. */
-bool generation_is_there(pawl_engine *engine, uint16_t id, uint32_t number);
-
-/* Visit its parts, each on its shard; from a thread that may wait. */
-void generation_visit(struct generation *generation, void (*visit)(struct partition_lane *pl));
-
-/* Those that are retired and done with are taken out and freed. True: some are left that are not done. */
-bool generations_free_retired(pawl_engine *engine);
-
 /* The lane of the present schema by its name. PAWL_ENOTFOUND. */
 int lanes_find(pawl_engine *engine, const char *name, const struct schema_lane **ret_lane, pawl_error *error);
 
-/* The same, of a call that concerns a partition of an engine that writes. Errors as engine_enter_writing;
- * PAWL_EINVAL.
- */
-int lanes_find_part(pawl_engine *engine, uint16_t partition, const char *name,
-                    const struct schema_lane **ret_lane, pawl_error *error);
+/* --- on a partition's shard --- */
 
-/* --- lanes.c: a pl, on its shard --- */
+/* Events up to this offset are applied: its lanes may take them up. */
+void lanes_applied(struct partition *partition, uint64_t offset);
 
-void partition_lane_open(struct partition_lane *pl);
-void partition_lane_close(struct partition_lane *pl); /* generation->busy tells when it is done */
-void partition_lane_applied(struct partition_lane *pl, uint64_t offset);
+/* --- for readers of entities --- */
 
-/* Acquire what can be worked on, for the workers. */
-void partition_lane_fill(struct partition_lane *pl);
+/* The rows of generations that serve when a read begins stay until it ends. Returns what end is told. */
+unsigned lanes_read_begin(pawl_engine *engine);
+void lanes_read_end(pawl_engine *engine, unsigned parity);
 
-/* Any thread: a job is back; or there is room in a queue. */
-void partition_lane_return(struct job *job);
-void partition_lane_ask(struct partition_lane *pl);
+/* The lane, in this partition, whose rows an entity is read from now; NULL: none that goes on. It stays until it
+ * is released. */
+struct partition_lane *lanes_hold_serving(pawl_engine *engine, const char *entity, uint16_t partition);
+void lanes_release(struct partition_lane *lane);
 
-/* Somebody took this number's lease back, which one of these jobs, or of those behind it in the list, had. */
-void jobs_give_up(struct job *out, uint64_t number);
+/* All events up to this offset are in its tables. Any thread. */
+uint64_t lanes_offset(const struct partition_lane *lane);
 
-/* A job for a run of somebody else's; and its end. On any thread. NULL: no memory. */
-struct job *job_new(struct partition_lane *pl);
-void job_free(struct job *job);
+/* On its shard: whether it goes on from there. */
+bool lanes_is_open(const struct partition_lane *lane);
 
-/* --- readers of entities: E2 --- */
-
-unsigned lanes_read_begin(struct lanes *lanes);
-void lanes_read_end(struct lanes *lanes, unsigned parity);
-
-/* --- maintenance.c --- */
-
-int maintenance_start(pawl_engine *engine, pawl_error *error);
-void maintenance_stop(pawl_engine *engine);
-void maintenance_ask(struct lanes *lanes);                          /* look again, soon; any thread */
-bool maintenance_look_after(pawl_engine *engine);                   /* the workers; true: some are at work */
-void maintenance_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked; 0: no time ends it */
-
-/* --- switch.c: a generation that is as far as the one that serves takes its place. True: there is one that is
- * not so far yet. */
-bool lanes_switch_generations(pawl_engine *engine);
-
-/* --- drop.c: remove rows of generations that nobody reads any more. True: come back later. */
-bool lanes_remove_rows(pawl_engine *engine);
+/* --- which generations are needed --- */
 
 /* Whether a lane, or reads of any entity that it has rows of, still need a generation. */
 bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables);
 
-/* --- local.c: what the node keeps for itself --- */
+/* Whether a generation is open, or on its way out. */
+bool lanes_has_generation(pawl_engine *engine, uint16_t id, uint32_t number);
 
-/* Load the names of paused lanes. */
-int paused_load(pawl_engine *engine, pawl_error *error);
-int paused_pause(pawl_engine *engine, const char *lane, bool paused, pawl_error *error);
-bool lanes_is_paused(pawl_engine *engine, pawl_bytes lane);
-void paused_forget(pawl_engine *engine);
+/* --- handlers, run again outside their lanes --- */
 
-/* --- handler.c --- */
+/* Runs on one thread, on a store of the caller's choice. A handler reads what is committed there. */
+struct rerun;
 
-/* Work on a job, whatever its projector is: its outcome is in it afterwards. */
-struct worker_pool;
-void job_work(struct job *job, struct worker_pool *pool, struct run_room *room);
-
-/* The event of a run, as event_show has it. The text is the caller's to release. */
-struct json_out;
-int job_show_event(pawl_engine *engine, struct job *job, struct json_out *out,
-                   struct pawl_event_source *ret_source, pawl_event *ret_event, pawl_error *error);
-
-/* The handler alone, on a store of the caller's choice. PAWL_OK: there are intents in the run; otherwise the
- * job says what became of it. */
-struct expr_cache;
-struct handling {
-    pawl_engine *engine;
-    pawl_store *store;
-    pawl_handler fn;
-    void *arg;
-    struct expr_cache *cache;
+struct rerun_of {
+    struct lane_event *event; /* becomes the rerun's, in any case */
+    uint64_t number;
+    uint32_t attempt;
+    uint16_t partition;
+    uint16_t lane;
+    uint32_t generation;
+    const struct schema *schema;
+    const struct schema_projector *projector;
 };
-int job_handle(const struct handling *handling, struct job *job, struct run_room *room);
 
-/* The handler that is registered for a projector; false: none. */
-bool handler_find(pawl_engine *engine, uint16_t projector, pawl_handler *ret_fn, void **ret_arg);
+/* PAWL_ENOMEM. */
+int rerun_new(pawl_engine *engine, pawl_store *store, const pawl_allocator *alloc, struct rerun **ret_rerun);
+void rerun_free(struct rerun *rerun); /* NULL is allowed */
 
-/* --- worker_lease.c: there may be something to lease of this projector --- */
-void leases_offer(pawl_engine *engine, uint16_t projector);
-void leases_close(pawl_engine *engine);
+/* Whether a handler of the projector is registered. */
+bool rerun_can(const struct rerun *rerun, const struct schema_projector *projector);
 
-/* --- worker_commit.c: a commit's run has ended. */
-void worker_commit_finished(struct job *job, int status);
-
-/* worker_lease.c: the lane that a lease is of. PAWL_EINVAL: it names none; PAWL_ENOTFOUND. */
-int worker_lease_find(pawl_engine *engine, const pawl_worker_lease *lease, const struct schema_lane **ret_lane,
-                      pawl_error *error);
+/* What the handler wants, until the next call. PAWL_EINVAL: it failed, and said why; PAWL_ENOTFOUND: there is no
+ * handler; what reading the store failed with. */
+int rerun_handle(struct rerun *rerun, const struct rerun_of *of, const struct intent **ret_intents,
+                 size_t *ret_count, pawl_error *error);
 
 #endif

@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/worker_pool.h"
-#include "engine/node/node.h"
 
 #define LOOK_AGAIN (50 * PAWL_MILLISECOND)
 
@@ -61,12 +61,12 @@ static bool is_stopped(struct lanes *lanes)
 static void *maintenance_main(void *arg)
 {
     pawl_engine *e = arg;
-    while (!is_stopped(&e->lanes)) {
+    while (!is_stopped(e->lanes)) {
         bool again = maintenance_look_after(e);
         again = lanes_switch_generations(e) || again;
         (void)generations_free_retired(e); /* whoever is the last to need one asks */
         again = lanes_remove_rows(e) || again;
-        maintenance_sleep(&e->lanes, again ? LOOK_AGAIN : 0);
+        maintenance_sleep(e->lanes, again ? LOOK_AGAIN : 0);
     }
     return NULL;
 }
@@ -74,21 +74,21 @@ static void *maintenance_main(void *arg)
 int maintenance_start(pawl_engine *e, pawl_error *error)
 {
     sigset_t all, before;
-    if (e->lanes.maintenance_started)
+    if (e->lanes->maintenance_started)
         return PAWL_OK;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&e->lanes.maintenance, NULL, maintenance_main, e);
+    int failed = pthread_create(&e->lanes->maintenance, NULL, maintenance_main, e);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed)
         return error_errno(error, failed, "cannot start a thread for lanes");
-    e->lanes.maintenance_started = true;
+    e->lanes->maintenance_started = true;
     return PAWL_OK;
 }
 
 void maintenance_stop(pawl_engine *e)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     if (!lanes->maintenance_started)
         return;
     pthread_mutex_lock(&lanes->maintenance_lock);

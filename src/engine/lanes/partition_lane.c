@@ -1,15 +1,14 @@
 /* engine/lanes/partition_lane.c: a lane's generation in one partition, on its shard: jobs go out to the workers and come back.
  */
-#include "engine/lanes/lanes.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/heap.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/results.h"
 #include "engine/lanes/worker_pool.h"
-#include "engine/node/node.h"
 
 #define SPARE_MAX       64
 #define SPARE_BYTES_MAX ((size_t)256 << 10)
@@ -29,7 +28,7 @@ static struct shard *shard_at(const struct partition_lane *pl)
 /* Lanes and jobs of a generation that are gone may be the last ones. */
 static void less_busy(struct partition_lane *pl)
 {
-    struct lanes *lanes = &engine_of(pl)->lanes;
+    struct lanes *lanes = engine_of(pl)->lanes;
     if (atomic_fetch_sub(&pl->generation->busy, 1) == 1)
         maintenance_ask(lanes);
 }
@@ -408,12 +407,13 @@ void partition_lane_close(struct partition_lane *pl)
         }
     for (struct job *job = pl->out; job; job = job->next)
         atomic_store(&job->given_up, true);
-    shard_tell_gone(shard_at(pl), pl);
+    shard_tell_gone(shard_at(pl), pl, pl->partition);
     lane_close(pl->lane, lane_is_closed, pl);
 }
 
-void partition_lane_applied(struct partition_lane *pl, uint64_t offset)
+void lanes_applied(struct partition *partition, uint64_t offset)
 {
-    if (pl->lane && !pl->closing)
-        lane_poke(pl->lane, offset);
+    for (struct partition_lane *pl = partition->lanes; pl; pl = pl->next)
+        if (lanes_is_open(pl))
+            lane_poke(pl->lane, offset);
 }

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "engine/node/node.h"
+#include "engine/lanes/impl.h"
 
 #define PREFIX    "pause/"
 #define MAP_BYTES ((uint64_t)16 << 20)
@@ -43,7 +43,7 @@ static size_t find(const struct lanes *lanes, pawl_bytes name)
 
 static int add(pawl_engine *e, pawl_bytes name)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     const pawl_allocator *alloc = e->options.allocator;
     size_t count = lanes->paused_count;
     if (find(lanes, name) < count)
@@ -66,15 +66,15 @@ static int add(pawl_engine *e, pawl_bytes name)
 
 bool lanes_is_paused(pawl_engine *e, pawl_bytes name)
 {
-    pthread_mutex_lock(&e->lanes.lock);
-    bool paused = find(&e->lanes, name) < e->lanes.paused_count;
-    pthread_mutex_unlock(&e->lanes.lock);
+    pthread_mutex_lock(&e->lanes->lock);
+    bool paused = find(e->lanes, name) < e->lanes->paused_count;
+    pthread_mutex_unlock(&e->lanes->lock);
     return paused;
 }
 
 void paused_forget(pawl_engine *e)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     for (size_t i = 0; i < lanes->paused_count; i++)
         mem_free(e->options.allocator, lanes->paused[i], strlen(lanes->paused[i]) + 1);
     mem_free(e->options.allocator, lanes->paused, lanes->paused_room * sizeof *lanes->paused);
@@ -98,7 +98,7 @@ static bool load_one(void *arg, pawl_bytes key, pawl_bytes value)
     return l->status == PAWL_OK;
 }
 
-int paused_load(pawl_engine *e, pawl_error *error)
+int lanes_load_paused(pawl_engine *e, pawl_error *error)
 {
     static const char end[] = "pause0"; /* '0' comes after '/' */
     pawl_store *store;
@@ -114,9 +114,9 @@ int paused_load(pawl_engine *e, pawl_error *error)
     pawl_range range = {.from = {PREFIX, strlen(PREFIX)}, .to = {end, strlen(end)}};
     status = pawl_store_snapshot(store, &snapshot);
     if (status == PAWL_OK) {
-        pthread_mutex_lock(&e->lanes.lock);
+        pthread_mutex_lock(&e->lanes->lock);
         status = pawl_store_scan(snapshot, range, false, load_one, &l);
-        pthread_mutex_unlock(&e->lanes.lock);
+        pthread_mutex_unlock(&e->lanes->lock);
         pawl_store_release(store, snapshot);
     }
     (void)pawl_store_close(store);
@@ -148,7 +148,7 @@ static int store_pause(pawl_engine *e, pawl_bytes name, bool paused, pawl_error 
 
 int paused_pause(pawl_engine *e, const char *lane, bool paused, pawl_error *error)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     pawl_bytes name = {lane, strlen(lane)};
     if (name.size > SCHEMA_QNAME_BYTES_MAX)
         return error_set(error, PAWL_ENOTFOUND, "there is no lane of such a long name");

@@ -9,8 +9,8 @@
 #include "core/schema/definition.h"
 #include "core/schema/row.h"
 #include "core/schema/text.h"
-#include "engine/json/results.h"
-#include "engine/node/node.h"
+#include "engine/json/json.h"
+#include "engine/lanes/impl.h"
 
 #define ARENA_CHUNK ((size_t)4096)
 #define ROW_HEAD    ((size_t)4) /* of a row, before the bits of its fields */

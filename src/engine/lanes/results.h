@@ -11,8 +11,9 @@
 #ifndef ENGINE_LANES_RESULTS_H
 #define ENGINE_LANES_RESULTS_H
 
+#include "engine/lanes/impl.h"
+
 #include "core/event/event.h"
-#include "engine/lanes/lanes.h"
 
 struct expr_cache;
 

@@ -5,8 +5,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "core/schema/compile.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/results.h"
-#include "engine/node/node.h"
 
 #define CACHED_MAX 256
 

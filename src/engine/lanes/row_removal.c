@@ -6,7 +6,7 @@
  * schema that is published there and then, takes none that is newer for one that is done with. */
 #include "core/project/remove.h"
 #include "core/state/key.h"
-#include "engine/node/node.h"
+#include "engine/lanes/impl.h"
 
 #define ROWS_AT_ONCE 512
 #define GRACE        (10 * PAWL_SECOND) /* for readers in other processes, that look at the schema now and then */
@@ -115,16 +115,16 @@ static bool drop_partition(pawl_engine *e, const struct schema *schema, uint16_t
 static bool has_retired(pawl_engine *e)
 {
     bool retired = false;
-    pthread_mutex_lock(&e->lanes.lock);
-    for (const struct generation *g = e->lanes.first; g; g = g->next)
+    pthread_mutex_lock(&e->lanes->lock);
+    for (const struct generation *g = e->lanes->first; g; g = g->next)
         retired = retired || g->retired;
-    pthread_mutex_unlock(&e->lanes.lock);
+    pthread_mutex_unlock(&e->lanes->lock);
     return retired;
 }
 
 bool lanes_remove_rows(pawl_engine *e)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     const struct schema *schema = engine_schema(e);
     pawl_instant now = pawl_env_now(e->env);
     if (lanes->removal_seen != schema) { /* after the schema: whoever reads from now on reads by this one */

@@ -5,9 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/status.h"
 #include "engine/lanes/worker_pool.h"
-#include "engine/node/node.h"
 
 #define TIMEOUT_DEFAULT (10 * PAWL_SECOND)
 #define LOOK_AGAIN      (5 * PAWL_MILLISECOND)

@@ -2,7 +2,7 @@
 #ifndef ENGINE_LANES_STATUS_H
 #define ENGINE_LANES_STATUS_H
 
-#include "engine/lanes/lanes.h"
+#include "engine/lanes/impl.h"
 
 struct partition_lane_status {
     pawl_lane_status status; /* without its texts */

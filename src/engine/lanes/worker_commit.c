@@ -5,9 +5,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/heap.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/results.h"
 #include "engine/lanes/worker_pool.h"
-#include "engine/node/node.h"
 
 /* Between the worker that waits and the run, whichever goes first. */
 struct worker_commit {

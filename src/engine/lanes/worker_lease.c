@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/worker_pool.h"
-#include "engine/node/node.h"
-#include "engine/read/event.h"
+#include "engine/read/read.h"
 
 /* --- waiting for something to lease: under lanes.lock --- */
 
@@ -39,7 +39,7 @@ static void join(struct lanes *lanes, struct lease_wait *wait, uint16_t projecto
 /* One is told; if there is more than it takes, it tells the next one. */
 void leases_offer(pawl_engine *e, uint16_t projector)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     if (atomic_load(&lanes->waiting) == 0)
         return;
     pthread_mutex_lock(&lanes->lock);
@@ -54,7 +54,7 @@ void leases_offer(pawl_engine *e, uint16_t projector)
 
 void leases_close(pawl_engine *e)
 {
-    struct lanes *lanes = &e->lanes;
+    struct lanes *lanes = e->lanes;
     pthread_mutex_lock(&lanes->lock);
     for (struct lease_wait *w = lanes->waits; w; w = w->next)
         if (!w->told) {
@@ -216,11 +216,11 @@ static int find_projector(pawl_engine *e, const char *name, uint16_t *ret_id, pa
         return error_set(error, PAWL_ENOTFOUND, "there is no projector %s", name);
     if (!p->handler)
         return error_set(error, PAWL_EINVAL, "%s says in the schema what it does", name);
-    pthread_mutex_lock(&e->lanes.lock);
-    const struct handler *h = e->lanes.handlers;
+    pthread_mutex_lock(&e->lanes->lock);
+    const struct handler *h = e->lanes->handlers;
     while (h && h->projector != p->id)
         h = h->next;
-    pthread_mutex_unlock(&e->lanes.lock);
+    pthread_mutex_unlock(&e->lanes->lock);
     if (h)
         return error_set(error, PAWL_EEXISTS, "%s has a handler in the engine's own process", name);
     *ret_id = p->id;
@@ -243,14 +243,14 @@ int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration
     bool late = wait == 0;
     while (!found && !late && status == PAWL_OK) {
         struct lease_wait waiting;
-        join(&e->lanes, &waiting, projector);
+        join(e->lanes, &waiting, projector);
         status = try_acquire(e, projector, duration, &found, ret_lease, error); /* what came before it joined */
         if (!found && status == PAWL_OK)
             late = latch_wait_until(&waiting.latch, deadline) != PAWL_OK;
-        pthread_mutex_lock(&e->lanes.lock);
+        pthread_mutex_lock(&e->lanes->lock);
         bool told = waiting.told, closing = atomic_load(&e->closing);
-        leave(&e->lanes, &waiting);
-        pthread_mutex_unlock(&e->lanes.lock);
+        leave(e->lanes, &waiting);
+        pthread_mutex_unlock(&e->lanes->lock);
         /* Then the engine is not looked at any more: whoever closes it waited only for this. */
         if (closing && !found && status == PAWL_OK)
             return error_set(error, PAWL_ECLOSED, "the engine is being closed");

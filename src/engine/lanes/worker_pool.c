@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "engine/lanes/impl.h"
 #include "engine/lanes/results.h"
-#include "engine/node/node.h"
 
 #define WORKERS_DEFAULT 4
 #define PARTITIONS_MANY 16 /* of which that many may have hanging handlers before others suffer */
@@ -116,7 +116,7 @@ static void leave(struct worker_thread *t)
     t->next = pool->ended;
     pool->ended = t;
     pool->count--;
-    atomic_fetch_sub(&engine_of(pool)->lanes.threads, 1);
+    atomic_fetch_sub(&engine_of(pool)->lanes->threads, 1);
     if (pool->count == 0)
         pthread_cond_broadcast(&pool->gone);
 }
@@ -160,7 +160,7 @@ static void start_thread(struct worker_pool *pool)
 {
     pawl_engine *e = engine_of(pool);
     sigset_t all, before;
-    if (atomic_fetch_add(&e->lanes.threads, 1) >= WORKERS_THREADS_MAX)
+    if (atomic_fetch_add(&e->lanes->threads, 1) >= WORKERS_THREADS_MAX)
         goto too_many;
     struct worker_thread *t = mem_new(e->options.allocator, 1, sizeof *t);
     if (!t)
@@ -178,13 +178,13 @@ static void start_thread(struct worker_pool *pool)
         t->next->link = &t->next;
     pool->threads = t;
     pool->count++;
-    maintenance_ask(&e->lanes); /* to look after it */
+    maintenance_ask(e->lanes); /* to look after it */
     return;
 
 create_failed:
     mem_free(e->options.allocator, t, sizeof *t);
 too_many:
-    atomic_fetch_sub(&e->lanes.threads, 1);
+    atomic_fetch_sub(&e->lanes->threads, 1);
 }
 
 /* Under the lock: as many awake as there is to do, within the limits. */
@@ -260,7 +260,7 @@ void worker_pool_push(struct worker_pool *pool, uint16_t partition, struct job *
     list_bench(pool, queue);
     wake(pool);
     if (pool->count == 0) /* no thread could be started: it is tried again */
-        maintenance_ask(&engine_of(pool)->lanes);
+        maintenance_ask(engine_of(pool)->lanes);
     pthread_mutex_unlock(&pool->lock);
 }
 

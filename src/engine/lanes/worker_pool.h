@@ -15,7 +15,7 @@
 #ifndef ENGINE_LANES_WORKER_POOL_H
 #define ENGINE_LANES_WORKER_POOL_H
 
-#include "engine/lanes/lanes.h"
+#include "engine/lanes/impl.h"
 
 #define WORKERS_SLOW        PAWL_SECOND
 #define WORKERS_IDLE        (5 * PAWL_SECOND) /* then a thread ends */

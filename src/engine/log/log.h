@@ -4,7 +4,9 @@
 
 #include <pawl/pawl.h>
 
-#include "engine/directory/node_file.h"
+#include "engine/directory/directory.h"
+#include "engine/log/entries.h"
+#include "engine/log/witness.h"
 #include "port/env.h"
 #include "port/log.h"
 

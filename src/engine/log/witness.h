@@ -16,7 +16,7 @@
 
 #include <pawl/pawl.h>
 
-#include "engine/directory/node_file.h"
+#include "engine/directory/directory.h"
 #include "port/log.h"
 #include "port/store.h"
 

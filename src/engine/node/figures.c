@@ -18,22 +18,6 @@ static void gather(void *arg)
     g->figures->held += atomic_load(&g->shard->held);
 }
 
-static void gather_checkpoint(const struct shard *shard, pawl_figures *figures)
-{
-    const struct checkpointer *c = shard->checkpointer;
-    uint64_t committed = atomic_load(&c->committed), seen = atomic_load(&shard->seen);
-    uint64_t lag = seen > committed ? seen - committed : 0;
-    figures->checkpoint_lag = lag > figures->checkpoint_lag ? lag : figures->checkpoint_lag;
-    figures->checkpoint_events += atomic_load(&c->events);
-    figures->checkpoint_rows += atomic_load(&c->rows);
-    figures->checkpoint_commits += atomic_load(&c->commits);
-    figures->checkpoint_failures += atomic_load(&c->failures);
-    figures->checkpoint_made += atomic_load(&c->made);
-    figures->checkpoints_ready += atomic_load(&c->guards);
-    figures->scrubs += atomic_load(&c->scrubs);
-    figures->scrubs_missed += atomic_load(&c->scrubs_missed);
-}
-
 int pawl_figures_get(pawl_engine *e, pawl_figures *ret_figures, pawl_error *error)
 {
     pawl_figures figures = {.checkpoint_lag_max = e->options.checkpoint_lag_max};
@@ -42,7 +26,7 @@ int pawl_figures_get(pawl_engine *e, pawl_figures *ret_figures, pawl_error *erro
         struct gathering g = {.shard = &e->shards[i], .figures = &figures};
         status = pawl_env_call(e->env, i, gather, &g);
         if (e->shards[i].checkpointer)
-            gather_checkpoint(&e->shards[i], &figures);
+            checkpointer_add_figures(e->shards[i].checkpointer, atomic_load(&e->shards[i].seen), &figures);
     }
     pthread_mutex_lock(&e->audit_lock);
     for (uint32_t i = 0; i < e->file.partitions; i++) {

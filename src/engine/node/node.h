@@ -14,76 +14,13 @@
 #include <stdatomic.h>
 
 #include "adapter/uv/env.h"
-#include "base/arena.h"
-#include "base/gates.h"
-#include "base/hash.h"
-#include "base/id.h"
 #include "base/latch.h"
-#include "base/mpsc.h"
-#include "base/partition_set.h"
-#include "core/command/processor.h"
-#include "core/command/request.h"
 #include "core/group0/group0.h"
-#include "core/sequence/view.h"
-#include "core/state/audit.h"
-#include "engine/checkpoint/checkpointer.h"
-#include "engine/directory/node_file.h"
-#include "engine/lanes/lanes.h"
-#include "engine/shard/sequences.h"
-#include "engine/shard/turn_appends.h"
-
-/* Somebody who waits until a partition's state, or a lane's tables, have come to an offset. */
-struct applied_wait {
-    struct applied_wait *next;
-    uint16_t partition;
-    const struct partition_lane *pl; /* NULL: the state */
-    uint64_t offset;
-    bool gone; /* the lane is: look again who serves */
-    struct latch latch;
-};
+#include "engine/directory/directory.h"
+#include "engine/knobs.h"
+#include "engine/shard/shard.h"
 
 #define ALERTS_MAX 32
-
-struct shard {
-    pawl_engine *engine;
-    struct partition *to_notify; /* whose lanes are to be told how far it has come */
-    pawl_task notify;
-    uint32_t index;
-    struct partition_set partitions; /* that live here */
-    pawl_store *store;
-    struct turn_appends appends;
-    struct applier applier;
-    struct sequence_tails tails;
-    struct mpsc mailbox; /* of struct node_call * */
-    pawl_task drain;
-    size_t outstanding; /* commands that are not answered yet */
-    struct gates gates; /* where blocking callers sleep */
-    pawl_task open_gates;
-    struct applied_wait *waits;
-
-    struct checkpointer *checkpointer; /* NULL: there is none */
-    _Atomic uint64_t seen;             /* events that are known to be in the log, of all its partitions */
-    bool holding;                      /* the mailbox waits for the checkpoint */
-    bool refusing;                     /* it has waited too long */
-    bool closed;
-    pawl_timer hold;
-    _Atomic uint64_t held; /* how often that began */
-    bool taken_over;       /* the store was the checkpoint until now; or, read-only, is */
-};
-
-struct partition {
-    struct processor *processor;
-    struct sequences sequences;
-    bool touched;                 /* during a drain: there is something to run */
-    bool reported;                /* during opening: its fate is known */
-    _Atomic uint64_t offset;      /* applied; for any thread */
-    uint64_t seen;                /* the last that is known to be in the log */
-    struct audit audit;           /* under audit_lock */
-    struct partition_lane *lanes; /* of lanes, that are open; the shard's */
-    struct partition *to_notify;  /* the next one whose lanes are to be told */
-    bool notifying;
-    pawl_engine *engine;
-};
 
 struct pawl_engine {
     char dir[NODE_PATH_MAX];
@@ -104,7 +41,7 @@ struct pawl_engine {
     uint64_t group0_next;
     const struct schema *_Atomic schema; /* the present one; it stays until close */
 
-    struct lanes lanes;
+    struct lanes *lanes;
 
     pthread_mutex_t audit_lock;
     pawl_alert alerts[ALERTS_MAX]; /* under it, like the next ones */
@@ -120,33 +57,6 @@ struct pawl_engine {
     struct latch closed;
     _Atomic uint32_t open; /* partitions not yet closed */
 };
-
-struct pawl_request {
-    pawl_engine *engine;
-    struct arena memory;
-    const struct schema *schema;
-    struct request request;
-    pawl_error kept; /* the first error since it was begun; then it is not sent */
-    enum call_ack ack;
-    struct arena answered; /* the event that answers, kept until the next command */
-    pawl_bytes body;
-    pawl_answer answer;
-
-    /* A command under way. */
-    struct call call;
-    struct shard *shard;
-    pawl_error error;
-    struct ticket ticket;
-    pawl_command_done done; /* NULL: somebody waits with the ticket */
-    void *arg;
-};
-
-/* shard.c */
-int shard_open(struct shard *shard, pawl_error *error);
-void shard_close(struct shard *shard);
-void shard_drain(pawl_task *task);
-void shard_notify_lanes(pawl_task *task);
-void shard_open_gates(pawl_task *task);
 
 static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
 {
@@ -176,9 +86,6 @@ static inline pawl_instant engine_deadline(const pawl_engine *engine, pawl_durat
     uint64_t now = pawl_env_now(engine->env).ns;
     return (pawl_instant){wait < UINT64_MAX - now ? now + wait : UINT64_MAX};
 }
-
-/* request.c: forget what was asked. */
-void request_restart(pawl_request *request, uint64_t wsid);
 
 /* schema.c: claim group0 and read it. */
 int engine_group0_open(pawl_engine *engine, pawl_error *error);
@@ -212,33 +119,12 @@ const struct schema *engine_schema_for(pawl_engine *engine, uint16_t lane, uint3
 /* The present schema; beside another process, what that has published by now. */
 const struct schema *engine_schema_refresh(pawl_engine *engine);
 
-/* workspaces.c: whether a workspace exists (PAWL_ENOTFOUND); its last offset, 0 if it has no event. */
-int engine_workspace(pawl_engine *engine, uint64_t wsid, pawl_error *error);
-int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last);
-
-/* events.c: read entries of a stream, or of a partition's events, on this thread. ret_next may be NULL. */
-int engine_read_log(pawl_engine *engine, pawl_stream stream, uint64_t from, uint64_t limit,
-                    bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
-                    pawl_error *error);
-int engine_read_plog(pawl_engine *engine, uint16_t partition, uint64_t from, uint64_t limit,
-                     bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
-                     pawl_error *error);
-
-/* audit.c: something is not as it should be, and is told once for each kind, partition and table. Any thread.
+/* alerts.c: something is not as it should be, and is told once for each kind, partition and table. Any thread.
  */
 void engine_alert(pawl_engine *engine, const pawl_alert *alert);
 
 /* One of the two sides of a partition has come to an offset that is compared. Any thread. */
 void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position, uint64_t offset);
 uint64_t engine_audit_every(const pawl_engine *engine);
-
-/* wait.c: wait until the state is at least there. */
-int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,
-                        pawl_error *error);
-int engine_wait_entity(pawl_engine *engine, uint16_t partition, const char *entity,
-                       const pawl_read_options *options, pawl_error *error);
-void shard_tell_applied(struct shard *shard, const struct partition_lane *pl, uint16_t partition,
-                        uint64_t offset);
-void shard_tell_gone(struct shard *shard, const struct partition_lane *pl);
 
 #endif

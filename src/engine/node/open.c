@@ -14,7 +14,7 @@
 #include "adapter/lmdb/store.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/log/witness.h"
+#include "engine/log/log.h"
 #include "engine/node/node.h"
 
 #define PARTITIONS_DEFAULT 16
@@ -134,11 +134,8 @@ static int open_writing(struct shard *shard, pawl_error *error)
     shard->taken_over = opened.taken_over;
     if (e->knobs.no_checkpoint)
         return PAWL_OK;
-    shard->checkpointer = mem_new(e->options.allocator, 1, sizeof *shard->checkpointer);
-    if (!shard->checkpointer)
-        return error_set(error, PAWL_ENOMEM, "no memory for a checkpoint");
-    checkpointer_init(shard->checkpointer, shard, &options, &opened);
-    return PAWL_OK;
+    status = checkpointer_new(shard, &options, &opened, &shard->checkpointer);
+    return status == PAWL_OK ? PAWL_OK : error_set(error, status, "no memory for a checkpoint");
 }
 
 static void open_store(void *arg)
@@ -299,17 +296,14 @@ static int put_away(pawl_engine *e)
     if (e->uv)
         uv_env_close(e->uv);
     for (uint32_t i = 0; e->shards && i < e->file.shards; i++)
-        if (e->shards[i].checkpointer) {
-            checkpointer_release(e->shards[i].checkpointer);
-            mem_free(alloc, e->shards[i].checkpointer, sizeof *e->shards[i].checkpointer);
-        }
+        checkpointer_free(e->shards[i].checkpointer);
     if (e->lock_fd >= 0)
         close(e->lock_fd);
     for (uint32_t i = 0; e->partitions && i < e->file.partitions; i++)
         audit_release(&e->partitions[i].audit);
     mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
     mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
-    lanes_release(e);
+    lanes_free_all(e);
     pthread_mutex_destroy(&e->audit_lock);
     pthread_mutex_destroy(&e->group0_lock);
     pthread_mutex_destroy(&e->schema_lock);
@@ -357,7 +351,7 @@ static int open_all(pawl_engine *e, pawl_error *error)
     if (status == PAWL_OK && !e->options.read_only)
         status = start_checkpoints(e, error);
     if (status == PAWL_OK)
-        status = paused_load(e, error);
+        status = lanes_load_paused(e, error);
     return status == PAWL_OK && !e->options.read_only ? open_lanes(e, error) : status;
 }
 
@@ -386,8 +380,8 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     pthread_mutex_init(&e->schema_lock, NULL);
     pthread_mutex_init(&e->group0_lock, NULL);
     pthread_mutex_init(&e->audit_lock, NULL);
-    lanes_init(e);
-    status = open_all(e, error);
+    status = lanes_new(e);
+    status = status == PAWL_OK ? open_all(e, error) : error_set(error, status, "no memory to open %s", dir);
     if (status != PAWL_OK) {
         (void)put_away(e);
         return error_wrap(error, status, "cannot open %s", dir);

@@ -10,9 +10,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/json/schema.h"
+#include "engine/json/json.h"
 #include "engine/node/node.h"
-#include "engine/read/text.h"
+#include "engine/read/read.h"
 
 #define ARENA_CHUNK ((size_t)64 * 1024)
 

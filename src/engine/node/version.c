@@ -8,7 +8,7 @@
 #include "core/project/operation.h"
 #include "core/schema/definition.h"
 #include "core/schema/row.h"
-#include "engine/directory/node_file.h"
+#include "engine/directory/directory.h"
 #ifdef PAWL_CLUSTER
 #include "adapter/kafka/record.h"
 #endif

@@ -14,10 +14,10 @@
 #include "core/state/key.h"
 #include "engine/node/node.h"
 #include "engine/read/entity_read.h"
+#include "engine/read/read.h"
 
 struct looking {
     struct entity_read read;
-    struct lanes *lanes;
     unsigned parity; /* in which it is counted */
     pawl_store *store;
 };
@@ -44,11 +44,11 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
         status = engine_workspace(e, wsid, error);
     if (status != PAWL_OK)
         return status;
-    unsigned parity = lanes_read_begin(&e->lanes);
+    unsigned parity = lanes_read_begin(e);
     const struct schema *schema = engine_schema(e);
     const struct schema_type *entity = schema_type_by_name(schema, (pawl_bytes){name, strlen(name)});
     if (!entity || entity->kind != TYPE_ENTITY) {
-        lanes_read_end(&e->lanes, parity);
+        lanes_read_end(e, parity);
         return error_set(error, PAWL_ENOTFOUND, "there is no entity %s", name);
     }
     *l = (struct looking){.read = {.engine = e,
@@ -58,7 +58,6 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
                                    .wsid = wsid,
                                    .at = at,
                                    .error = error},
-                          .lanes = &e->lanes,
                           .parity = parity,
                           .store = shard_of(e, partition)->store};
     entity_read_begin(&l->read, e->options.allocator);
@@ -67,7 +66,7 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
 
 static int end(struct looking *l, int status, pawl_text *ret_text)
 {
-    lanes_read_end(l->lanes, l->parity);
+    lanes_read_end(l->read.engine, l->parity);
     return entity_read_end(&l->read, status, ret_text);
 }
 

@@ -5,8 +5,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "core/state/key.h"
-#include "engine/json/key.h"
-#include "engine/json/show.h"
+#include "engine/json/json.h"
 
 #define ROWS_AT_ONCE 1000 /* in one snapshot */
 #define ARENA_CHUNK  ((size_t)4096)

@@ -2,7 +2,7 @@
 #ifndef ENGINE_READ_EVENT_H
 #define ENGINE_READ_EVENT_H
 
-#include "engine/json/show.h"
+#include "engine/json/json.h"
 #include "engine/read/row.h"
 
 struct pawl_event_source {

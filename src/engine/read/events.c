@@ -6,9 +6,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/state/key.h"
-#include "engine/log/witness.h"
+#include "engine/log/log.h"
 #include "engine/node/node.h"
 #include "engine/read/event.h"
+#include "engine/read/read.h"
 
 /* Entries become events for a visitor, whichever way they come. */
 struct showing {

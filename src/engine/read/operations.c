@@ -4,8 +4,9 @@
 
 #include "base/error.h"
 #include "core/project/operation.h"
-#include "engine/json/show.h"
+#include "engine/json/json.h"
 #include "engine/node/node.h"
+#include "engine/read/read.h"
 
 static int show_operation(pawl_engine *e, uint16_t partition, const struct operation *op, struct json_out *out,
                           pawl_error *error)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "core/state/key.h"
 #include "engine/node/node.h"
+#include "engine/read/read.h"
 #include "engine/read/row.h"
 
 static int read_stored(pawl_reader *snapshot, uint64_t token, uint64_t wsid, struct pawl_row *row,

@@ -11,8 +11,9 @@
 
 #include "base/error.h"
 #include "core/state/key.h"
-#include "engine/json/show.h"
+#include "engine/json/json.h"
 #include "engine/node/node.h"
+#include "engine/read/read.h"
 #include "engine/read/row.h"
 #include "engine/read/text.h"
 

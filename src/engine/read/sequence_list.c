@@ -13,7 +13,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/event/envelope.h"
+#include "core/sequence/view.h"
 #include "engine/node/node.h"
+#include "engine/read/read.h"
 
 #define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
 

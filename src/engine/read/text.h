@@ -4,7 +4,7 @@
 
 #include <pawl/pawl.h>
 
-#include "engine/json/out.h"
+#include "engine/json/json.h"
 
 /* The text becomes the caller's if status, and that of the text, is PAWL_OK; otherwise it is released. Returns
  * the first of them that is not. */

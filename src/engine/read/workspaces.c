@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "core/state/key.h"
 #include "engine/node/node.h"
+#include "engine/read/read.h"
 
 #define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/json/show.h"
+#include "engine/json/json.h"
 #include "engine/node/node.h"
-#include "engine/read/text.h"
+#include "engine/read/read.h"
 
 /* A request that could not be put together goes nowhere. */
 static int send(pawl_engine *e, pawl_request *r, pawl_error *error)

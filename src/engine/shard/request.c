@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/schema/definition.h"
-#include "engine/json/request.h"
+#include "engine/json/json.h"
 #include "engine/node/node.h"
 
 #define ARENA_CHUNK ((size_t)4096)

@@ -8,6 +8,7 @@
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "base/heap.h"
+#include "core/sequence/view.h"
 #include "engine/node/node.h"
 
 #define HOLD_DEFAULT (10 * PAWL_SECOND)
@@ -212,8 +213,7 @@ void shard_notify_lanes(pawl_task *task)
         shard->to_notify = partition->to_notify;
         partition->notifying = false;
         uint64_t offset = atomic_load_explicit(&partition->offset, memory_order_relaxed);
-        for (struct partition_lane *pl = partition->lanes; pl; pl = pl->next)
-            partition_lane_applied(pl, offset);
+        lanes_applied(partition, offset);
     }
 }
 

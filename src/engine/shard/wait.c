@@ -23,8 +23,8 @@ static void add_wait(void *arg)
     struct request_wait *r = arg;
     const struct partition *partition = &r->shard->engine->partitions[r->wait->partition];
     const struct partition_lane *pl = r->wait->pl;
-    uint64_t offset = pl ? atomic_load(&pl->offset) : processor_figures(partition->processor)->offset;
-    r->wait->gone = offset < r->wait->offset && pl && (!pl->lane || pl->closing);
+    uint64_t offset = pl ? lanes_offset(pl) : processor_figures(partition->processor)->offset;
+    r->wait->gone = offset < r->wait->offset && pl && !lanes_is_open(pl);
     r->over = offset >= r->wait->offset || r->wait->gone;
     if (r->over)
         return;
@@ -64,9 +64,9 @@ void shard_tell_applied(struct shard *shard, const struct partition_lane *pl, ui
     tell(shard, pl, partition, offset, false);
 }
 
-void shard_tell_gone(struct shard *shard, const struct partition_lane *pl)
+void shard_tell_gone(struct shard *shard, const struct partition_lane *pl, uint16_t partition)
 {
-    tell(shard, pl, pl->partition, UINT64_MAX, true);
+    tell(shard, pl, partition, UINT64_MAX, true);
 }
 
 static int too_late(uint16_t partition, uint64_t offset, pawl_error *error)
@@ -169,15 +169,6 @@ int engine_wait_applied(pawl_engine *e, uint16_t partition, const pawl_read_opti
 
 /* --- of a lane --- */
 
-/* The generation that an entity is read from now; NULL: none that goes on. */
-static struct generation *hold_serving(pawl_engine *e, const char *name)
-{
-    const struct schema *schema = engine_schema(e);
-    const struct schema_type *entity = schema_type_by_name(schema, (pawl_bytes){name, strlen(name)});
-    uint32_t number = entity ? schema_serving_table(schema, entity) >> SCHEMA_TABLE_BITS : 0;
-    return number > 0 && entity->lane > 0 ? generation_hold(e, entity->lane, number) : NULL;
-}
-
 int engine_wait_entity(pawl_engine *e, uint16_t partition, const char *entity, const pawl_read_options *options,
                        pawl_error *error)
 {
@@ -187,14 +178,13 @@ int engine_wait_entity(pawl_engine *e, uint16_t partition, const char *entity, c
         return wait_read_only(e, partition, entity, options, error);
     pawl_instant deadline = deadline_of(e, options);
     for (;;) {
-        struct generation *g = hold_serving(e, entity);
-        struct applied_wait wait = {
-            .partition = partition, .pl = g ? &g->lanes[partition] : NULL, .offset = options->min_offset};
-        bool there = g && atomic_load(&wait.pl->offset) >= wait.offset;
-        int status = g && !there ? wait_until(e, &wait, deadline) : PAWL_OK;
-        if (g)
-            generation_release(g);
-        if (there || (g && !wait.gone && status != PAWL_ETIMEOUT))
+        struct partition_lane *pl = lanes_hold_serving(e, entity, partition);
+        struct applied_wait wait = {.partition = partition, .pl = pl, .offset = options->min_offset};
+        bool there = pl && lanes_offset(pl) >= wait.offset;
+        int status = pl && !there ? wait_until(e, &wait, deadline) : PAWL_OK;
+        if (pl)
+            lanes_release(pl);
+        if (there || (pl && !wait.gone && status != PAWL_ETIMEOUT))
             return status;
         /* Another generation is about to take its place, or to come back. */
         pawl_instant now = pawl_env_now(e->env);
