@@ -356,6 +356,8 @@ void lanes_free_all(pawl_engine *e)
     pthread_mutex_destroy(&lanes->maintenance_lock);
     pthread_cond_destroy(&lanes->waits_gone);
     pthread_mutex_destroy(&lanes->lock);
+    mem_free(alloc, lanes, sizeof *lanes);
+    e->lanes = NULL;
 }
 
 bool lanes_is_self(pawl_engine *e)
