@@ -13,8 +13,15 @@
  *
  * Rounds of the two alternate, so that what else the machine does hits both; their medians are compared.
  * Options:
- * --rounds N (5), --quick, --only TEXT, --dir DIR (else TMPDIR, else the current directory: a disk, not a
- * tmpfs, is what durability is measured on), --json FILE. */
+ *
+ *     --rounds N    so many rounds (5; with --quick 3)
+ *     --quick       do a tenth of the work
+ *     --only TEXT   only questions that contain this text
+ *     --ours        leave the peers out; nothing is compared then
+ *     --dir DIR     where to work. Otherwise TMPDIR, otherwise the current directory. Durability is measured
+ *                   on a disk: a tmpfs syncs nothing
+ *     --json FILE   write the answers there (bench/lib/report.h)
+ */
 #ifndef BENCH_LIB_BENCH_H
 #define BENCH_LIB_BENCH_H
 
@@ -51,7 +58,9 @@ struct bench_question {
 /* Returns the exit status: 0 when everything was measured, whether or not the goals were met. */
 int bench_main(int argc, char **argv, const struct bench_question *questions, size_t count);
 
-/* Nanoseconds of a clock that only goes forward, and operations per second since such a moment. */
+/* Nanoseconds of a clock that only goes forward, and operations per second since such a moment. The frame
+ * divides the processor time of a round by its operations: call bench_per_second once in a measurement, from the
+ * thread that measures. */
 uint64_t bench_now(void);
 double bench_per_second(uint64_t operations, uint64_t began);
 
