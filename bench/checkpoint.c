@@ -61,7 +61,7 @@ static double commands(const struct bench_round *round, bool no_checkpoint)
     pawl_engine *engine = open_engine(round->dir, &trial, true);
     if (!engine)
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     struct crowd crowd = {
         .engine = engine, .make = bill, .deadline = began + (round->quick ? 500 : 8000) * UINT64_C(1000000)};
     double rate = bench_per_second(crowd_run(&crowd), began);
@@ -106,7 +106,7 @@ static double lose_power(const struct bench_round *round)
         _exit(fill(round->dir, loss->events / (round->quick ? 10 : 1)));
     if (child < 0 || waitpid(child, &how, 0) != child || how != 0)
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     pawl_engine *engine = open_engine(round->dir, &trial, false);
     if (!engine || pawl_request_new(engine, &request) != PAWL_OK)
         return 0;

@@ -108,7 +108,7 @@ static double handle(const struct bench_round *round, unsigned workers, uint64_t
              "\"letters\": {\"on\": [\"Bill\"], \"writes\": [\"Letter\"], \"workers\": %u}", workers);
     if (!open_shop(round, 1, projector, &engine) || !send_commands(engine, count))
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     int status = pawl_projector_register(engine, "bench.letters", slow, NULL, &error);
     if (status == PAWL_OK)
         status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
@@ -137,7 +137,7 @@ static double projected(const struct bench_round *round)
     if (!open_shop(round, 16, totals, &engine)
         || pawl_lane_pause(engine, "bench.totals", true, &error) != PAWL_OK || !send_commands(engine, count))
         return bench_failed("pause", &error);
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     int status = pawl_lane_pause(engine, "bench.totals", false, &error);
     if (status == PAWL_OK)
         status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
@@ -152,7 +152,7 @@ static double commanded(const struct bench_round *round)
     pawl_engine *engine;
     if (!open_shop(round, 16, "", &engine))
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     bool sent = send_commands(engine, count);
     double rate = bench_per_second(count, began);
     pawl_close(engine);
@@ -249,7 +249,7 @@ static double apply_ours(const struct bench_round *round)
         return bench_failed("store", &error);
     bool applied = apply_again(engine, store, &count); /* the file has its size now, and every row is there */
     count = 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     applied = applied && apply_again(engine, store, &count);
     double rate = bench_per_second(count, began);
     pawl_store_close(store);
@@ -281,7 +281,7 @@ static double apply_bare(const struct bench_round *round)
     for (uint64_t i = 0; rc == 0 && i < 2 * count; i++) {
         uint64_t n = i % count;
         if (i == count) /* every row is there now */
-            began = bench_now();
+            began = bench_begin();
         uint64_t wsid = n % WORKSPACES + 1;
         key_of_workspace(256, wsid, key);
         put_u64_sorted(key + KEY_WORKSPACE + 1, (n / WORKSPACES + 2) / 4);

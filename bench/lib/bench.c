@@ -31,12 +31,38 @@ uint64_t bench_now(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t operations_of_round;
+static double processor_of(int who)
+{
+    struct rusage used;
+    getrusage(who, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6
+           + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+/* Microseconds of all threads, and of children that have ended. */
+static double processor_now(void)
+{
+    return processor_of(RUSAGE_SELF) + processor_of(RUSAGE_CHILDREN);
+}
+
+/* Of the present round: see bench_begin. */
+static struct {
+    double began_us;
+    double used_us;      /* until bench_per_second; */
+    uint64_t operations; /* 0: it was not called */
+} work;
+
+uint64_t bench_begin(void)
+{
+    work.began_us = processor_now();
+    return bench_now();
+}
 
 double bench_per_second(uint64_t operations, uint64_t began)
 {
-    operations_of_round = operations;
     uint64_t elapsed = bench_now() - began;
+    work.used_us = processor_now() - work.began_us;
+    work.operations = operations;
     return (double)operations * 1e9 / (double)(elapsed ? elapsed : 1);
 }
 
@@ -97,14 +123,6 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
     return remove(path);
 }
 
-static double processor_us(int who)
-{
-    struct rusage used;
-    getrusage(who, &used);
-    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6
-           + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-}
-
 struct measurement {
     double value;
     double processor_us; /* an operation, or the round */
@@ -121,17 +139,18 @@ static bool measure(const struct bench_question *q, bench_measure side, const st
         fprintf(stderr, "%s: %s\n", dir, strerror(errno));
         return false;
     }
-    operations_of_round = 0;
-    double before = processor_us(RUSAGE_SELF) + processor_us(RUSAGE_CHILDREN);
+    work.operations = 0;
+    work.began_us = processor_now();
     double value = side(&(struct bench_round){.dir = dir, .quick = o->quick, .arg = q->arg});
-    double used = processor_us(RUSAGE_SELF) + processor_us(RUSAGE_CHILDREN) - before;
+    if (work.operations == 0)
+        work.used_us = processor_now() - work.began_us;
     nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     if (!isfinite(value) || value <= 0) {
         fprintf(stderr, "'%s': %s could not be measured\n", q->question, side == q->ours ? "ours" : "the peer");
         return false;
     }
-    bool counted = operations_of_round > 0;
-    *ret_m = (struct measurement){value, counted ? used / (double)operations_of_round : used, counted};
+    bool counted = work.operations > 0;
+    *ret_m = (struct measurement){value, work.used_us / (counted ? (double)work.operations : 1), counted};
     return true;
 }
 

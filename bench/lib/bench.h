@@ -58,10 +58,14 @@ struct bench_question {
 /* Returns the exit status: 0 when everything was measured, whether or not the goals were met. */
 int bench_main(int argc, char **argv, const struct bench_question *questions, size_t count);
 
-/* Nanoseconds of a clock that only goes forward, and operations per second since such a moment. The frame
- * divides the processor time of a round by its operations: call bench_per_second once in a measurement, from the
- * thread that measures. */
+/* Nanoseconds of a clock that only goes forward. */
 uint64_t bench_now(void);
+
+/* The moment when the work begins, as bench_now has it; and operations per second since then. The frame measures
+ * the processor time between the two calls and divides it by the operations. So call each once in a measurement,
+ * from the thread that measures, behind the preparation. Without bench_begin the whole round counts; without
+ * bench_per_second what follows bench_begin, undivided. */
+uint64_t bench_begin(void);
 double bench_per_second(uint64_t operations, uint64_t began);
 
 /* Says what could not be done, and why: the error, or errno if there is none. Returns 0, the measurement. */
