@@ -169,7 +169,7 @@ static double median(double *values, unsigned count)
 /* median() sorts, so the least value comes first and the greatest last. */
 static struct bench_side summarize(const struct measurement *all, unsigned count)
 {
-    double values[BENCH_ROUNDS_MAX], processor[BENCH_ROUNDS_MAX];
+    double values[BENCH_ROUNDS_MAX] = {0}, processor[BENCH_ROUNDS_MAX] = {0};
     for (unsigned i = 0; i < count; i++) {
         values[i] = all[i].value;
         processor[i] = all[i].processor_us;
