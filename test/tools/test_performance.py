@@ -92,7 +92,7 @@ def the_page_says_under_what_conditions_it_was_made(folder):
 def the_quick_form_says_so_and_where_it_has_less_data(folder):
     make(folder, [{**each, 'quick': True} for each in RUNS])
     text = page(folder)
-    assert 'in the quick form' in text and "| append 64 (here 6) |" in text and "OPTIONS='--quick'" in text
+    assert 'in the quick form' in text and "| append 64 (here 6) |" in text and "`make performance OPTIONS='--quick'`" in text
 
 
 def each_question_has_a_plot_that_is_well_formed(folder):
@@ -106,6 +106,7 @@ def each_question_has_a_plot_that_is_well_formed(folder):
     widths = [float(shape.get('width')) for shape in bars]
     assert abs(widths[2] / widths[3] - 0.5) < 0.01, widths
     assert bars[0].get('fill') != bars[2].get('fill')
+    assert 'longer is better' in {shape.text for shape in root.iter('{http://www.w3.org/2000/svg}text')}
     right = float(root.get('width'))
     assert all(float(shape.get('x')) + float(shape.get('width')) < right for shape in bars)
 
