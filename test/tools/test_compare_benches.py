@@ -66,9 +66,10 @@ def both_take_turns_and_the_table_has_ratios(folder):
     with open(f'{folder}/order', encoding='utf-8') as text:
         order = text.read().splitlines()
     assert [line.split()[0] for line in order] == ['old', 'new', 'new', 'old', 'old', 'new'], order
-    row = [word.strip() for word in output.splitlines()[-1].split('|')]
+    row = [word.strip() for word in next(line for line in output.splitlines() if line.startswith('log')).split('|')]
     assert row == ['log', 'append', '10 µs/op', '11', '1.100', '1.10 – 1.10', '500 op/s', '500', '1.000', '1.00 – 1.00'], row
     assert "only one of the two commits has 'read' of bench log" in output
+    assert output.endswith('\nprocessor time, new / base: 1.100 on average\nmore than 1.05: log: append: 1.100\n'), output
 
 
 def options_and_a_choice_of_questions_go_to_the_bench(folder):
