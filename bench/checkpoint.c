@@ -1,4 +1,4 @@
-/* bench/checkpoint.c: what the second state costs while nothing happens, and what it saves when the power goes.
+/* bench/checkpoint.c: what the checkpoint costs while commands run, and what it saves after a loss of power.
  *
  * The peer of commands with a checkpoint is the same without one. For the loss of power a process makes a log
  * of so many events, with a lag of at most LAG, and ends without closing anything; the live stores are then of
@@ -84,7 +84,7 @@ static int fill(const char *dir, uint64_t events)
     struct engine_trial trial = {.boot_id = "this boot"};
     pawl_engine *engine = open_engine(dir, &trial, true);
     struct crowd crowd = {.engine = engine, .make = bill, .most = events};
-    return engine && crowd_run(&crowd) > 0 ? 0 : 1; /* and the process ends, as it is */
+    return engine && crowd_run(&crowd) > 0 ? 0 : 1; /* the process ends without closing anything */
 }
 
 struct loss {

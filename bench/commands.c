@@ -282,8 +282,8 @@ static double read_records(const struct bench_round *round)
     return sum == (int64_t)reads * 12345 ? rate : 0;
 }
 
-/* As many rows as the engine has for them, under keys as long; a transaction for each get, renewed, as a
- * server's would be. */
+/* LMDB has as many rows as the engine has for the records, under keys of the same length. Each get renews a
+ * transaction, as a server's would. */
 static double read_lmdb(const struct bench_round *round)
 {
     MDB_env *env;
@@ -372,7 +372,7 @@ static double resident(const struct bench_round *round)
 {
     char line[256];
     double mib = 0;
-    malloc_trim(0); /* what the rounds before have left is not the engine's */
+    malloc_trim(0); /* memory that earlier rounds have freed must not count */
     workspaces = round->quick ? 20000 : 1000000;
     pawl_engine *engine = open_engine(round->dir);
     workspaces = WORKSPACES;

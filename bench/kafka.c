@@ -148,8 +148,8 @@ static bool own(struct engine_log *log, uint16_t partition)
     return claim(log, partition, &window.epoch, &window.next) == PAWL_OK;
 }
 
-/* Appends to what is owned until the deadline, or without one so many; how many were acknowledged, 0 if one was
- * not. */
+/* Appends to the stream that is owned, until the deadline; if that is 0, so many entries. Returns how many were
+ * acknowledged, or 0 if one was not. */
 static uint64_t append_all(struct engine_log *log, uint64_t in_flight, uint64_t deadline, uint64_t count)
 {
     window.in_flight = in_flight;

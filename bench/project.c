@@ -176,7 +176,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(ctx, position);
 }
 
-/* As engine/replay_lanes.c does it. */
+/* As pawl_replay does it. */
 static bool apply_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct again *a = read->arg;
@@ -186,8 +186,8 @@ static bool apply_entry(pawl_read *read, const pawl_entry *entry, pawl_place pla
     return a->status == PAWL_OK;
 }
 
-/* Of every partition's log, into one store. There is one, because to read one stream of a journal is to read
- * past all others, and that is not the question here. */
+/* Applies the logs of all partitions to one store. There is only one partition: to read one stream of a journal
+ * means to step over all others, and that is not the question here. */
 static bool apply_again(pawl_engine *engine, pawl_store *store, uint64_t *ret_count)
 {
     struct again a = {.engine = engine};
@@ -218,7 +218,7 @@ static bool apply_again(pawl_engine *engine, pawl_store *store, uint64_t *ret_co
     return status == PAWL_OK || bench_failed("applying", &error) > 0;
 }
 
-/* Opened to be read again: nothing else is at work then. */
+/* Opens the directory read-only, so that nothing else works in it. */
 static bool make_operations(const struct bench_round *round, pawl_engine **ret_engine)
 {
     pawl_options reading = {.read_only = true};

@@ -3,7 +3,13 @@
  * A bench is a list of questions, each answered by measuring ours and a peer on the same machine in the same
  * run:
  *
- *     static double ours(const struct bench_round *round) { ... return bench_per_second(count, began); }
+ *     static double ours(const struct bench_round *round)
+ *     {
+ *         prepare();
+ *         uint64_t began = bench_begin();
+ *         uint64_t count = work();
+ *         return bench_per_second(count, began);
+ *     }
  *
  *     static const struct bench_question questions[] = {
  *         {.question = "durable appends of 200 bytes, one at a time", .unit = "op/s",
