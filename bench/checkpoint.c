@@ -1,4 +1,4 @@
-/* bench/checkpoint.c: what the second state costs while nothing happens, and what it saves when the power goes.
+/* bench/checkpoint.c: what the checkpoint costs while commands run, and what it saves after a loss of power.
  *
  * The peer of commands with a checkpoint is the same without one. For the loss of power a process makes a log
  * of so many events, with a lag of at most LAG, and ends without closing anything; the live stores are then of
@@ -61,7 +61,7 @@ static double commands(const struct bench_round *round, bool no_checkpoint)
     pawl_engine *engine = open_engine(round->dir, &knobs, true);
     if (!engine)
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     struct crowd crowd = {
         .engine = engine, .make = bill, .deadline = began + (round->quick ? 500 : 8000) * UINT64_C(1000000)};
     double rate = bench_per_second(crowd_run(&crowd), began);
@@ -84,7 +84,7 @@ static int fill(const char *dir, uint64_t events)
     struct engine_knobs knobs = {.boot_id = "this boot"};
     pawl_engine *engine = open_engine(dir, &knobs, true);
     struct crowd crowd = {.engine = engine, .make = bill, .most = events};
-    return engine && crowd_run(&crowd) > 0 ? 0 : 1; /* and the process ends, as it is */
+    return engine && crowd_run(&crowd) > 0 ? 0 : 1; /* the process ends without closing anything */
 }
 
 struct loss {
@@ -106,7 +106,7 @@ static double lose_power(const struct bench_round *round)
         _exit(fill(round->dir, loss->events / (round->quick ? 10 : 1)));
     if (child < 0 || waitpid(child, &how, 0) != child || how != 0)
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     pawl_engine *engine = open_engine(round->dir, &knobs, false);
     if (!engine || pawl_request_new(engine, &request) != PAWL_OK)
         return 0;
