@@ -37,9 +37,6 @@
 extern "C" {
 #endif
 
-/* Returns false to cancel. */
-typedef bool (*pawl_progress)(void *arg, uint64_t done, uint64_t total);
-
 /* --- verify a log --- */
 
 #define PAWL_NO_BYTE UINT64_MAX
