@@ -1,4 +1,5 @@
-/* admin.h: look after a directory and its log: verify, replay, audit, backup, restore, doctor.
+/* admin.h: look after a directory and its log: verify, replay, audit, backup, restore, doctor. Of a log on Apache
+ * Kafka: pawl/cluster.h.
  *
  *     pawl_directory_get what a directory was made with, and where its log is
  *     pawl_verify_log    read every byte of a log: is it as it was written?
