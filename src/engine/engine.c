@@ -90,9 +90,12 @@ static int make(pawl_engine *e, pawl_error *error)
 static int find_or_make(pawl_engine *e, pawl_error *error)
 {
     const pawl_options *o = &e->options;
-    int status = o->must_be_new ? check_new(e->dir, error) : node_file_read(e->dir, &e->file, error);
-    if (o->must_be_new)
+    int status;
+    if (o->must_be_new) {
+        status = check_new(e->dir, error);
         return status == PAWL_OK ? make(e, error) : status;
+    }
+    status = node_file_read(e->dir, &e->file, error);
     if (status == PAWL_OK && e->file.log[0] && !o->read_only)
         return error_set(error, PAWL_EREADONLY, "it holds only state, of the log in %s: open it read-only",
                          e->file.log);
