@@ -36,8 +36,9 @@ PAWL_API void pawl_request_free(pawl_request *request);
  * such command). */
 PAWL_API int pawl_request_begin(pawl_request *request, uint64_t wsid, const char *command);
 
-/* The same, all of it, from JSON: docs/API.md. Errors: PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_ETOOBIG, with the
- * path. */
+/* The same, all of it, from JSON: docs/API.md. Errors: PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_ETOOBIG (above
+ * PAWL_REQUEST_JSON_MAX bytes, or too many objects), with the path. */
+#define PAWL_REQUEST_JSON_MAX ((size_t)64 << 20)
 PAWL_API int pawl_request_json(pawl_request *request, uint64_t wsid, pawl_bytes json);
 
 /* The error that the request keeps; its code is PAWL_OK if there is none. Borrowed until the next call with the

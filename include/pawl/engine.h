@@ -51,14 +51,16 @@ typedef struct pawl_engine pawl_engine;
 
 /* Zero means the default, of everything. */
 typedef struct pawl_options {
-    uint32_t partitions;   /* of a new directory: 16; a power of two, at most 65536 */
-    uint32_t shards;       /* of a new directory: 2; at most 64, and at most partitions */
-    bool must_exist;       /* PAWL_ENOTFOUND instead of making a new directory */
-    bool read_only;        /* only read, beside the process that writes or without one: as far as that has come.
+    uint32_t partitions; /* of a new directory: 16; a power of two, at most 65536 */
+    uint32_t shards;     /* of a new directory: 2; at most 64, and at most partitions */
+    bool must_exist;     /* PAWL_ENOTFOUND instead of making a new directory */
+    bool must_be_new;    /* PAWL_EEXISTS instead of opening one that is there. An empty directory is new, and so
+                              is what a process has left that was killed while it made one */
+    bool read_only;      /* only read, beside the process that writes or without one: as far as that has come.
                               Implies must_exist; whatever would write is PAWL_EREADONLY. What is left out
                               after a process that was killed, pawl_unwitnessed counts */
-    uint32_t pool_threads; /* 2 */
-    uint32_t mailbox;      /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
+    uint32_t pool_threads;  /* 2 */
+    uint32_t mailbox;       /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
     pawl_duration wait; /* 10 s: how long a command waits for a partition that is recovering, or has no room */
     uint64_t
@@ -75,10 +77,11 @@ typedef struct pawl_options {
     const pawl_allocator *allocator;
 } pawl_options;
 
-/* Open a directory, make it if it is not there, bring the state up to the log, and be ready for commands.
- * Errors: PAWL_EINVAL (options), PAWL_ELOCKED (another process has it), PAWL_ECORRUPT (the log, or a state that
- * is not of this log; error names the place), PAWL_EFORMAT, PAWL_EVERSION, PAWL_EACCES, PAWL_EFULL, PAWL_EIO.
- */
+/* Open a directory, make it if it is not there, bring the state up to the log, and be ready for commands. dir is
+ * DIR or file://DIR.
+ * Errors: PAWL_EINVAL (options, or not the name of a directory), PAWL_ELOCKED (another process has it), PAWL_ECORRUPT (the log, or a state that
+ * is not of this log; error names the place), PAWL_ENOTFOUND and PAWL_EEXISTS (as the options say),
+ * PAWL_EFORMAT, PAWL_EVERSION, PAWL_EACCES, PAWL_EFULL, PAWL_EIO. */
 PAWL_API int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine,
                        pawl_error *error);
 

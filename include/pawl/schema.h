@@ -8,6 +8,9 @@
 extern "C" {
 #endif
 
+/* A package's schema, as JSON, has at most this many bytes. */
+#define PAWL_SCHEMA_JSON_MAX ((size_t)4 << 20)
+
 /* Apply a package's schema, in JSON. ret_position, which may be NULL, gets the position of the schema that is
  * now in force; applying what is so already changes nothing. Errors: PAWL_EINVAL, with line and column, or with
  * the JSON path: also when the change would break what is stored. */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "cli/lanes.h"
 
 struct reading {
@@ -66,12 +65,13 @@ static int prepare(struct reading *r, const struct options *options, pawl_error 
     if (status == PAWL_OK)
         status = options_number(options, "generation", 1, 0, &generation, error);
     if (status == PAWL_OK && generation > UINT32_MAX)
-        status = error_set(error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
+        status = pawl_error_set(error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
     if (status == PAWL_OK && r->one && r->wsid)
-        status = error_set(error, PAWL_EINVAL, "a workspace lies in one partition: say --ws or --partition");
-    if (status == PAWL_OK && r->source && !r->one && !r->wsid)
         status =
-            error_set(error, PAWL_EINVAL, "every partition has such an event: say --partition P, or --ws WSID");
+            pawl_error_set(error, PAWL_EINVAL, "a workspace lies in one partition: say --ws or --partition");
+    if (status == PAWL_OK && r->source && !r->one && !r->wsid)
+        status = pawl_error_set(error, PAWL_EINVAL,
+                                "every partition has such an event: say --partition P, or --ws WSID");
     if (status == PAWL_OK)
         r->generation = (uint32_t)generation;
     return status;
@@ -99,7 +99,7 @@ static int read_all(struct reading *r, pawl_error *error)
         r->partition = pawl_partition_of(r->engine, r->wsid);
     }
     if (r->one && r->partition >= pawl_partitions(r->engine))
-        return error_set(error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, r->partition);
+        return pawl_error_set(error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, r->partition);
     uint64_t first = r->one ? r->partition : 0, end = r->one ? r->partition + 1 : pawl_partitions(r->engine);
     for (uint64_t p = first; status == PAWL_OK && p < end && r->left > 0 && !ferror(stdout); p++)
         status = read_partition(r, (uint16_t)p, error);

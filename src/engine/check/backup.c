@@ -26,6 +26,7 @@
 #include "core/project/operation.h"
 #include "core/state/position.h"
 #include "engine/directory/directory.h"
+#include "engine/log/log.h"
 
 struct backing {
     const pawl_backup_options *options;
@@ -347,11 +348,27 @@ static int put_away(struct backing *b, int status, pawl_backup_report *ret_repor
     return status;
 }
 
-int pawl_backup(const pawl_backup_options *options, pawl_backup_report *ret_report, pawl_error *error)
+/* The same, with the paths of both directories. */
+static int find_paths(const pawl_backup_options *given, pawl_backup_options *ret_plain, pawl_error *error)
 {
+    pawl_backup_options plain = *given;
+    int status = engine_directory(given->dir, &plain.dir, error);
+    if (status == PAWL_OK)
+        status = engine_directory(given->to, &plain.to, error);
+    if (status == PAWL_OK)
+        *ret_plain = plain;
+    return status;
+}
+
+int pawl_backup(const pawl_backup_options *given, pawl_backup_report *ret_report, pawl_error *error)
+{
+    pawl_backup_options options;
     struct backing b = {
-        .options = options, .place = "checkpoint", .passes = 2, .unfinished = -1, .error = error};
-    int status = check_absent(options->to, error);
+        .options = &options, .place = "checkpoint", .passes = 2, .unfinished = -1, .error = error};
+    int status = find_paths(given, &options, error);
+    if (status != PAWL_OK)
+        return status;
+    status = check_absent(options.to, error);
     if (status == PAWL_OK)
         status = begin(&b);
     if (status == PAWL_OK)
@@ -426,19 +443,23 @@ static int reserve(const pawl_backup_options *o, bool *ret_there, int *ret_lock,
     return unmark(o->to, ours, error);
 }
 
-int pawl_restore(const pawl_backup_options *options, pawl_backup_report *ret_report, pawl_error *error)
+int pawl_restore(const pawl_backup_options *given, pawl_backup_report *ret_report, pawl_error *error)
 {
-    struct backing b = {.options = options, .place = "state", .unfinished = -1, .error = error};
-    b.passes = options->until ? 2 : 3;
+    pawl_backup_options options;
+    struct backing b = {.options = &options, .place = "state", .unfinished = -1, .error = error};
     bool there;
     int lock = -1;
-    int status = reserve(options, &there, &lock, error);
+    int status = find_paths(given, &options, error);
+    if (status != PAWL_OK)
+        return status;
+    b.passes = options.until ? 2 : 3;
+    status = reserve(&options, &there, &lock, error);
     if (status == PAWL_OK)
         status = check(&b);
     if (status == PAWL_OK)
         status = begin(&b);
     if (status == PAWL_OK)
-        status = options->until ? copy_until(&b) : copy_directory(&b);
+        status = options.until ? copy_until(&b) : copy_directory(&b);
     if (status == PAWL_OK)
         status = end(&b, there);
     status = put_away(&b, status, ret_report);

@@ -17,6 +17,7 @@
 #include "engine/check/compare.h"
 #include "engine/check/replay_lanes.h"
 #include "engine/directory/directory.h"
+#include "engine/log/log.h"
 #include "engine/node/node.h"
 #include "engine/read/read.h"
 
@@ -299,7 +300,7 @@ static int replay_all(struct replaying *r, pawl_error *error)
     return status != PAWL_OK ? status : closed;
 }
 
-int pawl_replay(const pawl_replay_options *options, pawl_state_report *ret_report, pawl_error *error)
+static int replay_paths(const pawl_replay_options *options, pawl_state_report *ret_report, pawl_error *error)
 {
     pawl_state_report report = {0};
     struct replaying r = {.options = options, .report = &report};
@@ -331,4 +332,13 @@ int pawl_replay(const pawl_replay_options *options, pawl_state_report *ret_repor
     if (status == PAWL_OK)
         *ret_report = report;
     return status;
+}
+
+int pawl_replay(const pawl_replay_options *options, pawl_state_report *ret_report, pawl_error *error)
+{
+    pawl_replay_options plain = *options;
+    int status = engine_directory(options->dir, &plain.dir, error);
+    if (status == PAWL_OK && options->to)
+        status = engine_directory(options->to, &plain.to, error);
+    return status == PAWL_OK ? replay_paths(&plain, ret_report, error) : status;
 }

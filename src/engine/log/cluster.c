@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/log/log.h"
 
 bool cluster_is(const char *where)
 {
@@ -12,28 +11,34 @@ bool cluster_is(const char *where)
 
 #if defined(PAWL_CLUSTER)
 
+#include "adapter/kafka/kafka.h"
+#include "engine/log/log.h"
+
+#define PARTITIONS_DEFAULT 16
+
 int cluster_open(const char *url, pawl_env *env, pawl_log **ret_log, pawl_error *error)
 {
     const struct kafka_log_options options = {.url = url, .env = env};
     return kafka_log_open(&options, ret_log, error);
 }
 
-int engine_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error)
+int pawl_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error)
 {
-    return kafka_cluster_init(url, partitions, replication, error);
+    return kafka_cluster_init(url, partitions ? partitions : PARTITIONS_DEFAULT, replication, error);
 }
 
-int engine_cluster_check(const char *url, uint16_t replication, struct kafka_cluster_report *ret_report,
-                         pawl_error *error)
+int pawl_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
+                       pawl_error *error)
 {
-    return kafka_cluster_check(url, replication, ret_report, error);
+    return kafka_cluster_check(url, replication, ret_topics, error);
 }
 
-int engine_cluster_verify(const char *url, void (*progress)(void *arg, uint64_t done, uint64_t of_records),
-                          void *arg, struct kafka_verify_report *ret_report, pawl_error *error)
+int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
+                        pawl_error *error)
 {
     struct engine_log *log;
-    *ret_report = (struct kafka_verify_report){0};
+    if (!cluster_is(url))
+        return error_set(error, PAWL_EINVAL, "%s: a log on Kafka is kafka://HOST:PORT/CLUSTER", url);
     int status = engine_log_open(url, true, &log, error);
     if (status != PAWL_OK)
         return status;
@@ -42,7 +47,7 @@ int engine_cluster_verify(const char *url, void (*progress)(void *arg, uint64_t 
     return status;
 }
 
-void engine_cluster_verify_release(struct kafka_verify_report *report)
+void pawl_cluster_report_release(pawl_cluster_report *report)
 {
     kafka_verify_release(report);
 }
@@ -59,25 +64,24 @@ int cluster_open(const char *url, pawl_env *env, pawl_log **ret_log, pawl_error 
     return refuse(url, error);
 }
 
-int engine_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error)
+int pawl_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error)
 {
     return refuse(url, error);
 }
 
-int engine_cluster_check(const char *url, uint16_t replication, struct kafka_cluster_report *ret_report,
-                         pawl_error *error)
+int pawl_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
+                       pawl_error *error)
 {
     return refuse(url, error);
 }
 
-int engine_cluster_verify(const char *url, void (*progress)(void *arg, uint64_t done, uint64_t of_records),
-                          void *arg, struct kafka_verify_report *ret_report, pawl_error *error)
+int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
+                        pawl_error *error)
 {
-    *ret_report = (struct kafka_verify_report){0};
     return refuse(url, error);
 }
 
-void engine_cluster_verify_release(struct kafka_verify_report *report)
+void pawl_cluster_report_release(pawl_cluster_report *report)
 {
 }
 

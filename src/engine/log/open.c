@@ -29,7 +29,7 @@ int engine_directory(const char *where, const char **ret_dir, pawl_error *error)
         return error_set(error, PAWL_EINVAL, "%s is not the name of a log: expected a directory or file://DIR",
                          where);
     if (dir[0] == '\0')
-        return error_set(error, PAWL_EINVAL, "the name of a log is empty");
+        return error_set(error, PAWL_EINVAL, "the name of a directory is empty");
     *ret_dir = dir;
     return PAWL_OK;
 }
@@ -57,6 +57,27 @@ int engine_log_directory(const char *where, char *path, bool *ret_engine, pawl_e
         return status;
     if (ret_engine)
         *ret_engine = engine;
+    return PAWL_OK;
+}
+
+_Static_assert(NODE_PATH_MAX == PAWL_PATH_MAX, "every path of Pawl's fits into a caller's");
+
+int pawl_directory_get(const char *where, pawl_directory *ret_directory, pawl_error *error)
+{
+    pawl_directory directory;
+    struct node_file file;
+    const char *dir;
+    int status = engine_directory(where, &dir, error);
+    if (status == PAWL_OK)
+        status = node_file_read(dir, &file, error);
+    if (status == PAWL_OK)
+        status = engine_log_directory(where, directory.log, NULL, error);
+    if (status != PAWL_OK)
+        return status;
+    directory.partitions = file.partitions;
+    directory.shards = file.shards;
+    directory.derived = file.log[0] != '\0';
+    *ret_directory = directory;
     return PAWL_OK;
 }
 

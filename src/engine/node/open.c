@@ -6,6 +6,7 @@
  * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
 #include <pawl/pawl.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +36,9 @@ static int check_options(pawl_options *o, pawl_error *error)
     if (o->partitions > PARTITIONS_MAX || (o->partitions & (o->partitions - 1)))
         return error_set(error, PAWL_EINVAL, "%u partitions: it must be a power of two, at most %u",
                          o->partitions, PARTITIONS_MAX);
+    if (o->must_be_new && (o->must_exist || o->read_only))
+        return error_set(error, PAWL_EINVAL, "a directory that must be new is not there to be %s",
+                         o->read_only ? "read" : "found");
     if (o->shards > SHARDS_MAX)
         return error_set(error, PAWL_EINVAL, "%u shards; at most %d", o->shards, SHARDS_MAX);
     if (o->mailbox < 2 || o->mailbox > MAILBOX_MAX || (o->mailbox & (o->mailbox - 1)))
@@ -50,6 +54,18 @@ static int check_options(pawl_options *o, pawl_error *error)
     return PAWL_OK;
 }
 
+static int check_new(const char *dir, pawl_error *error)
+{
+    bool new;
+    int failed = node_is_new(dir, &new);
+    if (failed == ENOENT || (failed == 0 && new))
+        return PAWL_OK;
+    if (failed == ENOTDIR)
+        return error_set(error, PAWL_EEXISTS, "it is there already, and is not a directory");
+    return failed ? error_errno(error, failed, "cannot look into it")
+                  : error_set(error, PAWL_EEXISTS, "it is there already, and is not empty");
+}
+
 /* Whoever has the lock makes it: what others would have it made with must not get in between. */
 static int make(pawl_engine *e, pawl_error *error)
 {
@@ -59,6 +75,8 @@ static int make(pawl_engine *e, pawl_error *error)
         status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
     if (status == PAWL_OK)
         status = node_file_read(e->dir, &e->file, error);
+    if (status == PAWL_OK && o->must_be_new)
+        return error_set(error, PAWL_EEXISTS, "another process has made it meanwhile");
     if (status != PAWL_ENOTFOUND)
         return status;
     e->file = (struct node_file){.partitions = o->partitions ? o->partitions : PARTITIONS_DEFAULT,
@@ -71,7 +89,12 @@ static int make(pawl_engine *e, pawl_error *error)
 static int find_or_make(pawl_engine *e, pawl_error *error)
 {
     const pawl_options *o = &e->options;
-    int status = node_file_read(e->dir, &e->file, error);
+    int status;
+    if (o->must_be_new) {
+        status = check_new(e->dir, error);
+        return status == PAWL_OK ? make(e, error) : status;
+    }
+    status = node_file_read(e->dir, &e->file, error);
     if (status == PAWL_OK && e->file.log[0] && !o->read_only)
         return error_set(error, PAWL_EREADONLY, "it holds only state, of the log in %s: open it read-only",
                          e->file.log);
@@ -368,8 +391,11 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     int status = check_options(&filled, error);
     if (status != PAWL_OK)
         return status;
-    if (!dir || dir[0] == '\0' || strlen(dir) >= NODE_PATH_MAX)
-        return error_set(error, PAWL_EINVAL, "the name of a directory is empty or too long");
+    if (!dir || strlen(dir) >= NODE_PATH_MAX)
+        return error_set(error, PAWL_EINVAL, "the name of a directory is missing or too long");
+    status = engine_directory(dir, &dir, error);
+    if (status != PAWL_OK)
+        return status;
     pawl_engine *e = mem_new(filled.allocator, 1, sizeof *e);
     if (!e)
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", dir);
