@@ -98,7 +98,9 @@ TEST(a_handler_that_fails_is_tried_again)
 
 static bool keep_operation(void *arg, const pawl_operation *operation)
 {
-    snprintf(arg, 512, "%s", operation->json);
+    pawl_bytes json;
+    assert_ok(pawl_operation_json(operation, &json, NULL));
+    snprintf(arg, 512, "%s", (const char *)json.data);
     return true;
 }
 
