@@ -7,14 +7,16 @@
 #ifndef PAWL_WORKER_H
 #define PAWL_WORKER_H
 
-#include <pawl/engine.h>
+#include <pawl/event.h>
 #include <pawl/lease.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A lease as a worker holds it. Strings are in one allocation: pawl_worker_lease_free.
+/* A lease as a worker holds it. What it points to is the worker's until pawl_worker_lease_free. The event is as
+ * handlers have it: read it field by field, or ask for its JSON (pawl_event_json), by one thread at a time, before
+ * the engine is closed.
  *
  * What a worker says of its lease, by commit, extend and release, goes by four members: partition, lane, number
  * and operation. Nothing else of it is looked at. A worker in another process, which has only these four, fills
@@ -27,11 +29,8 @@ typedef struct pawl_worker_lease {
     pawl_operation_id operation;
     uint32_t attempt;
     pawl_duration expires_in;
-    uint64_t offset; /* of the event */
-    uint64_t wsid;
-    const char *event; /* as JSON */
-    size_t event_size;
-    void *memory;
+    const pawl_event *event;
+    void *memory; /* Pawl's own */
 } pawl_worker_lease;
 
 /* Lease an operation of a projector that has neither actions nor a handler here, of whichever partition has

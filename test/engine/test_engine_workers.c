@@ -13,7 +13,7 @@ static void result_of(const pawl_worker_lease *lease, char *json, size_t size)
     snprintf(json, size,
              "{\"writes\": [{\"upsert\": \"t.Note\", \"key\": {\"event\": %" PRIu64
              "}, \"set\": {\"text\": \"%s\"}}]}",
-             lease->offset, lease->projector);
+             lease->event->offset, lease->projector);
 }
 
 static int commit(struct lanes_bed *bed, const pawl_worker_lease *lease, pawl_duration wait)
@@ -66,13 +66,53 @@ TEST(a_worker_leases_works_and_commits)
     assert_string_equal(lease.projector, "t.notes");
     assert_int_equal(lease.number, 1);
     assert_int_equal(lease.attempt, 1);
-    assert_int_equal(lease.offset, offset);
-    assert_int_equal(lease.wsid, 3);
-    assert_contains(lease.event, "\"who\":\"ada\"");
+    assert_int_equal(lease.event->offset, offset);
+    assert_int_equal(lease.event->wsid, 3);
     assert_status(pawl_lanes_wait(bed.engine, "t.notes", 50 * PAWL_MILLISECOND, &bed.error), PAWL_ETIMEOUT);
     assert_ok(pawl_worker_extend(bed.engine, &lease, BED_PATIENCE, &bed.error));
     assert_ok(commit(&bed, &lease, BED_PATIENCE));
     assert_int_equal(bed_count(&bed, 3, "t.Note"), 1);
+    pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
+static bool take_item(void *arg, const pawl_row *record)
+{
+    pawl_bytes who;
+    assert_ok(pawl_row_string(record, "who", &who, NULL));
+    assert_true(who.size == 3 && memcmp(who.data, "ada", 3) == 0);
+    assert_ok(pawl_row_int64(record, "cents", arg, NULL));
+    return true;
+}
+
+static void *read_lease(void *arg)
+{
+    const pawl_worker_lease *lease = arg;
+    pawl_bytes json, again;
+    int64_t cents = 0;
+    assert_true(lease->event->command.size == 5 && memcmp(lease->event->command.data, "t.Ask", 5) == 0);
+    assert_null(pawl_event_argument(lease->event));
+    assert_ok(pawl_event_records(lease->event, "t.Item", take_item, &cents, NULL));
+    assert_int_equal(cents, 77);
+    assert_ok(pawl_event_json(lease->event, &json, NULL));
+    assert_ok(pawl_event_json(lease->event, &again, NULL));
+    assert_true(json.data == again.data);
+    assert_contains((const char *)json.data, "\"cents\":77");
+    return NULL;
+}
+
+TEST(the_event_of_a_lease_is_read_field_by_field_as_long_as_the_lease_is_kept)
+{
+    struct lanes_bed bed = {0};
+    pawl_worker_lease lease;
+    pthread_t thread;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 3, "t.Ask", "ada", 77);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
+    (void)read_lease(&lease);
+    assert_ok(commit(&bed, &lease, BED_PATIENCE)); /* its number is over */
+    assert_int_equal(pthread_create(&thread, NULL, read_lease, &lease), 0);
+    pthread_join(thread, NULL);
     pawl_worker_lease_free(&lease);
     bed_end(&bed);
 }
@@ -382,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_worker_leases_works_and_commits),
+        RUN(the_event_of_a_lease_is_read_field_by_field_as_long_as_the_lease_is_kept),
         RUN(a_commit_counts_once_and_is_harmless_to_repeat),
         RUN(a_lease_does_not_survive_the_engine_and_its_number_does),
         RUN(a_worker_that_is_late_is_fenced_once_another_has_begun),
