@@ -129,6 +129,7 @@ struct pawl_request {
     struct arena answered; /* the event that answers, kept until the next command */
     pawl_bytes body;
     pawl_answer answer;
+    struct answered_event *event; /* as its reader sees it; NULL: nobody has asked for it */
 
     /* A command under way. */
     struct call call;
@@ -162,6 +163,10 @@ static inline pawl_instant engine_deadline(const pawl_engine *engine, pawl_durat
     uint64_t now = pawl_env_now(engine->env).ns;
     return (pawl_instant){wait < UINT64_MAX - now ? now + wait : UINT64_MAX};
 }
+
+/* command.c. NULL is allowed. */
+struct answered_event;
+void answered_event_free(struct answered_event *event, const pawl_allocator *alloc);
 
 /* request.c: forget what was asked. */
 void request_restart(pawl_request *request, uint64_t wsid);

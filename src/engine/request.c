@@ -40,6 +40,7 @@ void pawl_request_free(pawl_request *r)
     const pawl_allocator *alloc = r->engine->options.allocator;
     arena_release(&r->memory);
     arena_release(&r->answered);
+    answered_event_free(r->event, alloc);
     mem_free(alloc, r, sizeof *r);
 }
 
