@@ -56,12 +56,13 @@ PAWL_API int pawl_request_record(pawl_request *request, uint64_t id, const char 
 PAWL_API int pawl_request_parent(pawl_request *request, uint64_t parent, const char *container);
 PAWL_API int pawl_request_active(pawl_request *request, bool active);
 
-/* Set a field of what was added last. Errors: PAWL_ENOTFOUND (no such field), PAWL_EEXISTS (it was set),
- * PAWL_EINVAL (of another type). */
+/* Set a field of what was added last. set_text: a string, too: one that does not end in a 0. Errors:
+ * PAWL_ENOTFOUND (no such field), PAWL_EEXISTS (it was set), PAWL_EINVAL (of another type). */
 PAWL_API int pawl_request_set_int64(pawl_request *request, const char *field, int64_t value);
 PAWL_API int pawl_request_set_float64(pawl_request *request, const char *field, double value);
 PAWL_API int pawl_request_set_bool(pawl_request *request, const char *field, bool value);
 PAWL_API int pawl_request_set_string(pawl_request *request, const char *field, const char *value);
+PAWL_API int pawl_request_set_text(pawl_request *request, const char *field, pawl_bytes value);
 PAWL_API int pawl_request_set_bytes(pawl_request *request, const char *field, pawl_bytes value);
 PAWL_API int pawl_request_set_time(pawl_request *request, const char *field, pawl_wall value);
 PAWL_API int pawl_request_set_name(pawl_request *request, const char *field, const char *qname);

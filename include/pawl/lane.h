@@ -1,5 +1,5 @@
-/* lane.h: lanes of projectors, as an operator sees them: how they are doing, what can be decided about them, and
- * the operations that they have logged. docs/LEASES.md. */
+/* lane.h: lanes of projectors, as an operator sees them: how they are doing, what can be decided about them,
+ * and the operations that they have logged. docs/LEASES.md. */
 #ifndef PAWL_LANE_H
 #define PAWL_LANE_H
 
@@ -59,8 +59,8 @@ typedef struct pawl_lane_status {
     pawl_lease_figures leases; /* add up those of all partitions with pawl_lease_figures_add */
 } pawl_lane_status;
 
-/* Alerts are judged for a generation of a lane, over all its partitions together, by pawl_options.alerts. Each
- * is in the leases of one partition, the one that has most of it: there is one alert, not one for each
+/* Alerts are judged for a generation of a lane, over all its partitions together, by pawl_options.thresholds.
+ * Each is in the leases of one partition, the one that has most of it: there is one alert, not one for each
  * partition. What a declarative projector does by key, the lane does itself, without a lease to anybody: it
  * counts as committed, and not in the figures of the last minute. */
 

@@ -362,7 +362,7 @@ void part_open(struct lane_part *part)
                                    .lease_first = o->lease_first,
                                    .lease_min = o->lease_min,
                                    .backoff_min = o->backoff_min,
-                                   .thresholds = o->alerts,
+                                   .thresholds = o->thresholds,
                                    .allocator = o->allocator};
     part->task.fn = take_returned;
     part->timer.fn = tick;

@@ -28,7 +28,7 @@ static int note(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *re
         pawl_results_upsert(results, "t.Note");
     pawl_results_set_int64(results, "event", 7);
     if (what == MAKE) {
-        pawl_results_set_string(results, "text", "ink", 3);
+        pawl_results_set_string(results, "text", "ink");
         pawl_results_set_int64(results, "sum", 40);
     } else if (what == CLEAR)
         pawl_results_set_null(results, "text");

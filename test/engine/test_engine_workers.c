@@ -20,7 +20,7 @@ static int commit(struct lanes_bed *bed, const pawl_worker_lease *lease, pawl_du
 {
     char json[256];
     result_of(lease, json, sizeof json);
-    return pawl_worker_commit(bed->engine, lease, json, strlen(json), wait, &bed->error);
+    return pawl_worker_commit_json(bed->engine, lease, text_bytes(json), wait, &bed->error);
 }
 
 /* A commit on a thread of its own, which waits for its turn. */
@@ -36,7 +36,7 @@ struct committing {
 static void *committing_main(void *arg)
 {
     struct committing *c = arg;
-    c->status = pawl_worker_commit(c->bed->engine, c->lease, c->json, strlen(c->json), BED_PATIENCE, &c->error);
+    c->status = pawl_worker_commit_json(c->bed->engine, c->lease, text_bytes(c->json), BED_PATIENCE, &c->error);
     return NULL;
 }
 
@@ -113,6 +113,45 @@ TEST(the_event_of_a_lease_is_read_field_by_field_as_long_as_the_lease_is_kept)
     assert_ok(commit(&bed, &lease, BED_PATIENCE)); /* its number is over */
     assert_int_equal(pthread_create(&thread, NULL, read_lease, &lease), 0);
     pthread_join(thread, NULL);
+    pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
+struct filling {
+    int calls;
+    int status; /* to return before anything is written */
+    const char *entity;
+};
+
+static int fill_note(void *arg, pawl_results *results)
+{
+    struct filling *f = arg;
+    f->calls++;
+    if (f->status != PAWL_OK)
+        return f->status;
+    pawl_results_upsert(results, f->entity);
+    pawl_results_set_int64(results, "event", 5);
+    return pawl_results_set_string(results, "text", "by hand");
+}
+
+TEST(a_worker_commits_field_by_field)
+{
+    struct lanes_bed bed = {0};
+    struct filling f = {.entity = "t.Note"}, failing = {.status = PAWL_EIO}, wrong = {.entity = "t.Nothing"};
+    pawl_worker_lease lease;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    uint64_t offset = bed_send(&bed, 3, "t.Ask", "ada", 1);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
+    assert_status(pawl_worker_commit(bed.engine, &lease, fill_note, &failing, BED_PATIENCE, &bed.error),
+                  PAWL_EIO);
+    assert_contains(bed.error.text, "the worker's function says: ");
+    assert_status(pawl_worker_commit(bed.engine, &lease, fill_note, &wrong, BED_PATIENCE, &bed.error),
+                  PAWL_EINVAL);
+    assert_contains(bed.error.text, "t.Nothing");
+    assert_ok(pawl_worker_commit(bed.engine, &lease, fill_note, &f, BED_PATIENCE, &bed.error));
+    assert_ok(pawl_worker_commit(bed.engine, &lease, fill_note, &f, BED_PATIENCE, &bed.error));
+    assert_int_equal(f.calls, 1);
+    assert_string_equal(bed_row(&bed, 3, "t.Note", "[5]", offset), "{\"event\":5,\"text\":\"by hand\"}");
     pawl_worker_lease_free(&lease);
     bed_end(&bed);
 }
@@ -222,7 +261,7 @@ TEST(nonsense_leaves_the_lease_with_its_worker)
     assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_status(
-            pawl_worker_commit(bed.engine, &lease, cases[i].json, strlen(cases[i].json), SECOND, &bed.error),
+            pawl_worker_commit_json(bed.engine, &lease, text_bytes(cases[i].json), SECOND, &bed.error),
             PAWL_EINVAL);
         assert_contains(bed.error.text, cases[i].words);
     }
@@ -247,7 +286,7 @@ TEST(a_result_that_fails_at_its_turn_says_why)
     struct committing waits = {.bed = &bed, .lease = &second, .json = share};
     committing_begin(&waits);
     BED_UNTIL(bed_status(&bed, "t.notes", second.partition, 0).leases.waiting == 1);
-    assert_ok(pawl_worker_commit(bed.engine, &first, zero, strlen(zero), BED_PATIENCE, &bed.error));
+    assert_ok(pawl_worker_commit_json(bed.engine, &first, text_bytes(zero), BED_PATIENCE, &bed.error));
     assert_status(committing_end(&waits), PAWL_EINVAL);
     assert_contains(waits.error.text, "at its turn: ");
     assert_contains(waits.error.text, "zero");
@@ -276,7 +315,7 @@ TEST(whoever_was_given_nothing_is_refused)
                 pawl_engine *e = bed.engine;
                 pawl_worker_lease lease = {
                     .partition = partition, .lane = "t.notes", .number = numbers[i], .operation = ids[k]};
-                assert_status(pawl_worker_commit(e, &lease, json, strlen(json), SECOND, &bed.error),
+                assert_status(pawl_worker_commit_json(e, &lease, text_bytes(json), SECOND, &bed.error),
                               PAWL_EFENCED);
                 assert_status(pawl_worker_extend(e, &lease, SECOND, &bed.error), PAWL_EFENCED);
                 assert_status(pawl_worker_release(e, &lease, true, true, "", &bed.error), PAWL_EFENCED);
@@ -303,10 +342,12 @@ TEST(a_lease_that_was_filled_in_by_hand_is_as_good)
         if (i == 0)
             assert_ok(pawl_worker_release(bed.engine, &by_hand, false, false, NULL, &bed.error));
         else
-            assert_ok(pawl_worker_commit(bed.engine, &by_hand, json, strlen(json), BED_PATIENCE, &bed.error));
+            assert_ok(
+                pawl_worker_commit_json(bed.engine, &by_hand, text_bytes(json), BED_PATIENCE, &bed.error));
     }
     bed_wait(&bed, "t.notes");
-    assert_status(pawl_worker_commit(bed.engine, &none, json, strlen(json), SECOND, &bed.error), PAWL_EINVAL);
+    assert_status(pawl_worker_commit_json(bed.engine, &none, text_bytes(json), SECOND, &bed.error),
+                  PAWL_EINVAL);
     assert_contains(bed.error.text, "the lease names no lane");
     assert_status(pawl_worker_extend(bed.engine, &none, SECOND, &bed.error), PAWL_EINVAL);
     assert_status(pawl_worker_release(bed.engine, &none, false, false, "", &bed.error), PAWL_EINVAL);
@@ -384,7 +425,7 @@ static void *worker_main(void *arg)
         if (status != PAWL_OK)
             break;
         result_of(&lease, json, sizeof json);
-        w->status = pawl_worker_commit(engine, &lease, json, strlen(json), BED_PATIENCE, &w->error);
+        w->status = pawl_worker_commit_json(engine, &lease, text_bytes(json), BED_PATIENCE, &w->error);
         pawl_worker_lease_free(&lease);
         if (w->status == PAWL_OK)
             atomic_fetch_sub(w->left, 1);
@@ -423,6 +464,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(a_worker_leases_works_and_commits),
         RUN(the_event_of_a_lease_is_read_field_by_field_as_long_as_the_lease_is_kept),
+        RUN(a_worker_commits_field_by_field),
         RUN(a_commit_counts_once_and_is_harmless_to_repeat),
         RUN(a_lease_does_not_survive_the_engine_and_its_number_does),
         RUN(a_worker_that_is_late_is_fenced_once_another_has_begun),
