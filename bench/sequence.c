@@ -194,9 +194,7 @@ static bool rig_open(struct rig *rig, uint64_t workspaces, uint64_t tail, uint32
         .storage = {&rig->storage, read_numbers, read_last_offset, write_values_and_offset, scan_log},
         .kinds = kinds,
         .kind_count = 1,
-        .flush_events = flush_events,
-        .unflushed_max = 65536,
-        .workspaces_max = 100000,
+        .limits = {.flush_events = flush_events, .unflushed_max = 65536, .workspaces_max = 100000},
         .allocator = allocator,
     };
     return pawl_sequencer_new(&options, &rig->s, NULL) == PAWL_OK;

@@ -138,21 +138,10 @@ typedef struct pawl_state_side {
     pawl_error first; /* the first difference, in words: partition, table, row, and which side has what */
 } pawl_state_side;
 
-/* What lanes have done. */
-typedef struct pawl_state_lanes {
-    uint64_t operations; /* applied */
-    uint64_t compared;   /* worked out again */
-    uint64_t unchecked;  /* these three: as in pawl_lane_verdict */
-    size_t unchecked_count;
-    pawl_unchecked unchecked_by[PAWL_UNCHECKED_MAX];
-    uint64_t differences;
-    pawl_error first; /* partition, lane, operation, row, and what is different */
-} pawl_state_lanes;
-
 typedef struct pawl_state_report {
-    uint64_t events; /* derived */
-    uint64_t rows;   /* in the derived state, but for those of lanes */
-    pawl_state_lanes lanes;
+    uint64_t events;         /* derived */
+    uint64_t rows;           /* in the derived state, but for those of lanes */
+    pawl_lane_verdict lanes; /* what lanes have done; compared only if reproject was asked for */
     pawl_state_side live;
     pawl_state_side checkpoint; /* if it was asked for, or there is no live one; what is missing is not
                                    compared */

@@ -41,6 +41,7 @@
 #define PAWL_ENGINE_H
 
 #include <pawl/lease.h>
+#include <pawl/sequencer.h>
 #include <pawl/types.h>
 
 #ifdef __cplusplus
@@ -67,13 +68,22 @@ typedef struct pawl_options {
         checkpoint_lag_max; /* 1,000,000 events of a shard that the loss of power may cost a replay of. Where
                                the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
 
+    /* Of sequences (pawl/sequencer.h), in each partition: how many numbers and workspaces are kept in memory,
+     * and when the sequences view is written. Some defaults are others than those of a sequencer that is used
+     * alone: flush_events 8192, flush_interval 5 s, unflushed_max and recovery_batch 16384, workspaces_max
+     * 4096. The bounds are the same; the words of PAWL_EINVAL name the field. Commands wait while unflushed_max
+     * or staged_max is reached. Each value that may be unflushed takes 48 bytes, used or not. */
+    pawl_sequencer_limits sequences;
+
     /* Of lanes: pawl/project.h. */
-    pawl_duration max_run;        /* 10 minutes: after that a handler's lease is no longer extended */
-    pawl_duration lease_first;    /* 30 s: before it is known how long the work takes; at most 10 minutes */
-    pawl_duration lease_min;      /* 1 s; the same */
-    pawl_duration backoff_min;    /* 100 ms after the first failure, then twice that, up to a minute */
-    pawl_lease_thresholds alerts; /* what is alarming about a lane, in all its partitions together; zeros: as
-                                     pawl/lease.h says */
+    pawl_duration max_run;     /* 10 minutes: after that a handler's lease is no longer extended */
+    pawl_duration lease_first; /* 30 s: before it is known how long the work takes; at most 10 minutes */
+    pawl_duration lease_min;   /* 1 s; the same */
+    pawl_duration backoff_min; /* 100 ms after the first failure, then twice that, up to a minute */
+
+    /* What is alarming about a lane, in all its partitions together. Zeros: as pawl/lease.h says. */
+    pawl_lease_thresholds thresholds;
+
     const pawl_allocator *allocator;
 } pawl_options;
 

@@ -16,33 +16,51 @@ struct reading {
     uint64_t wsid;   /* 0: of any workspace */
     uint64_t partition;
     bool one; /* only that partition */
+    int status;
+    pawl_error *error;
 };
 
-/* Whether a write of it is to the entity. */
-static bool is_to(const pawl_operation *operation, const char *entity)
+struct search {
+    const char *entity;
+    bool found;
+};
+
+static bool look_at_write(void *arg, pawl_write_kind kind, const pawl_row *row)
 {
-    static const char *const kinds[] = {"upsert", "update", "delete"};
-    json_t *json = json_loadb(operation->json, operation->json_size, JSON_ALLOW_NUL, NULL);
-    const json_t *writes = json_object_get(json, "writes");
-    bool found = false;
-    for (size_t i = 0; i < json_array_size(writes) && !found; i++)
-        for (size_t k = 0; k < 3 && !found; k++) {
-            const char *name = json_string_value(json_object_get(json_array_get(writes, i), kinds[k]));
-            found = name && strcmp(name, entity) == 0;
-        }
-    json_decref(json);
-    return found;
+    struct search *search = arg;
+    pawl_bytes name = pawl_row_type(row);
+    (void)kind;
+    search->found = strlen(search->entity) == name.size && memcmp(search->entity, name.data, name.size) == 0;
+    return !search->found;
+}
+
+/* Whether it is one that was asked for. */
+static int is_wanted(const struct reading *r, const pawl_operation *operation, bool *ret_wanted)
+{
+    struct search search = {.entity = r->entity};
+    *ret_wanted = !r->wsid || operation->wsid == r->wsid;
+    if (!*ret_wanted || !r->entity)
+        return PAWL_OK;
+    int status = pawl_operation_writes(operation, NULL, look_at_write, &search, r->error);
+    *ret_wanted = search.found;
+    return status;
 }
 
 static bool print(void *arg, const pawl_operation *operation)
 {
     struct reading *r = arg;
+    pawl_bytes json;
+    bool wanted;
     /* Numbers are in the order of their events. */
     if (r->source && operation->event > r->source)
         return false;
-    if ((r->wsid && operation->wsid != r->wsid) || (r->entity && !is_to(operation, r->entity)))
-        return true;
-    fwrite(operation->json, 1, operation->json_size, stdout);
+    r->status = is_wanted(r, operation, &wanted);
+    if (r->status != PAWL_OK || !wanted)
+        return r->status == PAWL_OK;
+    r->status = pawl_operation_json(operation, &json, r->error);
+    if (r->status != PAWL_OK)
+        return false;
+    fwrite(json.data, 1, json.size, stdout);
     putchar('\n');
     return --r->left > 0 && !ferror(stdout);
 }
@@ -87,8 +105,10 @@ static int read_partition(struct reading *r, uint16_t partition, pawl_error *err
             return status;
         from = from > first ? from : first;
     }
-    return pawl_operations_read(r->engine, partition, r->lane, r->generation, from, SIZE_MAX, print, r, NULL,
-                                error);
+    r->error = error;
+    int status = pawl_operations_read(r->engine, partition, r->lane, r->generation, from, SIZE_MAX, print, r,
+                                      NULL, error);
+    return status == PAWL_OK ? r->status : status;
 }
 
 static int read_all(struct reading *r, pawl_error *error)

@@ -67,7 +67,8 @@ static int run_show(const struct options *options)
     if (code != CLI_OK)
         return code;
     bool lanes = options_get(options, "lanes"), json = options_get(options, "json");
-    int status = lanes ? pawl_schema_lanes(engine, &text, &error) : pawl_schema_show(engine, &text, &error);
+    int status =
+        lanes ? pawl_schema_lanes_list(engine, &text, &error) : pawl_schema_show(engine, &text, &error);
     if (status == PAWL_OK && lanes != json) {
         print_each(&text, lanes ? say_lane : say_json);
         pawl_text_free(&text);

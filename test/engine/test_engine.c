@@ -93,6 +93,48 @@ TEST(a_command_is_there_after_closing_and_opening_again)
     end(&b);
 }
 
+static bool take_number(void *arg, const pawl_row *record)
+{
+    assert_ok(pawl_row_int64(record, "number", arg, NULL));
+    return true;
+}
+
+/* What an answer's event says, in all its ways. */
+static void check_event(struct bench *b, const pawl_answer *answer, int64_t number)
+{
+    const pawl_event *event = NULL;
+    pawl_bytes json;
+    int64_t found = 0;
+    assert_ok(pawl_request_event(b->request, &event, &b->error));
+    assert_int_equal(event->partition, answer->partition);
+    assert_int_equal(event->offset, answer->offset);
+    assert_int_equal(event->workspace_offset, answer->workspace_offset);
+    assert_true(event->wsid == 7 && event->command.size == 6 && memcmp(event->command.data, "t.Bill", 6) == 0);
+    assert_ok(pawl_event_records(event, "t.Invoice", take_number, &found, &b->error));
+    assert_int_equal(found, number);
+    assert_ok(pawl_event_json(event, &json, &b->error));
+    assert_contains((const char *)json.data, "\"command\":\"t.Bill\"");
+}
+
+TEST(an_answer_has_its_event_with_the_numbers_that_were_given)
+{
+    struct bench b;
+    pawl_answer answer;
+    const pawl_event *event;
+    begin(&b);
+    pawl_request_begin(b.request, 7, "t.Bill");
+    assert_status(pawl_request_event(b.request, &event, &b.error), PAWL_EMISUSE);
+    for (int64_t number = 1; number <= 3; number++) {
+        bill(&b);
+        pawl_request_key(b.request, number == 1 ? "1" : "2");
+        assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
+        assert_int_equal(answer.repeated, number == 3);
+        check_event(&b, &answer, number == 3 ? 2 : number); /* the third one is the second one again */
+        check_event(&b, &answer, number == 3 ? 2 : number);
+    }
+    end(&b);
+}
+
 static bool take_fields(void *arg, const pawl_row *record)
 {
     int64_t number, cents;
@@ -613,6 +655,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_command_is_there_after_closing_and_opening_again),
+        RUN(an_answer_has_its_event_with_the_numbers_that_were_given),
         RUN(every_type_of_field_is_read_as_it_was_set),
         RUN(refusals_name_what_is_wrong_and_use_no_number),
         RUN(a_key_gives_the_first_answer_again_after_opening_too),

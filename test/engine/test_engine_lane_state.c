@@ -108,7 +108,7 @@ static int write_long(pawl_handler_ctx *ctx, const pawl_event *event, pawl_resul
     for (size_t i = 0; i < sizeof name; i += 2)
         memcpy(name + i, "\xc3\xa4", 2);
     pawl_results_upsert(results, "t.Long");
-    pawl_results_set_string(results, "name", name, sizeof name);
+    pawl_results_set_text(results, "name", (pawl_bytes){name, sizeof name});
     return pawl_results_set_int64(results, "n", atomic_fetch_add(&ticks, 1));
 }
 

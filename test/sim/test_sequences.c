@@ -118,9 +118,7 @@ static int boot(struct node *n)
                                       .kinds = kinds,
                                       .kind_count = 1,
                                       .kinds_elsewhere = true, /* as in the engine */
-                                      .flush_events = 3,
-                                      .workspaces_max = 4,
-                                      .recovery_batch = 16};
+                                      .limits = {.flush_events = 3, .workspaces_max = 4, .recovery_batch = 16}};
     assert_ok(pawl_sequencer_new(&options, &n->sequencer, &n->error));
     return wait_ready(n);
 }

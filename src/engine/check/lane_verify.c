@@ -1,13 +1,11 @@
 /* engine/check/lane_verify.c: whether the operations of lanes come out the same again, handlers included. */
-#include <string.h>
-
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "engine/check/replay_lanes.h"
 #include "engine/directory/directory.h"
 
 static int verify_into(pawl_engine *e, const struct schema_lane *only, const char *dir,
-                       pawl_state_lanes *report, pawl_error *error)
+                       pawl_lane_verdict *report, pawl_error *error)
 {
     struct lmdb_options options = {.dir = dir, .mode = PAWL_STORE_FAST, .alloc = e->options.allocator};
     struct replay_lanes lanes = {
@@ -26,7 +24,7 @@ static int verify_into(pawl_engine *e, const struct schema_lane *only, const cha
 int pawl_lane_verify(pawl_engine *e, const char *name, pawl_lane_verdict *ret_verdict, pawl_error *error)
 {
     const struct schema_lane *lane = NULL;
-    pawl_state_lanes report = {0};
+    pawl_lane_verdict verdict = {0};
     char dir[NODE_PATH_MAX];
     int status = engine_enter(e, error);
     if (status == PAWL_OK && name)
@@ -35,17 +33,10 @@ int pawl_lane_verify(pawl_engine *e, const char *name, pawl_lane_verdict *ret_ve
         status = tree_make_temporary("verify", dir, error);
     if (status != PAWL_OK)
         return status;
-    status = verify_into(e, lane, dir, &report, error);
+    status = verify_into(e, lane, dir, &verdict, error);
     tree_remove(dir);
     if (status != PAWL_OK)
         return status;
-    pawl_lane_verdict verdict = {.operations = report.operations,
-                                 .compared = report.compared,
-                                 .unchecked = report.unchecked,
-                                 .unchecked_count = report.unchecked_count,
-                                 .differences = report.differences,
-                                 .first = report.first};
-    memcpy(verdict.unchecked_by, report.unchecked_by, sizeof verdict.unchecked_by);
     *ret_verdict = verdict;
     return PAWL_OK;
 }

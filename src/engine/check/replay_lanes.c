@@ -97,7 +97,7 @@ static int next_operation(void *ctx, struct logged *ret_logged, pawl_error *erro
 }
 
 /* An operation that cannot be worked out again, because its handler is not here. */
-static void note_unchecked(pawl_state_lanes *report, const struct schema_projector *projector)
+static void note_unchecked(pawl_lane_verdict *report, const struct schema_projector *projector)
 {
     size_t i = 0;
     report->unchecked++;
@@ -238,7 +238,7 @@ static void describe_row(const struct replaying *r, const struct reproject_diffe
 static void tell_difference(struct replaying *r)
 {
     const struct reproject_difference *d = &r->reproject.first;
-    pawl_state_lanes *report = r->lanes->report;
+    pawl_lane_verdict *report = r->lanes->report;
     char row[SCHEMA_QNAME_BYTES_MAX + KEY_SHOWN_MAX + 64] = "";
     if (r->reproject.differences == 0)
         return;

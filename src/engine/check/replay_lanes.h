@@ -21,7 +21,7 @@ struct replay_lanes {
     struct compare_side *sides;
     size_t side_count;
     bool reproject;
-    pawl_state_lanes *report;
+    pawl_lane_verdict *report;
     const pawl_allocator *alloc;
 };
 

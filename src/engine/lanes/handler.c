@@ -29,8 +29,8 @@ struct pawl_handler_ctx {
 
 /* --- the event --- */
 
-int job_show_event(pawl_engine *e, struct job *job, struct json_out *out, struct pawl_event_source *ret_source,
-                   pawl_event *ret_event, pawl_error *error)
+static int show_event(pawl_engine *e, const struct job *job, struct json_out *out,
+                      struct pawl_event_source *ret_source, pawl_event *ret_event, pawl_error *error)
 {
     const struct lane_event *held = job->run.event;
     return event_show(e, job->run.partition, held->offset, (pawl_bytes){held->bytes, held->size}, out,
@@ -245,7 +245,7 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     pawl_event shown;
     pawl_error error = {0};
     json_out_init(&out, e->options.allocator);
-    int status = job_show_event(e, job, &out, &source, &shown, &error);
+    int status = show_event(e, job, &out, &source, &shown, &error);
     if (status != PAWL_OK) {
         end(job, status == PAWL_ENOMEM ? JOB_POSTPONED : JOB_FAILED, false, error.text);
         json_out_release(&out);

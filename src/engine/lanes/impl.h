@@ -213,11 +213,6 @@ void paused_forget(pawl_engine *engine);
 struct worker_pool;
 void job_work(struct job *job, struct worker_pool *pool, struct run_room *room);
 
-/* The event of a run, as event_show has it. The text is the caller's to release. */
-struct json_out;
-int job_show_event(pawl_engine *engine, struct job *job, struct json_out *out,
-                   struct pawl_event_source *ret_source, pawl_event *ret_event, pawl_error *error);
-
 /* The handler alone, on a store of the caller's choice. PAWL_OK: there are intents in the run; otherwise the
  * job says what became of it. */
 struct expr_cache;

@@ -362,7 +362,7 @@ void partition_lane_open(struct partition_lane *pl)
                                    .lease_first = o->lease_first,
                                    .lease_min = o->lease_min,
                                    .backoff_min = o->backoff_min,
-                                   .thresholds = o->alerts,
+                                   .thresholds = o->thresholds,
                                    .allocator = o->allocator};
     pl->task.fn = take_returned;
     pl->timer.fn = tick;

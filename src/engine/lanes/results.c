@@ -250,12 +250,16 @@ int pawl_results_set_bool(pawl_results *r, const char *field, bool value)
     return set(r, field, (struct value){.type = VALUE_BOOL, .boolean = value});
 }
 
-int pawl_results_set_string(pawl_results *r, const char *field, const char *text, size_t size)
+int pawl_results_set_text(pawl_results *r, const char *field, pawl_bytes value)
 {
-    pawl_bytes bytes = {text, size};
-    if (!text_is_utf8(bytes) && !r->error.code)
+    if (!text_is_utf8(value) && !r->error.code)
         return error_set(&r->error, PAWL_EINVAL, "%s: the text is not UTF-8", field);
-    return set(r, field, (struct value){.type = VALUE_STRING, .bytes = bytes});
+    return set(r, field, (struct value){.type = VALUE_STRING, .bytes = value});
+}
+
+int pawl_results_set_string(pawl_results *r, const char *field, const char *value)
+{
+    return pawl_results_set_text(r, field, (pawl_bytes){value, strlen(value)});
 }
 
 int pawl_results_set_bytes(pawl_results *r, const char *field, pawl_bytes value)
@@ -319,12 +323,12 @@ const pawl_error *results_error(pawl_results *r)
     return &r->error;
 }
 
-int pawl_results_json(pawl_results *r, const char *json, size_t size, pawl_error *error)
+int pawl_results_json(pawl_results *r, pawl_bytes json, pawl_error *error)
 {
     if (r->error.code)
         return error_set(error, r->error.code, "%s", r->error.text);
     pawl_error why = {0};
-    int status = json_results_read(json, size, r, &why);
+    int status = json_results_read(json.data, json.size, r, &why);
     if (status == PAWL_OK)
         return status;
     r->error = why; /* with the path, where the words of what it called have none */

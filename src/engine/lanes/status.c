@@ -181,7 +181,7 @@ int pawl_lanes_read(pawl_engine *e, const char *name, pawl_lane_visit visit, voi
             continue;
         status = lane_status_gather(g, schema_lane_by_id(engine_schema(e), g->id), statuses);
         if (status == PAWL_OK)
-            lane_status_alert(statuses, e->file.partitions, &e->options.alerts);
+            lane_status_alert(statuses, e->file.partitions, &e->options.thresholds);
         for (uint32_t i = 0; i < e->file.partitions && status == PAWL_OK && !r.stopped; i++)
             show(&r, &statuses[i], g->name);
     }

@@ -93,7 +93,7 @@ static void leave_here(void *arg)
 
 /* The result, as writes. PAWL_EINVAL, PAWL_ETOOBIG: it does not make sense. Others: the rows that it is about
  * cannot be read now. The lease is still held. */
-static int explode_result(struct job *job, const char *json, size_t size, pawl_error *error)
+static int explode_result(struct job *job, pawl_results_fill fill, void *arg, pawl_error *error)
 {
     struct generation *g = job->pl->generation;
     pawl_engine *e = g->engine;
@@ -104,7 +104,9 @@ static int explode_result(struct job *job, const char *json, size_t size, pawl_e
     if (status != PAWL_OK)
         return status;
     results_init(&results, job, g->pools[job->run.projection].cache, &event);
-    status = pawl_results_json(&results, json, size, error);
+    status = fill(arg, &results);
+    if (status != PAWL_OK && results.error.code == PAWL_OK)
+        error_set(&results.error, status, "the worker's function says: %s", pawl_status_text(status));
     if (status == PAWL_OK)
         status = results_finish(&results);
     results_release(&results);
@@ -174,8 +176,8 @@ static struct worker_commit *commit_new(struct generation *g, uint16_t partition
 }
 
 /* To one generation. PAWL_EFENCED: not this one's, or not any more. */
-static int commit_to(struct generation *g, uint16_t partition, struct resuming *r, const char *json,
-                     size_t size, pawl_duration wait, pawl_error *error)
+static int commit_to(struct generation *g, uint16_t partition, struct resuming *r, pawl_results_fill fill,
+                     void *arg, pawl_duration wait, pawl_error *error)
 {
     pawl_engine *e = g->engine;
     r->commit = commit_new(g, partition);
@@ -191,14 +193,14 @@ static int commit_to(struct generation *g, uint16_t partition, struct resuming *
     else if (status != PAWL_OK)
         error_set(error, status, "%s", pawl_status_text(status));
     else if (!r->again)
-        status = explode_result(&r->commit->job, json, size, error);
+        status = explode_result(&r->commit->job, fill, arg, error);
     if (status == PAWL_OK)
         return wait_for_turn(e, r->commit, wait, error);
     commit_free(r->commit);
     return status;
 }
 
-int pawl_worker_commit(pawl_engine *e, const pawl_worker_lease *lease, const char *json, size_t size,
+int pawl_worker_commit(pawl_engine *e, const pawl_worker_lease *lease, pawl_results_fill fill, void *arg,
                        pawl_duration wait, pawl_error *error)
 {
     const struct schema_lane *lane;
@@ -212,7 +214,7 @@ int pawl_worker_commit(pawl_engine *e, const pawl_worker_lease *lease, const cha
         pawl_error why = {0};
         if (g->id != lane->id)
             continue;
-        int one = commit_to(g, lease->partition, &r, json, size, wait, &why);
+        int one = commit_to(g, lease->partition, &r, fill, arg, wait, &why);
         if (one == PAWL_EFENCED && status == PAWL_EBUSY)
             continue; /* it may be the other one's */
         status = one == PAWL_OK ? one : error_set(error, one, "%s", why.text);
@@ -220,4 +222,15 @@ int pawl_worker_commit(pawl_engine *e, const pawl_worker_lease *lease, const cha
     if (g)
         generation_release(g);
     return status;
+}
+
+static int fill_from_json(void *arg, pawl_results *results)
+{
+    return pawl_results_json(results, *(const pawl_bytes *)arg, NULL);
+}
+
+int pawl_worker_commit_json(pawl_engine *e, const pawl_worker_lease *lease, pawl_bytes json, pawl_duration wait,
+                            pawl_error *error)
+{
+    return pawl_worker_commit(e, lease, fill_from_json, &json, wait, error);
 }

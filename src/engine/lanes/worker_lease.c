@@ -113,65 +113,76 @@ static bool acquire_from(struct generation *g, uint32_t projection, pawl_duratio
     return a.pl != NULL;
 }
 
-static size_t put_text(char *at, pawl_bytes text)
-{
-    memcpy(at, text.data, text.size);
-    at[text.size] = '\0';
-    return text.size + 1;
-}
-
-/* The allocation: its own size first, so that it can be given back. */
+/* What a lease points to. The texts are the names, each with a 0 behind it, and the event's bytes. */
 struct lease_memory {
     const pawl_allocator *alloc;
     size_t size;
+    struct json_out out; /* for the event's JSON */
+    struct pawl_event_source source;
+    pawl_event event;
     char text[];
 };
 
+static struct lease_memory *lease_memory_new(const pawl_allocator *alloc, size_t text)
+{
+    size_t size = sizeof(struct lease_memory) + text;
+    struct lease_memory *memory = mem_new(alloc, 1, size);
+    if (!memory)
+        return NULL;
+    memory->alloc = alloc;
+    memory->size = size;
+    json_out_init(&memory->out, alloc);
+    return memory;
+}
+
+static void lease_memory_free(struct lease_memory *memory)
+{
+    json_out_release(&memory->out);
+    mem_free(memory->alloc, memory, memory->size);
+}
+
+static char *put_bytes(char *at, pawl_bytes bytes)
+{
+    memcpy(at, bytes.data, bytes.size);
+    return at + bytes.size;
+}
+
+/* The lane's copy of the event ends with the run; the lease has one of its own. */
 static int fill_lease(struct job *job, pawl_worker_lease *ret_lease, pawl_error *error)
 {
     const struct run *run = &job->run;
-    struct generation *g = job->pl->generation;
-    struct json_out out;
-    struct pawl_event_source source;
-    pawl_event shown;
-    pawl_bytes event = {0};
-    json_out_init(&out, run->alloc);
-    int status = job_show_event(g->engine, job, &out, &source, &shown, error);
-    if (status == PAWL_OK)
-        status = pawl_event_json(&shown, &event, error);
-    pawl_bytes projector = run->projector->name;
-    size_t size = sizeof(struct lease_memory) + g->name.size + projector.size + event.size + 3;
-    struct lease_memory *memory = status == PAWL_OK ? mem_new(run->alloc, 1, size) : NULL;
-    if (status == PAWL_OK && !memory)
-        status = error_set(error, PAWL_ENOMEM, "no memory for a lease");
-    if (status == PAWL_OK) {
-        *memory = (struct lease_memory){.alloc = run->alloc, .size = size};
-        char *lane = memory->text;
-        char *name = lane + put_text(lane, g->name);
-        char *json = name + put_text(name, projector);
-        (void)put_text(json, event);
-        *ret_lease = (pawl_worker_lease){.partition = run->partition,
-                                         .lane = lane,
-                                         .projector = name,
-                                         .number = run->number,
-                                         .operation = run->id,
-                                         .attempt = run->attempt,
-                                         .expires_in = run->duration,
-                                         .offset = shown.offset,
-                                         .wsid = shown.wsid,
-                                         .event = json,
-                                         .event_size = event.size,
-                                         .memory = memory};
+    const struct generation *g = job->pl->generation;
+    pawl_bytes projector = run->projector->name, event = {run->event->bytes, run->event->size};
+    struct lease_memory *memory =
+        lease_memory_new(run->alloc, g->name.size + 1 + projector.size + 1 + event.size);
+    if (!memory)
+        return error_set(error, PAWL_ENOMEM, "no memory for a lease");
+    char *lane = memory->text;
+    char *name = put_bytes(lane, g->name) + 1;
+    char *body = put_bytes(name, projector) + 1;
+    (void)put_bytes(body, event);
+    int status = event_show(g->engine, run->partition, run->event->offset, (pawl_bytes){body, event.size},
+                            &memory->out, &memory->source, &memory->event, error);
+    if (status != PAWL_OK) {
+        lease_memory_free(memory);
+        return status;
     }
-    json_out_release(&out);
-    return status;
+    *ret_lease = (pawl_worker_lease){.partition = run->partition,
+                                     .lane = lane,
+                                     .projector = name,
+                                     .number = run->number,
+                                     .operation = run->id,
+                                     .attempt = run->attempt,
+                                     .expires_in = run->duration,
+                                     .event = &memory->event,
+                                     .memory = memory};
+    return PAWL_OK;
 }
 
 void pawl_worker_lease_free(pawl_worker_lease *lease)
 {
-    struct lease_memory *memory = lease->memory;
-    if (memory)
-        mem_free(memory->alloc, memory, memory->size);
+    if (lease->memory)
+        lease_memory_free(lease->memory);
     *lease = (pawl_worker_lease){0};
 }
 

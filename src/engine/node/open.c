@@ -51,7 +51,9 @@ static int check_options(pawl_options *o, pawl_error *error)
         return error_set(error, PAWL_EINVAL, "leases of more than ten minutes");
     if (o->backoff_min > BACKOFF_MAX)
         return error_set(error, PAWL_EINVAL, "more than a minute between attempts");
-    return PAWL_OK;
+    pawl_sequencer_limits limits = o->sequences; /* zeros stay: a processor has defaults of its own */
+    int status = sequencer_limits_fill(&limits, error);
+    return status == PAWL_OK ? PAWL_OK : error_wrap(error, status, "sequences");
 }
 
 static int check_new(const char *dir, pawl_error *error)

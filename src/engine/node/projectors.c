@@ -1,4 +1,5 @@
-/* engine/node/projectors.c: the projectors of the schema that is in force, for whoever wants to show them. */
+/* engine/node/projectors.c: the projectors and lanes of the schema that is in force, for whoever wants to show
+ * them. */
 #include <pawl/pawl.h>
 
 #include "base/error.h"
@@ -57,6 +58,54 @@ int pawl_projectors_read(pawl_engine *e, pawl_projector_visit visit, void *arg, 
             break;
         }
         if (!visit(arg, &projector))
+            break;
+    }
+    arena_release(&memory);
+    return status;
+}
+
+/* Names in the memory; false: there is none. */
+static bool describe_lane(const struct schema *schema, const struct schema_lane *lane, struct arena *memory,
+                          pawl_schema_lane *ret_lane)
+{
+    pawl_bytes *projectors = arena_take(memory, schema->projector_count * sizeof *projectors);
+    pawl_bytes *entities = arena_take(memory, schema->type_count * sizeof *entities);
+    size_t projector_count = 0, entity_count = 0;
+    if (!projectors || !entities)
+        return false;
+    for (size_t i = 0; i < schema->projector_count; i++)
+        if (schema->projectors[i].lane == lane->id)
+            projectors[projector_count++] = schema->projectors[i].name;
+    for (size_t i = 0; i < schema->type_count; i++)
+        if (schema->types[i].lane == lane->id)
+            entities[entity_count++] = schema->types[i].name;
+    *ret_lane = (pawl_schema_lane){.name = lane->name,
+                                   .id = lane->id,
+                                   .generation = lane->generation,
+                                   .serving = lane->serving,
+                                   .projectors = projectors,
+                                   .projector_count = projector_count,
+                                   .entities = entities,
+                                   .entity_count = entity_count};
+    return true;
+}
+
+int pawl_schema_lanes_read(pawl_engine *e, pawl_schema_lane_visit visit, void *arg, pawl_error *error)
+{
+    struct arena memory;
+    int status = engine_enter(e, error);
+    if (status != PAWL_OK)
+        return status;
+    const struct schema *schema = engine_schema_refresh(e);
+    arena_init(&memory, e->options.allocator, ARENA_CHUNK);
+    for (size_t i = 0; i < schema->lane_count; i++) {
+        pawl_schema_lane lane;
+        arena_reset(&memory);
+        if (!describe_lane(schema, &schema->lanes[i], &memory, &lane)) {
+            status = error_set(error, PAWL_ENOMEM, "no memory to describe lanes");
+            break;
+        }
+        if (!visit(arg, &lane))
             break;
     }
     arena_release(&memory);

@@ -314,7 +314,7 @@ int pawl_schema_show(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
     return text_take(&out, status, ret_text, error);
 }
 
-int pawl_schema_lanes(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
+int pawl_schema_lanes_list(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
 {
     struct json_out out;
     int status = engine_enter(e, error);

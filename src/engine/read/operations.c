@@ -1,22 +1,11 @@
 /* engine/read/operations.c: operations as they are read: from a lane's log, decoded under the schema they name. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "core/project/operation.h"
-#include "engine/json/json.h"
 #include "engine/node/node.h"
+#include "engine/read/operation.h"
 #include "engine/read/read.h"
-
-static int show_operation(pawl_engine *e, uint16_t partition, const struct operation *op, struct json_out *out,
-                          pawl_error *error)
-{
-    const struct schema *schema = engine_schema_at(e, op->schema);
-    if (!schema)
-        return error_set(error, PAWL_ECORRUPT,
-                         "it was made under the schema at %" PRIu64 ", which is not known", op->schema);
-    return json_operation(out, partition, schema, op, error);
-}
 
 struct showing {
     pawl_engine *engine;
@@ -30,25 +19,16 @@ struct showing {
 static bool show(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct showing *s = read->arg;
-    struct operation op;
+    struct pawl_operation_source source;
+    pawl_operation operation;
     (void)place;
-    json_out_rewind(&s->out, 0);
-    s->status = operation_decode(entry->body, &op, s->error);
-    if (s->status == PAWL_OK)
-        s->status = show_operation(s->engine, entry->stream.partition, &op, &s->out, s->error);
-    out_raw(&s->out, (pawl_bytes){"", 1}); /* an end for those who print it */
-    if (s->status == PAWL_OK)
-        s->status = s->out.status;
+    s->status =
+        operation_show(s->engine, entry->stream.partition, entry->body, &s->out, &source, &operation, s->error);
     if (s->status != PAWL_OK) {
         error_wrap(s->error, s->status, "operation %" PRIu64, entry->offset);
         return false;
     }
-    pawl_operation shown = {.number = op.number,
-                            .event = op.event,
-                            .wsid = op.wsid,
-                            .json = s->out.data,
-                            .json_size = s->out.size - 1};
-    return s->visit(s->arg, &shown);
+    return s->visit(s->arg, &operation);
 }
 
 static void never_called(pawl_read *read)

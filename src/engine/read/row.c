@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "core/schema/text.h"
 #include "core/state/key.h"
 #include "engine/node/node.h"
 #include "engine/read/event.h"
@@ -100,6 +101,15 @@ static const struct schema_field *find_field(const pawl_row *row, const char *na
     return field;
 }
 
+/* NULL: it is no field of the key, or the row itself has it. */
+static const struct value *find_in_key(const pawl_row *row, size_t place)
+{
+    for (size_t i = 0; row->key && i < row->type->key_count; i++)
+        if (row->type->key[i] == place)
+            return &row->key[i];
+    return NULL;
+}
+
 /* The field's value, zeros if it is null. */
 static int get(const pawl_row *row, const char *name, enum value_type type, struct value *ret_value,
                bool *ret_null)
@@ -110,7 +120,14 @@ static int get(const pawl_row *row, const char *name, enum value_type type, stru
         return PAWL_ENOTFOUND;
     if (field->type != type)
         return PAWL_EINVAL;
-    int status = row_peek(row->row, place, type, ret_value);
+    const struct value *of_key = find_in_key(row, place);
+    int status = PAWL_OK;
+    if (!of_key)
+        status = row_peek(row->row, place, type, ret_value);
+    else if (type == VALUE_STRING && of_key->type == VALUE_STRING && !text_is_utf8(of_key->bytes))
+        status = PAWL_ECORRUPT;
+    else
+        *ret_value = *of_key;
     if (status != PAWL_OK)
         return status;
     *ret_null = ret_value->type == VALUE_NULL;
@@ -167,6 +184,8 @@ bool pawl_row_has(const pawl_row *row, const char *name)
     size_t place;
     if (!find_field(row, name, &place))
         return false;
+    if (find_in_key(row, place))
+        return true;
     for (size_t at = 0; at < row->cleared.size; at += 2)
         if (get_u16((const uint8_t *)row->cleared.data + at) == place)
             return true;

@@ -16,7 +16,10 @@ struct pawl_row {
     uint64_t parent;
     bool active;
     bool update;
-    pawl_bytes cleared; /* of an update: places, u16 each */
+    pawl_bytes cleared; /* of an update, or a write of an operation: places, u16 each */
+
+    const struct value
+        *key; /* of a write of an operation: the values of its key, which the row does not have */
 
     /* Of an object of an event's argument. */
     const struct pawl_event_source *event; /* NULL: it is none */

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "engine/json/json.h"
 #include "engine/node/node.h"
@@ -83,6 +84,39 @@ uint64_t pawl_request_id(const pawl_request *r, uint64_t raw)
         if (object.raw == raw && raw != 0)
             return object.id;
     return 0;
+}
+
+/* Made once for a request, and used for each of its answers. */
+struct answered_event {
+    struct json_out out;
+    struct pawl_event_source source;
+    pawl_event event;
+};
+
+void answered_event_free(struct answered_event *a, const pawl_allocator *alloc)
+{
+    if (!a)
+        return;
+    json_out_release(&a->out);
+    mem_free(alloc, a, sizeof *a);
+}
+
+int pawl_request_event(pawl_request *r, const pawl_event **ret_event, pawl_error *error)
+{
+    const pawl_allocator *alloc = r->engine->options.allocator;
+    if (!r->body.data)
+        return error_set(error, PAWL_EMISUSE, "there is no answer");
+    if (!r->event) {
+        r->event = mem_new(alloc, 1, sizeof *r->event);
+        if (!r->event)
+            return error_set(error, PAWL_ENOMEM, "no memory for an event");
+        json_out_init(&r->event->out, alloc);
+    }
+    int status = event_show(r->engine, r->answer.partition, r->answer.offset, r->body, &r->event->out,
+                            &r->event->source, &r->event->event, error);
+    if (status == PAWL_OK)
+        *ret_event = &r->event->event;
+    return status;
 }
 
 int pawl_request_answer_json(const pawl_request *r, pawl_text *ret_text, pawl_error *error)

@@ -40,6 +40,7 @@ void pawl_request_free(pawl_request *r)
     const pawl_allocator *alloc = r->engine->options.allocator;
     arena_release(&r->memory);
     arena_release(&r->answered);
+    answered_event_free(r->event, alloc);
     mem_free(alloc, r, sizeof *r);
 }
 
@@ -250,9 +251,14 @@ int pawl_request_set_bool(pawl_request *r, const char *field, bool value)
     return set(r, field, (struct value){.type = VALUE_BOOL, .boolean = value});
 }
 
+int pawl_request_set_text(pawl_request *r, const char *field, pawl_bytes value)
+{
+    return set(r, field, (struct value){.type = VALUE_STRING, .bytes = value});
+}
+
 int pawl_request_set_string(pawl_request *r, const char *field, const char *value)
 {
-    return set(r, field, (struct value){.type = VALUE_STRING, .bytes = bytes_of(value)});
+    return pawl_request_set_text(r, field, bytes_of(value));
 }
 
 int pawl_request_set_bytes(pawl_request *r, const char *field, pawl_bytes value)

@@ -278,6 +278,8 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                         .mark_every = engine_audit_every(engine),
                                         .ctx = engine,
                                         .event_bytes_max = engine->options.event_bytes_max,
+                                        .workspaces_max = engine->options.sequences.workspaces_max,
+                                        .limits = engine->options.sequences,
                                         .wait = engine->options.wait,
                                         .allocator = engine->options.allocator};
     int status = processor_new(&options, &partition->processor, error);

@@ -87,6 +87,7 @@ struct pawl_request {
     struct arena answered; /* the event that answers, kept until the next command */
     pawl_bytes body;
     pawl_answer answer;
+    struct answered_event *event; /* as its reader sees it; NULL: nobody has asked for it */
 
     /* A command under way. */
     struct call call;
@@ -103,6 +104,10 @@ void shard_close(struct shard *shard);
 void shard_drain(pawl_task *task);
 void shard_notify_lanes(pawl_task *task);
 void shard_open_gates(pawl_task *task);
+
+/* command.c. NULL is allowed. */
+struct answered_event;
+void answered_event_free(struct answered_event *event, const pawl_allocator *alloc);
 
 /* request.c: forget what was asked. */
 void request_restart(pawl_request *request, uint64_t wsid);
