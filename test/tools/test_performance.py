@@ -106,7 +106,10 @@ def each_question_has_a_plot_that_is_well_formed(folder):
     widths = [float(shape.get('width')) for shape in bars]
     assert abs(widths[2] / widths[3] - 0.5) < 0.01, widths
     assert bars[0].get('fill') != bars[2].get('fill')
-    assert 'longer is better' in {shape.text for shape in root.iter('{http://www.w3.org/2000/svg}text')}
+    legend = sorted((float(shape.get('x')), shape.text) for shape in root.iter('{http://www.w3.org/2000/svg}text')
+                    if shape.get('y') == '20')
+    assert legend[-1][1] == 'longer is better', legend
+    assert all(x + 6.5 * len(text) < after for (x, text), (after, _) in zip(legend, legend[1:])), legend
     right = float(root.get('width'))
     assert all(float(shape.get('x')) + float(shape.get('width')) < right for shape in bars)
 
