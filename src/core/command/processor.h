@@ -8,7 +8,7 @@
  * A processor lives on one shard and is called there only. It numbers and builds as many commands as are
  * waiting into a batch, sends the batch to the log, and goes on with the next while that is being synced: up to
  * batches_max at a time. What is staged is seen by what comes after, through the overlay. When a batch is
- * durable its changes go to the store with those of other partitions (core/command/applier.h), and then the
+ * durable its changes go to the store with those of other partitions (core/stream/applier.h), and then the
  * answers go out, in order.
  *
  *                    claimed               replayed                 sequencer ready
@@ -34,7 +34,7 @@
 
 #include <pawl/sequencer.h>
 
-#include "core/command/applier.h"
+#include "core/stream/applier.h"
 #include "core/command/window.h"
 #include "core/command/workspaces.h"
 #include "core/event/event.h"

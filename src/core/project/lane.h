@@ -28,7 +28,7 @@
 #ifndef CORE_PROJECT_LANE_H
 #define CORE_PROJECT_LANE_H
 
-#include "core/command/applier.h"
+#include "core/stream/applier.h"
 #include "core/project/cursor.h"
 #include "core/project/run.h"
 #include "port/log.h"
