@@ -620,13 +620,15 @@ static bool compare_entry(pawl_read *read, const pawl_entry *entry, pawl_place p
 {
     struct comparison *c = read->arg;
     char text[32] = {0};
-    uint64_t id;
     uint8_t key[8];
     pawl_bytes value;
     (void)place;
     c->last = entry->offset;
+    assert_true(entry->body.size < sizeof text);
     memcpy(text, entry->body.data, entry->body.size);
-    if (sscanf(text, "entry %" SCNu64, &id) == 1) {
+    if (strncmp(text, "entry ", 6) == 0) {
+        uint64_t id = strtoull(text + 6, NULL, 10);
+        assert_in_range(id, 1, c->bed->ids);
         assert_false(c->in_log[id]);
         c->in_log[id] = true;
     }
