@@ -76,6 +76,7 @@ TEST(figures_go_on_when_a_new_schema_needs_other_sequencers)
 struct failing {
     pawl_store store;
     pawl_store *inner;
+    struct applier applier; /* of this store, in place of the shard's */
     struct sequences *sequences;
     bool full;
 };
@@ -118,7 +119,9 @@ static void begin_to_fail(void *arg)
     struct failing *f = arg;
     f->inner = f->sequences->store;
     f->full = true;
-    f->sequences->store = &f->store;
+    f->applier = *f->sequences->applier;
+    f->applier.store = &f->store;
+    f->sequences->applier = &f->applier;
 }
 
 static void fail_no_more(void *arg)

@@ -64,8 +64,11 @@ static void boot(void *arg)
     struct partition *p = arg;
     struct processor_options o = p->options;
     applier_init(&p->applier, mem_env_port(p->env), 0, p->store);
-    p->sequences = (struct sequences){
-        .log = p->log, .store = p->store, .env = mem_env_port(p->env), .partition = PARTITION_NUMBER};
+    p->sequences = (struct sequences){.log = p->log,
+                                      .store = p->store,
+                                      .applier = &p->applier,
+                                      .env = mem_env_port(p->env),
+                                      .partition = PARTITION_NUMBER};
     o.env = mem_env_port(p->env);
     o.log = p->front ? p->front : p->log;
     o.store = p->store;

@@ -26,6 +26,7 @@ struct node {
     struct mem_env *env;
     pawl_log *log;
     pawl_store *store;
+    struct applier applier;
     struct sequences sequences;
     struct sequence_tails tails;
     pawl_sequencer *sequencer;
@@ -110,7 +111,9 @@ static int boot(struct node *n)
     struct sequence_tails_options tails = {
         .log = n->log, .store = n->store, .partitions = {PARTITION - 1, 1, 3}};
     sequence_tails_init(&n->tails, &tails);
-    n->sequences = (struct sequences){.log = n->log, .store = n->store, .env = env, .partition = PARTITION};
+    applier_init(&n->applier, env, 0, n->store);
+    n->sequences = (struct sequences){
+        .log = n->log, .store = n->store, .applier = &n->applier, .env = env, .partition = PARTITION};
     if (test_below(&n->random, 2))
         n->sequences.tails = &n->tails;
     pawl_sequencer_options options = {.env = env,

@@ -429,6 +429,82 @@ TEST(closed_before_the_loops_next_turn_it_makes_no_attempt_then)
     bed_close(&bed);
 }
 
+/* --- what is no batch --- */
+
+struct other {
+    struct bed *bed;
+    int put_status;
+    int status;
+    pawl_error error;
+};
+
+static int put_other(void *ctx, pawl_store *store, pawl_error *error)
+{
+    struct other *o = ctx;
+    int status = pawl_store_put(store, SPACE, text_bytes("other"), text_bytes("row"));
+    if (status != PAWL_OK || o->put_status == PAWL_OK)
+        return status;
+    error->code = o->put_status;
+    snprintf(error->text, sizeof error->text, "it does not want to");
+    return o->put_status;
+}
+
+static struct other other;
+
+static void write_other(struct bed *bed)
+{
+    other.status = applier_write(&bed->applier, put_other, &other, &other.error);
+}
+
+static bool has_other(struct bed *bed)
+{
+    pawl_bytes value;
+    return pawl_store_get(pawl_store_writer(bed->store), SPACE, text_bytes("other"), &value) == PAWL_OK;
+}
+
+TEST(what_is_no_batch_has_a_transaction_of_its_own)
+{
+    struct bed bed;
+    bed_open(&bed);
+    other = (struct other){.bed = &bed};
+    bed.items[0].then = write_other; /* between others' transactions */
+    add(&bed, 1);
+    on_shard(&bed, run_now);
+    assert_trace(&bed, "w1 d1");
+    assert_ok(other.status);
+    assert_true(has_other(&bed));
+    bed_close(&bed);
+}
+
+TEST(what_is_no_batch_and_fails_leaves_nothing_for_the_next_transaction)
+{
+    struct bed bed;
+    bed_open(&bed);
+    other = (struct other){.bed = &bed, .put_status = PAWL_EINVAL};
+    on_shard(&bed, write_other);
+    assert_status(other.status, PAWL_EINVAL);
+    assert_string_equal(other.error.text, "it does not want to");
+    add(&bed, 1);
+    on_shard(&bed, run_now);
+    assert_false(has_other(&bed));
+    bed_close(&bed);
+}
+
+TEST(what_is_no_batch_says_why_it_could_not_be_committed)
+{
+    struct bed bed;
+    bed_open(&bed);
+    other = (struct other){.bed = &bed};
+    break_store(&bed, MEM_STORE_COMMIT, 1, 1);
+    on_shard(&bed, write_other);
+    assert_status(other.status, PAWL_EFULL);
+    assert_non_null(strstr(other.error.text, "cannot write the state"));
+    assert_false(has_other(&bed));
+    on_shard(&bed, write_other);
+    assert_ok(other.status);
+    bed_close(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +523,9 @@ int main(void)
         RUN(with_its_last_item_gone_it_is_not_stuck_and_takes_the_next_one_at_once),
         RUN(closed_while_stuck_it_makes_no_more_attempts),
         RUN(closed_before_the_loops_next_turn_it_makes_no_attempt_then),
+        RUN(what_is_no_batch_has_a_transaction_of_its_own),
+        RUN(what_is_no_batch_and_fails_leaves_nothing_for_the_next_transaction),
+        RUN(what_is_no_batch_says_why_it_could_not_be_committed),
     };
     return TEST_MAIN(tests);
 }

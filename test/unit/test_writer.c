@@ -170,18 +170,30 @@ static int read_position(void *ctx, bool again, struct writer_position *ret_posi
     return PAWL_OK;
 }
 
+struct replaying {
+    struct bed *bed;
+    const struct copied_entry *entries;
+};
+
+static int put_entries(void *ctx, pawl_store *store, pawl_error *error)
+{
+    const struct replaying *r = ctx;
+    int status = PAWL_OK;
+    (void)error;
+    for (const struct copied_entry *e = r->entries; e; e = e->next)
+        row_put(r->bed, store, e->offset, e->place, e->body, &status);
+    position_put(r->bed, store, &status);
+    return status;
+}
+
 static int replay(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error)
 {
     struct bed *bed = ctx;
-    int status = PAWL_OK;
-    (void)memory, (void)error;
+    struct replaying replaying = {.bed = bed, .entries = entries};
+    (void)memory;
     assert_non_null(entries);
     bed->replays++;
-    for (const struct copied_entry *e = entries; e; e = e->next)
-        row_put(bed, bed->store, e->offset, e->place, e->body, &status);
-    position_put(bed, bed->store, &status);
-    if (status == PAWL_OK)
-        status = pawl_store_commit(bed->store);
+    int status = applier_write(&bed->applier, put_entries, &replaying, error);
     if (status == PAWL_OK)
         bed->committed = bed->position;
     called(bed, ON_REPLAY);

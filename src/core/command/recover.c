@@ -47,29 +47,45 @@ int recover_position(void *ctx, bool again, struct writer_position *ret_position
     return status;
 }
 
+struct replaying {
+    struct processor *processor;
+    struct replay replay;
+    const struct copied_entry *entries;
+    uint64_t count;
+};
+
+static int put_events(void *ctx, pawl_store *store, pawl_error *error)
+{
+    struct replaying *r = ctx;
+    r->replay.store = store;
+    for (const struct copied_entry *e = r->entries; e; e = e->next, r->count++) {
+        int status = replay_event(&r->replay, e->offset, e->place, e->body, error);
+        if (status != PAWL_OK)
+            return error_wrap(error, status, "offset %" PRIu64, e->offset);
+        processor_mark(r->processor, e->offset);
+    }
+    int status = replay_put(&r->replay);
+    return status == PAWL_OK ? status
+                             : error_set(error, status, "cannot write the state: %s", pawl_status_text(status));
+}
+
 int recover_replay(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error)
 {
     struct processor *p = ctx;
-    struct replay replay = {.store = p->options.store,
-                            .position = &p->position,
-                            .overlay = &p->overlay,
-                            .memory = memory,
-                            .scratch = p->scratch,
-                            .schema_at = p->options.schema_at,
-                            .ctx = p->options.ctx};
-    uint64_t count = 0;
-    for (const struct copied_entry *e = entries; e; e = e->next, count++) {
-        int status = replay_event(&replay, e->offset, e->place, e->body, error);
-        if (status != PAWL_OK)
-            return error_wrap(error, status, "offset %" PRIu64, e->offset);
-        processor_mark(p, e->offset);
-    }
-    int status = replay_commit(&replay);
+    struct replaying r = {.processor = p,
+                          .replay = {.position = &p->position,
+                                     .overlay = &p->overlay,
+                                     .memory = memory,
+                                     .scratch = p->scratch,
+                                     .schema_at = p->options.schema_at,
+                                     .ctx = p->options.ctx},
+                          .entries = entries};
+    int status = applier_write(p->options.applier, put_events, &r, error);
     if (status != PAWL_OK)
-        return error_set(error, status, "cannot write the state: %s", pawl_status_text(status));
-    p->figures.puts += replay.rows;
-    p->figures.replayed += count;
-    p->figures.events += count;
+        return status;
+    p->figures.puts += r.replay.rows;
+    p->figures.replayed += r.count;
+    p->figures.events += r.count;
     processor_tell_applied(p);
     return PAWL_OK;
 }

@@ -65,15 +65,22 @@ int lane_position(void *ctx, bool again, struct writer_position *ret_position, p
     return status;
 }
 
-static int apply(struct lane *lane, struct redo *redo, const struct copied_entry *entries, pawl_error *error)
+struct redoing {
+    struct redo redo;
+    const struct copied_entry *entries;
+    uint64_t count;
+};
+
+static int put_operations(void *ctx, pawl_store *store, pawl_error *error)
 {
-    for (const struct copied_entry *e = entries; e; e = e->next) {
-        int status = redo_operation(redo, e->offset, e->place, e->body, error);
+    struct redoing *r = ctx;
+    r->redo.store = store;
+    for (const struct copied_entry *e = r->entries; e; e = e->next, r->count++) {
+        int status = redo_operation(&r->redo, e->offset, e->place, e->body, error);
         if (status != PAWL_OK)
             return error_wrap(error, status, "operation %" PRIu64, e->offset);
-        lane->figures.operations++;
     }
-    return redo_commit(redo, error);
+    return redo_put(&r->redo, error);
 }
 
 /* Runs that wait, and whose operations were found: they were written. */
@@ -89,23 +96,21 @@ int lane_replay(void *ctx, const struct copied_entry *entries, struct arena *mem
 {
     struct lane *lane = ctx;
     struct gathered gathered;
-    struct redo redo = {.store = lane->options.store,
-                        .cursor = &lane->cursor,
-                        .gathered = &gathered,
-                        .memory = memory,
-                        .scratch = lane->scratch,
-                        .schema_at = lane->options.schema_at,
-                        .ctx = lane->options.ctx};
-    uint64_t operations = lane->figures.operations;
+    struct redoing r = {.redo = {.cursor = &lane->cursor,
+                                 .gathered = &gathered,
+                                 .memory = memory,
+                                 .scratch = lane->scratch,
+                                 .schema_at = lane->options.schema_at,
+                                 .ctx = lane->options.ctx},
+                        .entries = entries};
     gathered_init(&gathered, lane->options.allocator);
-    int status = apply(lane, &redo, entries, error);
+    int status = applier_write(lane->options.applier, put_operations, &r, error);
     gathered_release(&gathered);
-    if (status != PAWL_OK) {
-        lane->figures.operations = operations;
+    if (status != PAWL_OK)
         return status;
-    }
     lane->committed = lane_mark(&lane->cursor);
-    lane->figures.rows += redo.rows;
+    lane->figures.operations += r.count;
+    lane->figures.rows += r.redo.rows;
     tell_found(lane, entries);
     lane_tell_applied(lane);
     return PAWL_OK;

@@ -166,14 +166,21 @@ int redo_operation(struct redo *r, uint64_t number, pawl_place place, pawl_bytes
     return PAWL_OK;
 }
 
-int redo_commit(struct redo *r, pawl_error *error)
+int redo_put(struct redo *r, pawl_error *error)
 {
     int status = gathered_put(r->gathered, r->store, error);
     if (status != PAWL_OK)
         return status;
-    status = cursor_write(r->cursor, r->store);
-    if (status == PAWL_OK)
-        status = pawl_store_commit(r->store);
     gathered_reset(r->gathered);
+    status = cursor_write(r->cursor, r->store);
+    return status == PAWL_OK ? status : error_set(error, status, "%s", r->store->error.text);
+}
+
+int redo_commit(struct redo *r, pawl_error *error)
+{
+    int status = redo_put(r, error);
+    if (status != PAWL_OK)
+        return status;
+    status = pawl_store_commit(r->store);
     return status == PAWL_OK ? status : error_set(error, status, "%s", r->store->error.text);
 }

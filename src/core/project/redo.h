@@ -2,7 +2,7 @@
  *
  * A lane does it with what its tables lack, a check of the tables with all there is.
  *
- *     redo_operation, redo_operation, ... ──► redo_commit
+ *     redo_operation, redo_operation, ... ──► redo_put ──► whoever owns the store commits
  *
  * After any failure the store's transaction is to be aborted, what was gathered to be cleared, and the cursor,
  * which is ahead of the store then, to be read again. */
@@ -30,8 +30,11 @@ struct redo {
  * fit its schema or the tables); PAWL_ENOMEM; those of the store. error says what, not where. */
 int redo_operation(struct redo *redo, uint64_t number, pawl_place place, pawl_bytes body, pawl_error *error);
 
-/* All since the last commit, and the cursor with it. Errors as above, which name the operation then, because a
- * row may be looked at no sooner. */
+/* All since the last time, and the cursor with it. Errors as above, which name the operation then, because a row
+ * may be looked at no sooner. */
+int redo_put(struct redo *redo, pawl_error *error);
+
+/* The same, and committed, for whoever owns the store. */
 int redo_commit(struct redo *redo, pawl_error *error);
 
 #endif

@@ -35,8 +35,7 @@ int replay_event(struct replay *r, uint64_t offset, pawl_place place, pawl_bytes
                              : error_set(error, status, "cannot write the state: %s", pawl_status_text(status));
 }
 
-int replay_commit(struct replay *r)
+int replay_put(struct replay *r)
 {
-    int status = position_write(r->position, r->store);
-    return status == PAWL_OK ? pawl_store_commit(r->store) : status;
+    return position_write(r->position, r->store);
 }

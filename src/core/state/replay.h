@@ -3,7 +3,7 @@
  * Recovery does it with what the state lacks, a check of the state with all there is. Events of one transaction
  * see each other through the store's writer, and what they change themselves through the overlay.
  *
- *     replay_event, replay_event, ... ──► replay_commit
+ *     replay_event, replay_event, ... ──► replay_put ──► whoever owns the store commits
  *
  * After any failure the store's transaction is to be aborted, and the position, which is ahead of the store
  * then, to be read again before anything is replayed. */
@@ -28,7 +28,7 @@ struct replay {
  * where. */
 int replay_event(struct replay *replay, uint64_t offset, pawl_place place, pawl_bytes body, pawl_error *error);
 
-/* All since the last commit, and the position with it. */
-int replay_commit(struct replay *replay);
+/* The position, behind all that it speaks of. Errors: those of the store. */
+int replay_put(struct replay *replay);
 
 #endif

@@ -1,5 +1,8 @@
 #include "core/stream/applier.h"
 
+#include <assert.h>
+
+#include "base/error.h"
 #include "base/heap.h"
 
 #define DELAY_MIN (10 * PAWL_MILLISECOND)
@@ -55,17 +58,42 @@ void applier_soon(struct applier *applier)
     (void)pawl_env_post(applier->env, applier->shard, &applier->task);
 }
 
+/* The one place where a transaction begins and ends. */
+static void begin(struct applier *applier)
+{
+    assert(!applier->writing); /* A3 */
+    applier->writing = true;
+}
+
+static int end(struct applier *applier, int status)
+{
+    applier->writing = false;
+    if (status == PAWL_OK)
+        return pawl_store_commit(applier->store);
+    pawl_store_abort(applier->store);
+    return status;
+}
+
+int applier_write(struct applier *applier, int (*put)(void *ctx, pawl_store *store, pawl_error *error),
+                  void *ctx, pawl_error *error)
+{
+    begin(applier);
+    int put_status = put(ctx, applier->store, error);
+    int status = end(applier, put_status);
+    return status == put_status
+               ? status
+               : error_set(error, status, "cannot write the state: %s", applier->store->error.text);
+}
+
 /* All or nothing: an item that fails takes those before it along. */
 static int write_all(struct applier *applier)
 {
     struct apply_item *item = applier->first;
     int status = PAWL_OK;
+    begin(applier);
     for (; item && status == PAWL_OK; item = status == PAWL_OK ? item->next : item)
         status = item->write(item, applier->store);
-    if (status == PAWL_OK)
-        status = pawl_store_commit(applier->store);
-    else
-        pawl_store_abort(applier->store);
+    status = end(applier, status);
     if (status == PAWL_OK)
         return status;
     for (struct apply_item *written = applier->first; written != item; written = written->next)

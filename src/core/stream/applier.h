@@ -8,13 +8,18 @@
  *                                                              │
  *                                                    no room ──┴──► undo all, and again after a while
  *
+ * It owns the store's transaction: nobody else commits or aborts it. Whoever has something to write that is no
+ * batch (what a store lacks when it catches up, rows of sequences, rows that nobody needs any more) asks with
+ * applier_write, and gets a transaction of its own.
+ *
  * An event that is durable will be applied: a store that is full or failing is tried again until it works, or
  * the applier is closed. stuck says what it is waiting for, so that processors refuse new commands meanwhile.
  *
  * Invariants
  *   A1  Items are written in the order in which they were added.
  *   A2  They are done in that order, too, and one after the other: while an item's changes lie in an overlay,
- *       those of a later one must not have left it. */
+ *       those of a later one must not have left it.
+ *   A3  Between two calls the transaction is empty: what was put is committed, or gone. */
 #ifndef CORE_STREAM_APPLIER_H
 #define CORE_STREAM_APPLIER_H
 
@@ -39,6 +44,7 @@ struct applier {
     pawl_timer timer;
     pawl_duration delay; /* before the next attempt; 0: the last one worked */
     int stuck;           /* what the last attempt ended with; PAWL_OK */
+    bool writing;        /* inside a write or a put: A3 */
     bool telling;        /* inside a done, or a late */
     bool closed;
     uint64_t commits;
@@ -56,6 +62,12 @@ void applier_run(struct applier *applier);
 /* Take an item back that waits for the store: whoever owns it goes first. It gets no done. False: it is not
  * here, because it was written, and its done is coming. */
 bool applier_remove(struct applier *applier, struct apply_item *item);
+
+/* Write something else, now and by itself: put puts it into the transaction, which is then committed. On the
+ * shard, and not from inside a write or a put. Errors: what put ends with, and says; those of a commit. After
+ * any of them nothing was written. */
+int applier_write(struct applier *applier, int (*put)(void *ctx, pawl_store *store, pawl_error *error),
+                  void *ctx, pawl_error *error);
 
 /* No more attempts. Whoever added something that is left has taken it back. A turn of the loop that was asked
  * for still comes, and does nothing: free the applier after that. */

@@ -107,9 +107,8 @@ struct writer_ops {
      * has it at hand, and this cannot fail. */
     int (*position)(void *ctx, bool again, struct writer_position *ret_position, pawl_error *error);
 
-    /* Apply entries of the log that the store lacks, all of them, and commit them with the position.
-     * memory is for this call. After an error the writer aborts the transaction, and asks for the position
-     * again. PAWL_ECORRUPT, PAWL_EVERSION, PAWL_EINVAL, PAWL_ETOOBIG: it can never be done, and the writer is
+    /* Apply entries of the log that the store lacks, all of them, with the position, by one applier_write.
+     * memory is for this call. After an error the writer asks for the position again. PAWL_ECORRUPT, PAWL_EVERSION, PAWL_EINVAL, PAWL_ETOOBIG: it can never be done, and the writer is
      * refused. After any other error it is tried again. */
     int (*replay)(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error);
 

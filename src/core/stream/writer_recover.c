@@ -168,10 +168,8 @@ static int replay(struct writer *w)
     w->unread = true;
     if (w->copies.first)
         status = w->options.ops->replay(w->options.ctx, w->copies.first, &w->copies.memory, &w->error);
-    if (status != PAWL_OK) {
-        pawl_store_abort(w->options.applier->store);
+    if (status != PAWL_OK)
         return error_wrap(&w->error, status, "%s", name);
-    }
     w->unread = false;
     w->verified = true;
     return PAWL_OK;

@@ -77,7 +77,9 @@ static int tell(struct replaying *r, pawl_error *error)
 
 static int commit(struct replaying *r)
 {
-    int status = replay_commit(&r->replay);
+    int status = replay_put(&r->replay);
+    if (status == PAWL_OK)
+        status = pawl_store_commit(r->replay.store);
     r->uncommitted = 0;
     arena_reset(&r->memory);
     if (status != PAWL_OK)

@@ -69,20 +69,16 @@ static int find_unneeded(struct dropping *d)
     return status == PAWL_OK ? first.status : status;
 }
 
-static int drop_some(struct dropping *d)
+static int put_removal(void *ctx, pawl_store *store, pawl_error *error)
 {
-    pawl_store *store = d->engine->shards[d->shard].store;
+    struct dropping *d = ctx;
     struct removal removal = {.store = store,
                               .cursor = &d->cursor,
                               .partitions = d->engine->file.partitions,
                               .rows_max = ROWS_AT_ONCE,
                               .alloc = d->engine->options.allocator};
     bool last;
-    int status = remove_piece(&removal, &last);
-    if (status == PAWL_OK)
-        return pawl_store_commit(store);
-    pawl_store_abort(store);
-    return status;
+    return remove_piece(&removal, &last);
 }
 
 static void drop_here(void *arg)
@@ -95,7 +91,7 @@ static void drop_here(void *arg)
     cursor_init(&d->cursor, d->engine->options.allocator, 0, 0, 0);
     d->status = find_unneeded(d);
     if (d->status == PAWL_OK && d->found)
-        d->status = drop_some(d);
+        d->status = applier_write(&d->engine->shards[d->shard].applier, put_removal, d, NULL);
     cursor_release(&d->cursor);
 }
 

@@ -60,29 +60,30 @@ struct writing {
     int status;
 };
 
-static int put_row(const struct sequences *s, uint64_t wsid, uint16_t name, uint64_t number)
+static int put_row(const struct sequences *s, pawl_store *store, uint64_t wsid, uint16_t name, uint64_t number)
 {
     uint8_t key[VIEW_KEY_BYTES], value[VIEW_VALUE_BYTES];
     put_u64(value, number);
-    return pawl_store_put(s->store, VIEW_SPACE, view_key(s->partition, wsid, name, key),
+    return pawl_store_put(store, VIEW_SPACE, view_key(s->partition, wsid, name, key),
                           (pawl_bytes){value, sizeof value});
 }
 
-/* On the shard. The store's transaction holds nothing else here: whoever writes on the shard commits before it
- * returns to its loop. */
+static int put_rows(void *ctx, pawl_store *store, pawl_error *error)
+{
+    const struct writing *w = ctx;
+    int status = PAWL_OK;
+    for (size_t i = 0; i < w->count && status == PAWL_OK; i++)
+        status = put_row(w->sequences, store, w->rows[i].wsid, w->rows[i].seq, w->rows[i].number);
+    if (status == PAWL_OK)
+        status = put_row(w->sequences, store, 0, SEQ_PLOG_OFFSET, w->last);
+    return status;
+}
+
+/* On the shard. */
 static void write_rows(void *arg)
 {
     struct writing *w = arg;
-    const struct sequences *s = w->sequences;
-    w->status = PAWL_OK;
-    for (size_t i = 0; i < w->count && w->status == PAWL_OK; i++)
-        w->status = put_row(s, w->rows[i].wsid, w->rows[i].seq, w->rows[i].number);
-    if (w->status == PAWL_OK)
-        w->status = put_row(s, 0, SEQ_PLOG_OFFSET, w->last);
-    if (w->status == PAWL_OK)
-        w->status = pawl_store_commit(s->store);
-    else
-        pawl_store_abort(s->store);
+    w->status = applier_write(w->sequences->applier, put_rows, w, NULL);
 }
 
 static int write_values_and_offset(void *ctx, const pawl_sequence_row *rows, size_t count, uint64_t last,

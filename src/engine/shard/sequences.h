@@ -11,12 +11,14 @@
 
 #include <pawl/sequencer.h>
 
+#include "core/stream/applier.h"
 #include "engine/shard/sequence_tails.h"
 #include "port/env.h"
 
 struct sequences {
     pawl_log *log;
-    pawl_store *store; /* written on the shard, read by snapshots */
+    pawl_store *store;       /* read by snapshots */
+    struct applier *applier; /* the shard's, who writes to it */
     pawl_env *env;
     uint32_t shard;
     uint16_t partition;

@@ -259,6 +259,7 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
     struct partition *partition = &engine->partitions[number];
     partition->engine = engine;
     partition->sequences = (struct sequences){.log = engine->log,
+                                              .applier = &shard->applier,
                                               .store = shard->store,
                                               .env = engine->env,
                                               .shard = shard->index,
