@@ -132,8 +132,8 @@ static int begin(struct backing *b)
     char path[NODE_PATH_MAX];
     int status = node_file_read(b->options->dir, &b->file, b->error);
     if (status == PAWL_OK && b->file.log[0])
-        status = error_set(b->error, PAWL_EREADONLY, "%s holds only state, of the log in %s", b->options->dir,
-                           b->file.log);
+        status = error_set(b->error, PAWL_EREADONLY, "%s holds only state, derived from the log in %s",
+                           b->options->dir, b->file.log);
     if (status == PAWL_OK)
         status = suffixed(b->options->to, ".new", b->fresh, b->error);
     if (status == PAWL_OK)

@@ -1,15 +1,15 @@
 /* engine/log/entries.h: a stream's entries one after the other, for a thread that may block.
  *
- * The log port shows entries to a visitor; whoever has two streams to read in step, or more to do with an entry
- * than a visitor should, takes them from here. A piece of the stream is copied at a time; the next one is read
- * from the place of the last entry on, because a log that knows no place has to search for it. */
+ * The log port shows entries to a visitor. This is for a caller that reads two streams side by side, or that
+ * needs more time for an entry than a visitor should take. It copies a piece of the stream at a time. The next
+ * piece is read from the place of the last entry on, so that the log need not search for it. */
 #ifndef ENGINE_LOG_ENTRIES_H
 #define ENGINE_LOG_ENTRIES_H
 
 #include "base/arena.h"
 #include "port/log.h"
 
-/* Borrowed until the next one is asked for. */
+/* Borrowed until the next entry is taken. */
 struct log_entry {
     struct log_entry *next;
     uint64_t offset;
@@ -20,10 +20,10 @@ struct log_entry {
 struct log_entries {
     pawl_log *log;
     pawl_stream stream;
-    uint64_t from;    /* what is read next */
-    pawl_place place; /* of the entry before it, once there was one */
+    uint64_t from;    /* the offset to read next */
+    pawl_place place; /* of the entry before that; zero: nothing was read yet */
     struct arena memory;
-    struct log_entry *first; /* read, and not yet taken */
+    struct log_entry *first; /* entries that were read, and not taken yet */
     struct log_entry **last;
     size_t bytes;
     int status;

@@ -8,7 +8,7 @@ struct gathering {
     pawl_figures *figures;
 };
 
-/* On the shard: what its processors count is its own. */
+/* On the shard, because only the shard may read what its processors count. */
 static void gather(void *arg)
 {
     const struct gathering *g = arg;
