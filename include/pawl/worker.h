@@ -16,9 +16,9 @@ extern "C" {
 
 /* A lease as a worker holds it. Strings are in one allocation: pawl_worker_lease_free.
  *
- * What a worker says of its lease, by commit, extend and release, goes by four members: partition, lane, number
- * and operation. Nothing else of it is looked at. A worker in another process, which has only these four, fills
- * in a pawl_worker_lease of its own with them, leaves the rest zero, and does not free it. */
+ * commit, extend and release use only four members: partition, lane, number and operation. A worker in another
+ * process, which has only these four, fills them into a pawl_worker_lease of its own, leaves the rest zero, and
+ * does not free it. */
 typedef struct pawl_worker_lease {
     uint16_t partition;
     const char *lane;
@@ -46,13 +46,14 @@ PAWL_API void pawl_worker_lease_free(pawl_worker_lease *lease);
  * applied. Repeating it is harmless. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT: it is handed in, and
  * waits for those before it; ask again. PAWL_EBUSY: the lane is recovering, or the store
  * gives out no more snapshots at once; ask again. PAWL_EINVAL, PAWL_ETOOBIG: the result does not make sense;
- * the lease is still held, unless that came out only at its turn ("at its turn: ..."): then the projector's
- * policy decides. Others (PAWL_ENOMEM, PAWL_EIO): what it is about cannot be read; the lease is still held. */
+ * the lease is still held, unless this was found only at the operation's turn ("at its turn: ..."): then the
+ * projector's policy decides. Others (PAWL_ENOMEM, PAWL_EIO): the rows that it changes cannot be read; the
+ * lease is still held. */
 PAWL_API int pawl_worker_commit(pawl_engine *engine, const pawl_worker_lease *lease, const char *json,
                                 size_t size, pawl_duration wait, pawl_error *error);
 
-/* From now on this long (0: adaptive). PAWL_EFENCED: the number is another's. expires_in of the lease stays as
- * it was. */
+/* Extend the lease: it ends this long from now (0: adaptive). PAWL_EFENCED: the number is another's. Does not
+ * change lease->expires_in. */
 PAWL_API int pawl_worker_extend(pawl_engine *engine, const pawl_worker_lease *lease, pawl_duration duration,
                                 pawl_error *error);
 
