@@ -345,7 +345,7 @@ static int finish_write(struct pawl_results *r, const struct results_write *w, s
 {
     bool by_key = w->kind == ACTION_UPSERT || w->key;
     if (by_key && w->key_count != w->entity->key_count)
-        return error_set(&r->error, PAWL_EINVAL, "the key of %.*s has %zu of its %zu fields set",
+        return error_set(&r->error, PAWL_EINVAL, "the key of %.*s has %zu of %zu fields set",
                          (int)w->entity->name.size, (const char *)w->entity->name.data, w->key_count,
                          w->entity->key_count);
     struct schema_set *sets = take(r, w->set_count * sizeof *sets);

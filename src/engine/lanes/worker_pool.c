@@ -227,8 +227,8 @@ void worker_pool_resize(struct worker_pool *pool, uint32_t count)
     pool->limit = count ? count : WORKERS_DEFAULT;
     pool->cap = pool->limit * (partitions < PARTITIONS_MANY ? partitions : PARTITIONS_MANY);
     wake(pool);
-    pthread_cond_broadcast(
-        &pool->work); /* a thread too many may take the signal of wake, and leave: wake all */
+    /* A thread that is too many now may take the signal of wake, and leave: wake all. */
+    pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
 }
 
