@@ -1,4 +1,4 @@
-/* admin.h: look after a directory and its log: verify, replay, audit, backup, restore, doctor. For a log on
+/* admin.h: maintenance of a directory and its log: verify, replay, audit, backup, restore, doctor. For a log on
  * Apache Kafka there is pawl/cluster.h.
  *
  *     pawl_directory_get what a directory was made with, and where its log is
@@ -8,8 +8,8 @@
  *     pawl_restore       bring a backup back, after checking it
  *     pawl_doctor        see what a damaged log still holds, and save it elsewhere
  *
- * To verify a directory: pawl_verify_log, and if it has no faults, pawl_replay without a place to keep the
- * state. To audit it, so that both of its states are compared with the log: the same with audit.
+ * To verify a directory: call pawl_verify_log; if it finds no faults, call pawl_replay without a directory to
+ * keep the state in. To audit it (both of its states are compared with the log): the same, with audit set.
  *
  * Names. A directory is named DIR or file://DIR.
  *
@@ -17,20 +17,20 @@
  * needs an engine to be open. Calls on one directory may run beside each other and beside the process that
  * writes, unless it says otherwise below.
  *
- * Progress. A pawl_progress may be given to each. It is called on the calling thread, again and again, at least
- * once before the call succeeds; done never goes back. total is 0 as long as it is not known; it grows if there
- * is more to do than was thought. What is counted is said at each function.
+ * Progress. Each function takes a pawl_progress. It is called on the calling thread, again and again, at least
+ * once before the function succeeds; done never goes back. total is 0 while it is not known; it grows if there
+ * is more to do than was thought. Each function says what is counted.
  *
- * Cancelling. A pawl_progress that returns false ends the call with PAWL_ECANCELED at that point, whichever
- * call of it that is. What is left behind then is said at each function. It is not called again. The store or
- * the segment of the log at hand may be finished first.
+ * Cancelling. If the pawl_progress returns false, the function ends with PAWL_ECANCELED, and does not call it
+ * again. It may finish the store or the segment of the log that it is working on first. Each function says what
+ * it leaves behind.
  *
  * Ownership. What the options point to is borrowed for the call. A report is the caller's; where it has a
  * release function, call that once after success. After an error the report is untouched and there is nothing
  * to release.
  *
- * Errors. Damage that a function looks for is no error: it returns PAWL_OK, and the report has it, with the
- * words of the first fault. Any of them may end with PAWL_ENOMEM, PAWL_EIO or PAWL_EACCES. */
+ * Errors. Damage that a function looks for is not an error: it returns PAWL_OK, and the report has the damage,
+ * with the first fault in words. Any function may end with PAWL_ENOMEM, PAWL_EIO or PAWL_EACCES. */
 #ifndef PAWL_ADMIN_H
 #define PAWL_ADMIN_H
 
@@ -83,14 +83,14 @@ typedef struct pawl_log_report {
     uint64_t entries;
     uint64_t claims;
     uint64_t watermarks;
-    uint64_t unwitnessed; /* of the records: whole, but nothing says that they are durable; readers leave out
+    uint64_t unwitnessed; /* records that are whole, but nothing proves that they are durable; readers leave out
                              the entries among them */
     uint64_t bytes;       /* of the segments' files */
     uint64_t dead_bytes;  /* left behind by recoveries */
     uint64_t torn_bytes;  /* unfinished at the end of the newest segment; no fault */
     char torn_file[48];
     uint64_t torn_at;
-    uint64_t bad_indexes; /* index files that cannot be believed: they are made anew when needed */
+    uint64_t bad_indexes; /* index files that are not valid: they are made again when needed */
     bool clean;           /* the last writer closed it */
 
     uint64_t faults;
@@ -104,13 +104,12 @@ typedef struct pawl_log_report {
     const pawl_allocator *alloc;
 } pawl_log_report;
 
-/* Read a whole journal, by the words that name it (DIR or file://DIR, of a log alone or of an engine's
- * directory), and check every record's checksum, place and offset, and every segment's header. Only reads, and
- * takes no lock. A fault does not end it. progress, which may be NULL, counts bytes. Cancelled, it leaves
- * nothing behind.
- * Errors, when looking was not possible: PAWL_EINVAL (no name of a directory), PAWL_ENOTFOUND (no journal
- * there), PAWL_EFORMAT, PAWL_EVERSION, PAWL_ECANCELED, and PAWL_ECORRUPT if the journal's id is damaged or
- * missing. */
+/* Read a whole journal, and check every record's checksum, place and offset, and every segment's header. where
+ * is DIR or file://DIR, the directory of a log alone or of an engine. Only reads, and takes no lock. Goes on
+ * after a fault. progress, which may be NULL, counts bytes. If it is cancelled, it leaves nothing behind.
+ * Errors, if the journal could not be read at all: PAWL_EINVAL (not the name of a directory), PAWL_ENOTFOUND
+ * (no journal there), PAWL_EFORMAT, PAWL_EVERSION, PAWL_ECANCELED, and PAWL_ECORRUPT if the journal's id is
+ * damaged or missing. */
 PAWL_API int pawl_verify_log(const char *where, pawl_progress progress, void *arg, pawl_log_report *ret_report,
                              pawl_error *error);
 PAWL_API void pawl_log_report_release(pawl_log_report *report);
@@ -126,7 +125,7 @@ typedef struct pawl_replay_options {
     void *arg;
     pawl_unwitnessed_visit left_out; /* may be NULL; on the calling thread, in the end: pawl_unwitnessed */
     void *left_out_arg;
-    bool backup;    /* DIR may be a backup, or what a loss of power has left: checkpoints, and no live stores */
+    bool backup;    /* DIR may be a backup, or may have lost power: it has checkpoints, but no live stores */
     bool audit;     /* compare the checkpoint stores too */
     bool reproject; /* work operations of lanes out again, from their events */
     const pawl_allocator *allocator; /* NULL: the C library's */
@@ -145,23 +144,22 @@ typedef struct pawl_state_report {
     uint64_t rows;           /* in the derived state, but for those of lanes */
     pawl_lane_verdict lanes; /* what lanes have done; compared only if reproject was asked for */
     pawl_state_side live;
-    pawl_state_side checkpoint; /* if it was asked for, or there is no live one; what is missing is not
-                                   compared */
+    pawl_state_side
+        checkpoint; /* with audit, or if there is no live state; a missing checkpoint is not compared */
 } pawl_state_report;
 
 /* Derive the state of a directory again, from its log, and compare.
  *
  *     DIR/log ── derive ──► a fresh state ── at the offset where DIR's own state stands: equal? ──► report
  *
- * Only reads DIR. What is compared, partition by partition, at the offset that DIR's state has come to: the
- * digest that the state keeps of each table, the digest of the rows that are really there, and the digest of
- * the rows that were derived; and the sequences view at its own offset. The tables of lanes are derived from
- * their operation logs, and compared where they stand.
+ * Only reads DIR. Each partition is compared at the offset that DIR's state has come to. For each table three
+ * digests are compared: the one that the state keeps, that of the stored rows, and that of the derived rows.
+ * The sequences view is compared at its own offset. The tables of lanes are derived from their operation logs,
+ * and compared at the operation that they have come to.
  *
- * PAWL_OK even with differences: the report has them. Cancelled, or after any other error, it leaves nothing
- * behind: a directory to that it has made is removed.
- * Errors: PAWL_EEXISTS (to is there), PAWL_ECANCELED, and those of opening DIR, of reading its log, of deriving
- * (PAWL_ECORRUPT, naming the event), of writing. */
+ * PAWL_OK even with differences: the report has them. If it is cancelled, or after any other error, it leaves
+ * nothing behind: the directory to is removed. Errors: PAWL_EEXISTS (to is there), PAWL_ECANCELED, and those of
+ * opening DIR, of reading its log, of deriving (PAWL_ECORRUPT, naming the event), of writing. */
 PAWL_API int pawl_replay(const pawl_replay_options *options, pawl_state_report *ret_report, pawl_error *error);
 
 /* --- backup and restore --- */
@@ -189,14 +187,14 @@ typedef struct pawl_backup_report {
  *
  *     DIR ── checkpoint stores, then the journal ──► NEW.new ── checked, renamed ──► NEW
  *
- * A backup is a directory as a loss of power leaves it: a log, and checkpoint stores that lack some of its end.
- * The stores are copied first, so that the log has all that they have. Opening one takes over and replays the
- * rest.
+ * A backup is like a directory after a loss of power: it has a log, and checkpoint stores that lack the last
+ * events. The stores are copied first, so the log has all that they have. When a backup is opened, the
+ * checkpoints become the live stores, and the rest of the log is replayed.
  *
- * NEW is there whole, or not at all. Cancelled, or after any other error, it leaves nothing behind. A process
- * that is killed leaves NEW.new, which the next backup to NEW removes.
- * Errors: PAWL_EEXISTS (NEW is there, or a NEW.new that is somebody's), PAWL_ELOCKED (another one makes it),
- * PAWL_ENOTFOUND, PAWL_EREADONLY (DIR has no log of its own), PAWL_ECANCELED, those of reading and writing. */
+ * NEW is complete, or not there at all. If it is cancelled, or after any other error, it leaves nothing behind.
+ * A process that is killed leaves NEW.new, which the next backup to NEW removes. Errors: PAWL_EEXISTS (NEW
+ * exists, or a NEW.new that no backup has left), PAWL_ELOCKED (another process makes it), PAWL_ENOTFOUND,
+ * PAWL_EREADONLY (DIR has no log of its own), PAWL_ECANCELED, those of reading and writing. */
 PAWL_API int pawl_backup(const pawl_backup_options *options, pawl_backup_report *ret_report, pawl_error *error);
 
 /* Bring a backup back.
@@ -204,14 +202,13 @@ PAWL_API int pawl_backup(const pawl_backup_options *options, pawl_backup_report 
  *     BACKUP ── checked against its own log ──► DIR.new ── renamed ──► DIR
  *     and if DIR is to be replaced:             DIR.new ──► DIR.before ◄─ exchanged ─► DIR
  *
- * What is restored has the backup's stores as its live stores, which can be read at once.
+ * The backup's stores become the live stores of DIR, which can be read at once.
  *
- * Cancelled, or after any other error, DIR is as it was, and nothing else is left behind. Interrupted at any
- * moment, by a kill or a loss of power, it leaves DIR as it was or as it is to be; the next one removes the
- * rest.
- * Errors: as above; PAWL_ELOCKED: DIR is to be replaced, and somebody writes to it; PAWL_ECORRUPT: the backup's
- * log is not sound, or its stores are not what its log says; PAWL_EINVAL: the file system cannot exchange DIR
- * with the new one in one step. */
+ * If it is cancelled, or after any other error, DIR is as it was, and nothing else is left behind. If it is
+ * interrupted by a kill or a loss of power, DIR is either as it was or completely restored; the next restore
+ * removes what else was left. Errors: as of pawl_backup; PAWL_ELOCKED: DIR is to be replaced, and another
+ * process writes to it; PAWL_ECORRUPT: the backup's log is damaged, or its stores contradict its log;
+ * PAWL_EINVAL: the file system cannot exchange DIR with the new directory in one step. */
 PAWL_API int pawl_restore(const pawl_backup_options *options, pawl_backup_report *ret_report,
                           pawl_error *error);
 
@@ -228,7 +225,7 @@ typedef struct pawl_doctor_stream {
     pawl_offset_range *intact; /* ascending, with gaps between them */
     size_t count;
     size_t room;      /* Pawl's own */
-    uint64_t next;    /* one above the highest offset that anything found speaks of */
+    uint64_t next;    /* one above the highest offset that anything found mentions */
     uint64_t entries; /* intact ones */
     uint64_t dense;   /* of these, from offset 1 to the first hole: what a journal can hold */
 } pawl_doctor_stream;
@@ -237,7 +234,7 @@ typedef struct pawl_doctor_report {
     uint64_t segments;
     uint64_t segments_missing;
     uint64_t headers_damaged;
-    uint64_t places_damaged; /* where records are lost, or something else than a record stands */
+    uint64_t places_damaged; /* where records are lost, or the bytes are not a record */
     uint64_t bytes_damaged;
     pawl_error first; /* the first damage, in words; code PAWL_OK: there is none */
 
@@ -249,14 +246,13 @@ typedef struct pawl_doctor_report {
     const pawl_allocator *alloc;
 } pawl_doctor_report;
 
-/* Read past damage, and tell for each stream which offsets are intact and which are lost. The log, named as for
- * pawl_verify_log, is only read. With to, which must not exist or be empty, what is intact is saved there: each
- * stream up to its first hole as a log, and what lies behind a hole in TO/behind-holes/STREAM.ndjson. progress,
- * which may be NULL, counts bytes. Cancelled, or after any other error, what was written to TO by then stays:
- * remove it before saving there again.
- * Errors: PAWL_ENOTFOUND, PAWL_EFORMAT (no journal there), PAWL_EVERSION, PAWL_ECORRUPT (nothing tells any more
- * which journal it was, so that no checksum can be checked), PAWL_EEXISTS (to is not empty), PAWL_EINVAL,
- * PAWL_ECANCELED, and what writing may end with. */
+/* Read past damage, and report for each stream which offsets are intact and which are lost. The log, named as
+ * for pawl_verify_log, is only read. If to is given, which must be empty or not exist, intact entries are saved
+ * there: each stream up to its first hole as a log, and entries behind a hole in TO/behind-holes/STREAM.ndjson.
+ * progress, which may be NULL, counts bytes. If it is cancelled, or after any other error, what was written to
+ * TO stays: remove it before you save there again. Errors: PAWL_ENOTFOUND, PAWL_EFORMAT (no journal there),
+ * PAWL_EVERSION, PAWL_ECORRUPT (the journal's id is lost everywhere, so no checksum can be checked),
+ * PAWL_EEXISTS (to is not empty), PAWL_EINVAL, PAWL_ECANCELED, and errors of writing. */
 PAWL_API int pawl_doctor(const char *where, const char *to, pawl_progress progress, void *arg,
                          pawl_doctor_report *ret_report, pawl_error *error);
 PAWL_API void pawl_doctor_report_release(pawl_doctor_report *report);

@@ -25,9 +25,9 @@
  *     printf("%llu\n", pawl_request_id(request, 1));
  *
  * Threads. An engine's functions are for any thread that is not one of Pawl's own; calling them from inside a
- * callback is PAWL_EMISUSE, save pawl_command_async. A request is used by one thread at a time, and belongs to
- * Pawl while a command with it is under way. Several engines may live in one process, on different directories.
- * After fork the child must not use an engine of the parent's, not even to close it.
+ * callback is PAWL_EMISUSE, except pawl_command_async. A request is used by one thread at a time, and belongs
+ * to Pawl while a command with it is under way. Several engines may live in one process, on different
+ * directories. After fork the child must not use an engine of the parent's, not even to close it.
  *
  * Ownership. Strings that are passed in are copied. What a callback is handed is borrowed until it returns. A
  * pawl_text is yours: pawl_text_free.
@@ -57,9 +57,9 @@ typedef struct pawl_options {
     bool must_exist;     /* PAWL_ENOTFOUND instead of making a new directory */
     bool must_be_new;    /* PAWL_EEXISTS instead of opening one that is there. An empty directory is new, and so
                               is what a process has left that was killed while it made one */
-    bool read_only;      /* only read, beside the process that writes or without one: as far as that has come.
-                              Implies must_exist; whatever would write is PAWL_EREADONLY. What is left out
-                              after a process that was killed, pawl_unwitnessed counts */
+    bool read_only;      /* only read, and only what the writing process, if there is one, has written so far.
+                              Implies must_exist; calls that write are PAWL_EREADONLY. After the writing
+                              process was killed, pawl_unwitnessed counts the entries that are left out */
     uint32_t pool_threads;  /* 2 */
     uint32_t mailbox;       /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
@@ -95,7 +95,7 @@ typedef struct pawl_options {
 PAWL_API int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine,
                        pawl_error *error);
 
-/* Answer what is under way, put everything away, free. Requests are freed before. NULL is allowed.
+/* Answer commands under way, close everything, free the engine. Free all requests before. NULL is allowed.
  * Errors: PAWL_EMISUSE from a thread of Pawl's: nothing happened. Any other, such as PAWL_EIO: it is closed,
  * and the next opening will have a little more to do. */
 PAWL_API int pawl_close(pawl_engine *engine);

@@ -1,4 +1,4 @@
-/* figures.h: what an engine has done, and how far its parts are: numbers for whoever watches it. */
+/* figures.h: numbers and alerts for monitoring an engine. */
 #ifndef PAWL_FIGURES_H
 #define PAWL_FIGURES_H
 
@@ -14,19 +14,19 @@ typedef struct pawl_figures {
     uint64_t checkpoint_lag;     /* events that a checkpoint lacks, now, of the shard where it lacks most */
     uint64_t checkpoint_lag_max; /* its bound, as configured */
     uint64_t checkpoint_events;  /* derived */
-    uint64_t checkpoint_rows;    /* written: fewer than what the events changed, because each is written once a
+    uint64_t checkpoint_rows;    /* written: fewer than the events changed, because each row is written once a
                                     commit */
     uint64_t checkpoint_commits;
     uint64_t checkpoint_failures; /* of reading, deriving or writing; each is tried again */
     uint64_t checkpoint_made;     /* copied from the live store, because there was none that could be used */
-    uint32_t checkpoints_ready;   /* shards that a loss of power would cost no more than the lag */
+    uint32_t checkpoints_ready;   /* shards whose checkpoint lacks no more events than the lag allows */
     uint64_t held;                /* times that commands had to wait for a checkpoint */
 
-    /* The audit: the two states of a shard, compared at equal offsets; and their rows, read through again. */
+    /* The audit compares the two states of a shard at equal offsets; the scrub reads their rows again. */
     uint64_t audits;        /* comparisons */
     uint64_t audits_missed; /* one side was too far behind */
     uint64_t scrubs;        /* tables of a partition that were read, in one of the two states */
-    uint64_t scrubs_missed; /* those that were too large for that */
+    uint64_t scrubs_missed; /* tables that were too large to be read */
     uint64_t alerts;        /* how often something was found: see pawl_alerts */
 
     /* The sequencers, which give numbers: one for each partition (pawl/sequencer.h). A partition whose
@@ -67,8 +67,8 @@ typedef enum pawl_alert_kind {
     PAWL_ALERT_LOG,           /* the log cannot be read: it is damaged */
 } pawl_alert_kind;
 
-/* What was found while everything went on. 'pawl verify --audit' says which of the states is right, and names
- * the row. */
+/* Something that was found wrong while the engine was running. 'pawl verify --audit' says which of the states
+ * is right, and names the row. */
 typedef struct pawl_alert {
     pawl_alert_kind kind;
     uint16_t partition;

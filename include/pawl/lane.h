@@ -26,7 +26,7 @@ typedef struct pawl_projector {
     size_t read_count;
     uint32_t workers;
     uint32_t attempts_max;
-    bool voids; /* what fails that often becomes a void; else the lane stalls */
+    bool voids; /* an operation that fails so often becomes a void; false: the lane stalls */
 } pawl_projector;
 
 /* All of them, in the order in which they run; return false to stop. */
@@ -47,44 +47,45 @@ typedef struct pawl_lane_status {
     uint16_t id;
     uint32_t generation;
     bool serving;  /* reads come from it */
-    bool building; /* it is to take the place of the one that serves */
+    bool building; /* it will replace the one that serves */
     uint16_t partition;
     pawl_lane_state state;
     bool paused;
     uint64_t end;              /* the PLog's last offset */
     uint64_t offset;           /* all operations of events up to here are applied */
     uint64_t operations;       /* the last one applied */
-    uint64_t repeated;         /* runs that did not stand, since the engine was opened */
+    uint64_t repeated;         /* runs repeated because rows that they had read changed; since opening */
     const char *error;         /* if it is refused */
     pawl_lease_figures leases; /* add up those of all partitions with pawl_lease_figures_add */
 } pawl_lane_status;
 
 /* Alerts are judged for a generation of a lane, over all its partitions together, by pawl_options.thresholds.
- * Each is in the leases of one partition, the one that has most of it: there is one alert, not one for each
- * partition. What a declarative projector does by key, the lane does itself, without a lease to anybody: it
- * counts as committed, and not in the figures of the last minute. */
+ * Each alert is in the leases of one partition, the one that contributes most to it: so it is there once, not
+ * once for each partition. If all actions of a projector are by key, the lane runs it itself, without a lease:
+ * such operations count as committed, but not in the figures of the last minute. */
 
 /* All of them, or of one lane (NULL: all); return false to stop. PAWL_ENOTFOUND: no such lane. */
 typedef bool (*pawl_lane_visit)(void *arg, const pawl_lane_status *status);
 PAWL_API int pawl_lanes_read(pawl_engine *engine, const char *lane, pawl_lane_visit visit, void *arg,
                              pawl_error *error);
 
-/* The numbers of a generation of a lane (0: the newest) in a partition, from one on, at most limit. from 0:
- * those under way. The last 1,000 that this process has committed are remembered, too, and shown if from is not
- * above them (1: all); which event they were of is not (event is 0), the operation log knows it.
- * PAWL_ENOTFOUND: that generation is not worked on. */
+/* The operations of a generation of a lane (0: the newest) in a partition, from a number on, at most limit.
+ * from 0: only those under way. The last 1,000 that this process has committed are remembered and shown too, if
+ * from is not above them (1: all of them). Their events are not remembered (event is 0); the operation log has
+ * them. PAWL_ENOTFOUND: that generation is not open. */
 typedef bool (*pawl_lease_visit)(void *arg, const pawl_lease *lease, uint64_t event, const char *projector);
 PAWL_API int pawl_lane_leases(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
                               uint64_t from, size_t limit, pawl_lease_visit visit, void *arg,
                               pawl_error *error);
 
-/* When such an instant was, or will be, by the wall clock as it stands now; 0 for 0. For people to read:
- * nothing is ordered or ended by it, and setting the wall clock moves what it says of the past. */
+/* Convert an instant, past or future, to the wall clock as it is set now; 0 for 0. Only for people to read:
+ * nothing is ordered by it, and if the wall clock is set, past instants are shown with other times. */
 PAWL_API pawl_wall pawl_engine_wall(pawl_engine *engine, pawl_instant instant);
 
-/* An operator's: take a lease back; try a stalled number again; decide that a number is void. They wait for
- * nothing. PAWL_ENOTFOUND: there is no such number under way. generation 0: the one in which it is;
- * PAWL_EINVAL: while a lane is rebuilt there may be two of them, where a number need not mean the same. */
+/* For an operator: take a lease back; run a stalled operation again; decide that an operation is void. They do
+ * not wait. PAWL_ENOTFOUND: no operation with this number is under way. generation 0: the one that has it under
+ * way; PAWL_EINVAL: both generations of a lane that is rebuilt have this number, and it need not be the same
+ * event. */
 PAWL_API int pawl_lane_reclaim(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
                                uint64_t number, pawl_error *error);
 PAWL_API int pawl_lane_retry(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
@@ -95,14 +96,14 @@ PAWL_API int pawl_lane_void(pawl_engine *engine, uint16_t partition, const char 
 /* Pause and resume a lane, in all partitions; it stays so when the directory is opened again. */
 PAWL_API int pawl_lane_pause(pawl_engine *engine, const char *lane, bool paused, pawl_error *error);
 
-/* Work a lane's tables out anew, in a new generation, beside the one that goes on serving reads; when it has
- * caught up it takes its place, in one step. Returns once it has begun. PAWL_EBUSY: it is being rebuilt
- * already. */
+/* Build a lane's tables again, in a new generation. Meanwhile the old one serves reads. When the new one has
+ * caught up, it replaces the old one in one step. Returns when building has begun. PAWL_EBUSY: the lane is
+ * being rebuilt already. */
 PAWL_API int pawl_lane_rebuild(pawl_engine *engine, const char *lane, pawl_error *error);
 
-/* Wait until every lane (or this one) has applied all that was in the log when it was called, also what was
- * acknowledged as durable and not yet applied, and no generation is being built; or until nothing goes on any
- * more by itself: stalled, paused, or waiting for workers (PAWL_EBUSY, error says which). PAWL_ETIMEOUT. */
+/* Wait until every lane (or this one) has applied all events that were in the log before this call, also those
+ * that the partition has not applied yet, and no generation is being built. PAWL_EBUSY: a lane is stalled,
+ * paused or waits for outside workers, and no other goes on; error says which. PAWL_ETIMEOUT. */
 PAWL_API int pawl_lanes_wait(pawl_engine *engine, const char *lane, pawl_duration timeout, pawl_error *error);
 
 /* Work the operations of a lane (NULL: of all) out again, one after the other, by the schema and by the

@@ -4,7 +4,7 @@
  * state has come that far.
  *
  *                 one     many
- *     as rows     read    scan     visit what lies there, field by field (pawl/row.h): nothing is copied
+ *     as rows     read    scan     visit the stored rows, field by field (pawl/row.h): nothing is copied
  *     as JSON     get     list     make a text */
 #ifndef PAWL_READ_H
 #define PAWL_READ_H
@@ -16,11 +16,11 @@
 extern "C" {
 #endif
 
-/* Any read may give, besides what it says itself, PAWL_EBUSY (as many snapshots are held as the store gives
- * out, 126 of a shard: try again), PAWL_ENOMEM, PAWL_EIO or PAWL_ECORRUPT.
+/* Any read may also end with PAWL_EBUSY (all 126 snapshots of the shard's store are in use: try again),
+ * PAWL_ENOMEM, PAWL_EIO or PAWL_ECORRUPT.
  *
- * Which state a read sees: at least that of min_offset of the partition (0: whatever is applied now), waiting
- * up to timeout for it (0: 10 s). NULL is allowed in place of it. */
+ * A read sees the state at min_offset of the partition or later (0: the present one). It waits up to timeout
+ * for this (0: 10 s). NULL instead of the options means zeros. */
 typedef struct pawl_read_options {
     uint64_t min_offset;
     pawl_duration timeout;
@@ -31,13 +31,13 @@ typedef struct pawl_read_options {
 PAWL_API int pawl_record_get(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t id,
                              const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
 
-/* One record, as a row. type is the record's, which has a table. Errors: as pawl_record_get. */
+/* One record, as a row. type is the record's type, and must have a table. Errors: as pawl_record_get. */
 PAWL_API int pawl_record_read(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t id,
                               const pawl_read_options *options, pawl_row_visit visit, void *arg,
                               pawl_error *error);
 
-/* Records of a type with IDs above after, ascending, at most limit. *ret_after, which may be NULL, gets what to
- * give as after to go on; 0: there are no more. Errors: PAWL_ENOTFOUND (the type, the workspace), PAWL_EINVAL
+/* Records of a type with IDs above after, ascending, at most limit. ret_after may be NULL; *ret_after is the
+ * after of the next call; 0: there are no more. Errors: PAWL_ENOTFOUND (the type, the workspace), PAWL_EINVAL
  * (the type has no table), PAWL_ETIMEOUT. */
 PAWL_API int pawl_record_scan(pawl_engine *engine, uint64_t wsid, const char *type, uint64_t after,
                               size_t limit, const pawl_read_options *options, pawl_row_visit visit, void *arg,
@@ -49,14 +49,14 @@ PAWL_API int pawl_record_list(pawl_engine *engine, uint64_t wsid, const char *ty
                               pawl_error *error);
 
 /* One row of an entity, as JSON. key is JSON too: an object with the fields of its key, or an array of their
- * values in the key's order. min_offset is about the entity's own tables: those that a lane fills may be behind
- * the partition. Errors: PAWL_ENOTFOUND, PAWL_EINVAL (the key), PAWL_ETIMEOUT. */
+ * values in the key's order. min_offset is that of the entity's own tables: tables that a lane fills may be
+ * behind the partition. Errors: PAWL_ENOTFOUND, PAWL_EINVAL (the key), PAWL_ETIMEOUT. */
 PAWL_API int pawl_entity_get(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes key,
                              const pawl_read_options *options, pawl_text *ret_text, pawl_error *error);
 
 /* Rows in the order of their keys, from behind the key after (NULL data: from the first), one JSON line each,
- * at most limit. Keys of more than 491 bytes are sorted by their first 474 bytes; those that agree in these
- * come in an order that means nothing but never changes. */
+ * at most limit. Keys of more than 491 bytes are sorted by their first 474 bytes; keys with the same first 474
+ * bytes come in an arbitrary order that never changes. */
 PAWL_API int pawl_entity_list(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes after,
                               size_t limit, const pawl_read_options *options, pawl_text *ret_text,
                               pawl_error *error);
@@ -86,8 +86,8 @@ typedef struct pawl_workspace {
 PAWL_API int pawl_workspace_get(pawl_engine *engine, uint64_t wsid, const pawl_read_options *options,
                                 pawl_workspace *ret_workspace, pawl_error *error);
 
-/* All workspaces, at most limit, in an order that never changes but means nothing, from behind after (0: from
- * the first) on. Return false to stop. */
+/* Workspaces behind after (0: from the first), at most limit, in an arbitrary order that never changes. Return
+ * false to stop. */
 typedef bool (*pawl_workspace_visit)(void *arg, const pawl_workspace *workspace);
 PAWL_API int pawl_workspaces_read(pawl_engine *engine, uint64_t after, size_t limit, pawl_workspace_visit visit,
                                   void *arg, pawl_error *error);
@@ -99,9 +99,9 @@ typedef struct pawl_last_number {
     uint64_t number;
 } pawl_last_number;
 
-/* The last numbers in a partition, those of its own first, then by ascending workspace; or of one workspace
- * (wsid 0: of all). They are those of all durable events, whether or not the sequences view has them yet.
- * Errors: PAWL_ENOTFOUND (the workspace). Return false to stop. */
+/* The last numbers of a partition's sequences: its own first, then by ascending workspace; or those of one
+ * workspace (wsid 0: all). They count all durable events, also those that the sequences view lacks. Errors:
+ * PAWL_ENOTFOUND (the workspace). Return false to stop. */
 typedef bool (*pawl_last_number_visit)(void *arg, const pawl_last_number *last);
 PAWL_API int pawl_last_numbers_read(pawl_engine *engine, uint16_t partition, uint64_t wsid,
                                     pawl_last_number_visit visit, void *arg, pawl_error *error);

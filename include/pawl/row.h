@@ -11,8 +11,8 @@
  *         return true;
  *     }
  *
- * Ownership. A row, and every string and byte of it, is borrowed until the function returns that was called
- * with it. Nothing is copied. Use a row on the thread that it was handed to. */
+ * Ownership. A callback borrows a row, and all strings and bytes of it, until it returns. Nothing is copied.
+ * Use a row only on the thread of that callback. */
 #ifndef PAWL_ROW_H
 #define PAWL_ROW_H
 
@@ -31,18 +31,18 @@ typedef bool (*pawl_row_visit)(void *arg, const pawl_row *row);
 /* The qualified name of its type, or of its entity. */
 PAWL_API pawl_bytes pawl_row_type(const pawl_row *row);
 
-/* Of a record, or of an object of an event. id and parent: 0: none, as rows of entities have none.
- * An update is a record of an event that was there before: the row has only the fields that the event changes
+/* Of a record, or of an object of an event. id and parent are 0 if there is none; rows of entities have none.
+ * is_update: the event changes a record that was there before; the row has only the fields that it changes
  * (pawl_row_has). */
 PAWL_API uint64_t pawl_row_id(const pawl_row *row);
 PAWL_API uint64_t pawl_row_parent(const pawl_row *row);
 PAWL_API bool pawl_row_active(const pawl_row *row);
 PAWL_API bool pawl_row_is_update(const pawl_row *row);
 
-/* A field. PAWL_ENOTFOUND: the type has no such field. PAWL_EINVAL: it is of another type. PAWL_ECORRUPT: what
- * is stored is no such value. On any error the outputs are untouched. *ret_null, which may be NULL, tells
- * whether the field is null; then the value is 0 or empty. A field that was added to the type after the row was
- * written is null.
+/* Read a field. PAWL_ENOTFOUND: the type has no such field. PAWL_EINVAL: the field has another type.
+ * PAWL_ECORRUPT: the stored bytes are not a valid value. On any error the outputs are untouched. ret_null may
+ * be NULL; *ret_null says whether the field is null; then the value is 0 or empty. A field that was added to
+ * the type after the row was written is null.
  *
  *     int64, float64, bool, string, bytes    the types of these names
  *     time                                   timestamp
@@ -57,12 +57,12 @@ PAWL_API int pawl_row_time(const pawl_row *row, const char *field, pawl_wall *re
 PAWL_API int pawl_row_name(const pawl_row *row, const char *field, pawl_bytes *ret_value, bool *ret_null);
 PAWL_API int pawl_row_ref(const pawl_row *row, const char *field, uint64_t *ret_value, bool *ret_null);
 
-/* Whether the row says anything about a field: it has a value, or the event or the operation makes it null.
- * False also if the type has no such field. */
+/* Whether the row says anything about a field: it has a value, or the event or the operation makes it null. False
+ * also if the type has no such field. */
 PAWL_API bool pawl_row_has(const pawl_row *row, const char *field);
 
-/* The children of an object of an event's argument, in their order: those in a container of its type (NULL: in
- * any). It looks through the objects behind this one, once. Errors: PAWL_ENOTFOUND (the type has no such
+/* Visit the children of an object of an event's argument, in their order: those in one container of its type
+ * (NULL: in all). This reads all objects behind this one, once. Errors: PAWL_ENOTFOUND (the type has no such
  * container), PAWL_EINVAL (the row is not of an argument), PAWL_ECORRUPT. */
 PAWL_API int pawl_row_children(const pawl_row *row, const char *container, pawl_row_visit visit, void *arg,
                                pawl_error *error);
@@ -96,14 +96,14 @@ PAWL_API pawl_value pawl_value_int64(int64_t value);
 PAWL_API pawl_value pawl_value_float64(double value);
 PAWL_API pawl_value pawl_value_bool(bool value);
 PAWL_API pawl_value pawl_value_string(const char *text);
-PAWL_API pawl_value pawl_value_text(pawl_bytes text); /* a string, too: one that does not end in a 0 */
+PAWL_API pawl_value pawl_value_text(pawl_bytes text); /* a string that need not end in a 0 */
 PAWL_API pawl_value pawl_value_bytes(pawl_bytes bytes);
 PAWL_API pawl_value pawl_value_time(pawl_wall time);
 PAWL_API pawl_value pawl_value_name(const char *qname);
 PAWL_API pawl_value pawl_value_ref(uint64_t id);
 
-/* The key of an entity's row: a value for each of its fields, in the key's order. Borrowed for the call. No
- * values: no key, where one may be left out.
+/* The key of an entity's row: a value for each field of the key, in the key's order. Borrowed for the call.
+ * Without values it means "no key", where a key may be left out.
  *
  *     pawl_value key[] = {pawl_value_ref(customer), pawl_value_string("EUR")};
  *     pawl_entity_read(engine, wsid, "shop.Balance", (pawl_key){key, 2}, NULL, visit, arg, &error); */
@@ -112,8 +112,9 @@ typedef struct pawl_key {
     size_t count;
 } pawl_key;
 
-/* Where a scan of an entity's rows has stopped. Begin with zeros: {0}. A scan goes on from there and moves it;
- * one that fails leaves it. It belongs to the workspace and the entity that it was begun with.
+/* Where a scan of an entity's rows has stopped. Begin with zeros: {0}. A scan goes on from there and moves the
+ * cursor; a scan that fails leaves it as it was. Use a cursor only with the workspace and the entity that it
+ * was begun with.
  *
  *     pawl_cursor cursor = {0};
  *     do
@@ -122,7 +123,7 @@ typedef struct pawl_key {
  *     while (status == PAWL_OK && !cursor.done);
  *     pawl_cursor_free(&cursor); */
 typedef struct pawl_cursor {
-    bool done;    /* there was no further row; a scan with it visits none */
+    bool done;    /* there are no more rows: another scan with this cursor visits none */
     void *memory; /* Pawl's own */
 } pawl_cursor;
 

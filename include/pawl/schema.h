@@ -11,9 +11,9 @@ extern "C" {
 /* A package's schema, as JSON, has at most this many bytes. */
 #define PAWL_SCHEMA_JSON_MAX ((size_t)4 << 20)
 
-/* Apply a package's schema, in JSON. ret_position, which may be NULL, gets the position of the schema that is
- * now in force; applying what is so already changes nothing. Errors: PAWL_EINVAL, with line and column, or with
- * the JSON path: also when the change would break what is stored. */
+/* Apply a package's schema, in JSON. ret_position may be NULL; *ret_position is the position of the schema that
+ * is in force now. Applying the same package again changes nothing. Errors: PAWL_EINVAL, with line and column,
+ * or with the JSON path; also if the change would break stored data. */
 PAWL_API int pawl_schema_apply(pawl_engine *engine, const char *json, uint64_t *ret_position,
                                pawl_error *error);
 
@@ -39,7 +39,8 @@ PAWL_API int pawl_schema_lanes_read(pawl_engine *engine, pawl_schema_lane_visit 
 
 /* The same, one JSON object on a line:
  * {"lane":"shop.totals","id":1,"generation":2,"serving":1,
- * "projectors":["shop.totals"],"entities":["shop.CustomerTotal"]}. */
+ * "projectors":["shop.totals"],"entities":["shop.CustomerTotal"]}. generation is the newest one, serving the
+ * one that readers see; 0: none yet. */
 PAWL_API int pawl_schema_lanes_list(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
 
 #ifdef __cplusplus

@@ -19,9 +19,9 @@ extern "C" {
  * handlers have it: read it field by field, or ask for its JSON (pawl_event_json), by one thread at a time,
  * before the engine is closed.
  *
- * What a worker says of its lease, by commit, extend and release, goes by four members: partition, lane, number
- * and operation. Nothing else of it is looked at. A worker in another process, which has only these four, fills
- * in a pawl_worker_lease of its own with them, leaves the rest zero, and does not free it. */
+ * commit, extend and release use only four members: partition, lane, number and operation. A worker in another
+ * process, which has only these four, fills them into a pawl_worker_lease of its own, leaves the rest zero, and
+ * does not free it. */
 typedef struct pawl_worker_lease {
     uint16_t partition;
     const char *lane;
@@ -50,8 +50,8 @@ typedef int (*pawl_results_fill)(void *arg, pawl_results *results);
  * fill is not called if the result was handed in before. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT:
  * it is handed in, and waits for those before it; ask again. PAWL_EBUSY: the lane is recovering, or the store
  * gives out no more snapshots at once; ask again. PAWL_EINVAL, PAWL_ETOOBIG: the result does not make sense;
- * the lease is still held, unless that came out only at its turn ("at its turn: ..."): then the projector's
- * policy decides. Others (PAWL_ENOMEM, PAWL_EIO, what fill returned): the lease is still held. */
+ * the lease is still held, unless this was found only at the operation's turn ("at its turn: ..."): then the
+ * projector's policy decides. Others (PAWL_ENOMEM, PAWL_EIO, what fill returned): the lease is still held. */
 PAWL_API int pawl_worker_commit(pawl_engine *engine, const pawl_worker_lease *lease, pawl_results_fill fill,
                                 void *arg, pawl_duration wait, pawl_error *error);
 
@@ -59,8 +59,8 @@ PAWL_API int pawl_worker_commit(pawl_engine *engine, const pawl_worker_lease *le
 PAWL_API int pawl_worker_commit_json(pawl_engine *engine, const pawl_worker_lease *lease, pawl_bytes json,
                                      pawl_duration wait, pawl_error *error);
 
-/* From now on this long (0: adaptive). PAWL_EFENCED: the number is another's. expires_in of the lease stays as
- * it was. */
+/* Extend the lease: it ends this long from now (0: adaptive). PAWL_EFENCED: the number is another's. Does not
+ * change lease->expires_in. */
 PAWL_API int pawl_worker_extend(pawl_engine *engine, const pawl_worker_lease *lease, pawl_duration duration,
                                 pawl_error *error);
 

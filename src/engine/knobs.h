@@ -1,6 +1,5 @@
-/* engine/knobs.h: opening a directory as a test or a bench wants it: another boot, smaller numbers, a hook
- * between the steps of what must survive a crash at any of them. Not for users: pawl_open is this with nothing
- * set. */
+/* engine/knobs.h: settings for tests and benches: another boot, smaller numbers, and a hook between steps,
+ * where a test can simulate a crash. Not for users: pawl_open is engine_open with none of these set. */
 #ifndef ENGINE_KNOBS_H
 #define ENGINE_KNOBS_H
 
@@ -8,17 +7,17 @@
 
 struct engine_knobs {
     const char *boot_id; /* NULL: the kernel's */
-    bool no_checkpoint;  /* the live stores alone */
-    bool backup; /* read-only: of a directory without live stores the checkpoints, as far as they have come */
+    bool no_checkpoint;  /* only live stores */
+    bool backup;         /* read-only: a directory without live stores is opened with its checkpoints */
 
     /* Zero means the default. */
-    uint64_t checkpoint_events;   /* 256,000 at a time */
-    size_t checkpoint_bytes;      /* 12 MiB */
-    uint64_t checkpoint_rows;     /* 8,192 in a transaction */
-    pawl_duration checkpoint_age; /* 5 s */
-    uint64_t audit_every;         /* 65,536th offset */
-    pawl_duration scrub_pause;    /* 1 s, or more after a large table */
-    size_t scrub_bytes;           /* 64 MiB of a table */
+    uint64_t checkpoint_events;   /* at most so many in one commit: 256,000 */
+    size_t checkpoint_bytes;      /* at most so many in one commit: 12 MiB */
+    uint64_t checkpoint_rows;     /* at most so many in one transaction: 8,192 */
+    pawl_duration checkpoint_age; /* after so long what was read is committed: 5 s */
+    uint64_t audit_every;         /* the states are compared at every so many offsets: 65,536 */
+    pawl_duration scrub_pause;    /* between two tables: 1 s, more after a large table */
+    size_t scrub_bytes;           /* larger tables are not scrubbed: 64 MiB */
 
     void (*step)(void *arg, const char *what); /* may be NULL; on any of the engine's threads */
     void *arg;

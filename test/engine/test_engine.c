@@ -645,7 +645,7 @@ TEST(an_asynchronous_command_without_anybody_to_tell_is_refused)
     begin(&b);
     bill(&b);
     assert_status(pawl_command_async(b.engine, b.request, NULL, NULL, &b.error), PAWL_EINVAL);
-    assert_contains(b.error.text, "nobody to be told");
+    assert_contains(b.error.text, "no function to call");
     assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
     assert_int_equal(answer.workspace_offset, 2);
     end(&b);

@@ -314,7 +314,7 @@ TEST(an_asynchronous_call_that_is_refused_says_why)
     struct told told = {0};
     begin(&s);
     assert_status(pawl_command_async(s.engine, s.request, NULL, NULL, &s.error), PAWL_EINVAL);
-    assert_contains(s.error.text, "nobody to be told");
+    assert_contains(s.error.text, "no function to call");
     pawl_request_free(s.request);
     assert_ok(pawl_close(s.engine));
     snprintf(data, sizeof data, "%s/data", s.dir);

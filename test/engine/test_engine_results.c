@@ -90,7 +90,7 @@ static int only_a_status(pawl_results *r)
 
 static const struct nonsense nonsenses[] = {
     {"an entity that is not there", unknown_entity, "there is no entity t.Nobody"},
-    {"an entity of others", anothers_entity, "is not among what t.notes writes"},
+    {"an entity of others", anothers_entity, "is not an entity that t.notes writes"},
     {"a field that is not there", unknown_field, "t.Note has no field nothing"},
     {"a value of another type", wrong_type, "event is of type int64, not bool"},
     {"no key", no_key, "0 of 1 fields"},

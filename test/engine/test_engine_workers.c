@@ -266,7 +266,7 @@ TEST(nonsense_leaves_the_lease_with_its_worker)
     } cases[] = {
         {"", "line 1"},
         {"{}", "$.writes"},
-        {"{\"writes\": [{\"upsert\": \"t.Total\", \"key\": [\"x\"], \"set\": {}}]}", "not among"},
+        {"{\"writes\": [{\"upsert\": \"t.Total\", \"key\": [\"x\"], \"set\": {}}]}", "not an entity that"},
         {"{\"writes\": [{\"update\": \"t.Note\", \"where\": \"sum >\", \"set\": {}}]}", "$.writes[0].where"},
         {"{\"writes\": [{\"upsert\": \"t.Note\", \"key\": [1], \"set\": {\"x\": 1}}]}", "$.writes[0].set.x"},
     };

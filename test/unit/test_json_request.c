@@ -281,7 +281,7 @@ static const struct {
      "$.records[0].parent: expected an integer, not a string"},
     {RECORD("{'id':1,'type':'t.Part','parent':200001}"), PAWL_EINVAL, "$.records[0].container: it is missing"},
     {RECORD("{'id':1,'type':'t.Part','container':'parts'}"), PAWL_EINVAL,
-     "$.records[0].container: a container is one of a parent's, and that is missing"},
+     "$.records[0].container: a container belongs to a parent, and there is none"},
     {RECORD("{'id':1,'type':'t.Part','parent':200001,'container':1}"), PAWL_EINVAL,
      "$.records[0].container: expected the name of a container, not an integer"},
     {RECORD("{'id':1,'type':'t.Part','parent':200001,'container':'bits'}"), PAWL_EINVAL,

@@ -1,12 +1,13 @@
-/* engine/check/backup.c: DIR is copied to a directory beside its new place, and gets its name whole.
+/* engine/check/backup.c: backup and restore. DIR is copied to a directory beside TO, which is renamed when it
+ * is complete.
  *
  *     TO.new, marked unfinished ── filled, synced ──► TO                           a new one
  *                                                └──► TO.before ◄─ exchanged ─► TO   one that replaces another
  *
  * Invariants
- *   B1  A directory that is made has the file "unfinished" in it before anything else, and until it has its
- *       name, both synced: what has no such file was not left by an interrupted backup or restore.
- *   B2  There is always a TO that is to be replaced: old and new change places in one rename. */
+ *   B1  A directory that is being made gets the file "unfinished" first, and loses it after it got its name;
+ *       both are synced. So a directory without this file was not left by an interrupted backup or restore.
+ *   B2  A TO that is replaced is there at every moment: old and new change places in one rename. */
 #include <pawl/admin.h>
 
 #include <errno.h>
@@ -32,17 +33,18 @@ struct backing {
     const pawl_backup_options *options;
     pawl_backup_report report;
     struct node_file file;
-    const char *place; /* of the stores: a backup's are checkpoints, restored ones are live */
-    char
-        fresh[NODE_PATH_MAX]; /* where it is made: TO.new, and TO.before for the last moment of a replacement */
-    bool placed;              /* it has its name: what is at the other one is not ours */
-    int unfinished;           /* the lock in it; -1: it is not ours */
-    uint64_t before, done, total; /* bytes of the log: of the passes that are over, of all, and to come */
-    unsigned passes;              /* how often the log is read, all in all */
+    const char *place; /* where the stores go: a backup's are checkpoints, restored ones are live */
+    /* Where the directory is made: TO.new; at the end of a replacement TO.before. */
+    char fresh[NODE_PATH_MAX];
+    bool placed;    /* it has its name TO: what is at fresh now is not ours */
+    int unfinished; /* the locked file in fresh; -1: fresh is not ours */
+    uint64_t before, done,
+        total;       /* bytes of the log: read in earlier passes, in all so far, in all at the end */
+    unsigned passes; /* how often the log is read in all */
     pawl_error *error;
 };
 
-/* False: that is enough. */
+/* False: the caller wants to cancel. */
 static bool go_on(struct backing *b)
 {
     const pawl_backup_options *o = b->options;
@@ -65,7 +67,7 @@ static bool pass_on(void *arg, uint64_t done, uint64_t total)
     return go_on(b);
 }
 
-/* Of what is not counted in bytes of the log. */
+/* A pawl_progress of work that does not read the log: nothing is counted, but it can be cancelled. */
 static bool derive_on(void *arg, uint64_t done, uint64_t total)
 {
     (void)done, (void)total;
@@ -82,7 +84,7 @@ static int check_absent(const char *path, pawl_error *error)
     return errno == ENOENT ? PAWL_OK : error_errno(error, errno, "cannot look for %s", path);
 }
 
-/* Beside the directory, however its name was ended. */
+/* The path with a suffix, without the slashes that it may end with. */
 static int suffixed(const char *path, const char *suffix, char *ret_path, pawl_error *error)
 {
     size_t length = strlen(path);
@@ -93,7 +95,7 @@ static int suffixed(const char *path, const char *suffix, char *ret_path, pawl_e
                                             : error_set(error, PAWL_ETOOBIG, "%s: the path is too long", path);
 }
 
-/* What an interrupted one left there goes; anything else that is there is somebody's. */
+/* Remove what an interrupted backup or restore left there. Anything else is not ours: PAWL_EEXISTS. */
 static int remove_unfinished(const char *dir, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
@@ -125,14 +127,14 @@ static int make_unfinished(struct backing *b)
     return status == PAWL_OK ? tree_sync(b->fresh, b->error) : status; /* B1 */
 }
 
-/* TO.new, empty but for what says what it is. */
+/* Make TO.new, with nothing in it but the file "unfinished". */
 static int begin(struct backing *b)
 {
     char path[NODE_PATH_MAX];
     int status = node_file_read(b->options->dir, &b->file, b->error);
     if (status == PAWL_OK && b->file.log[0])
-        status = error_set(b->error, PAWL_EREADONLY, "%s holds only state, of the log in %s", b->options->dir,
-                           b->file.log);
+        status = error_set(b->error, PAWL_EREADONLY, "%s holds only state, derived from the log in %s",
+                           b->options->dir, b->file.log);
     if (status == PAWL_OK)
         status = suffixed(b->options->to, ".new", b->fresh, b->error);
     if (status == PAWL_OK)
@@ -146,7 +148,7 @@ static int begin(struct backing *b)
     return status;
 }
 
-/* The checkpoint; or, while that is being made, the live store, which is durable then. */
+/* The checkpoint; while that is being made, the live store, which is durable until then. */
 static int open_source(struct backing *b, uint32_t shard, pawl_store **ret_store)
 {
     int status = PAWL_ENOTFOUND;
@@ -219,7 +221,7 @@ static int verify_log(struct backing *b, const char *dir)
     return status;
 }
 
-/* The stores first: the log then has what they have. */
+/* Copy the stores first: the log, which is copied later, then has all that they have. */
 static int copy_directory(struct backing *b)
 {
     char from[NODE_PATH_MAX], to[NODE_PATH_MAX];
@@ -234,7 +236,7 @@ static int copy_directory(struct backing *b)
     return status == PAWL_OK ? verify_log(b, b->fresh) : status;
 }
 
-/* Events up to an offset, and what lanes have made of them. */
+/* Whether an entry belongs to the copy: an event up to the offset, or an operation of one. */
 static bool is_before(void *arg, pawl_stream stream, uint64_t offset, pawl_bytes body)
 {
     const struct backing *b = arg;
@@ -245,7 +247,7 @@ static bool is_before(void *arg, pawl_stream stream, uint64_t offset, pawl_bytes
            || (operation_decode(body, &op, NULL) == PAWL_OK && op.event <= b->options->until);
 }
 
-/* Up to an offset: the log is written anew, and no store goes with it. */
+/* Copy up to an offset: only these entries of the log are written, and no store. */
 static int copy_until(struct backing *b)
 {
     char from[NODE_PATH_MAX], to[NODE_PATH_MAX];
@@ -273,8 +275,8 @@ static int copy_until(struct backing *b)
     return status;
 }
 
-/* Two names in one rename. Not every file system can; TO is then left alone, because between two renames there
- * would be no TO, and whoever opened it in that moment would make an empty one. */
+/* Exchange two names in one rename. Not every file system can do this. Then TO is left alone: between two
+ * renames there would be no TO, and a process that opened it at that moment would make an empty one. */
 static int exchange(const char *fresh, const char *to, pawl_error *error)
 {
     if (renameat2(AT_FDCWD, fresh, AT_FDCWD, to, RENAME_EXCHANGE) == 0)
@@ -287,7 +289,7 @@ static int exchange(const char *fresh, const char *to, pawl_error *error)
     return error_errno(error, errno, "cannot exchange %s and %s", fresh, to);
 }
 
-/* B2: TO.before is the new directory for a moment, and marked as unfinished; then it is the old one. */
+/* B2: for a moment TO.before is the new directory, with the file "unfinished"; then it is the old one. */
 static int replace(struct backing *b, const char *around)
 {
     char before[NODE_PATH_MAX], to[NODE_PATH_MAX];
@@ -305,13 +307,13 @@ static int replace(struct backing *b, const char *around)
     return status == PAWL_OK ? exchange(before, to, b->error) : status;
 }
 
-/* Into place, with the names in it and around it synced; only then it is finished (B1). */
+/* Give the directory its name, and sync the names in it and around it. Only then is it finished (B1). */
 static int end(struct backing *b, bool there)
 {
     char around[NODE_PATH_MAX], path[NODE_PATH_MAX];
     const char *to = b->options->to;
     b->done = b->total;
-    if (!go_on(b)) /* the last moment at which there is something to cancel */
+    if (!go_on(b)) /* the last chance to cancel */
         return cancelled(b);
     int status = suffixed(to, "/..", around, b->error);
     if (status == PAWL_OK)
@@ -330,15 +332,15 @@ static int end(struct backing *b, bool there)
     if (status == PAWL_OK)
         status = tree_sync(around, b->error);
     if (status == PAWL_OK)
-        (void)unlink(path); /* if it stays, it says nothing: the name does */
+        (void)unlink(path); /* it does no harm if this fails: the directory has its name */
     return status;
 }
 
-/* Whole, or not at all. */
+/* After an error, remove what was made. */
 static int put_away(struct backing *b, int status, pawl_backup_report *ret_report)
 {
     if (status == PAWL_ECANCELED)
-        (void)cancelled(b); /* in one way, whichever part of it was under way */
+        (void)cancelled(b); /* the same words, whichever step was cancelled */
     if (status == PAWL_OK)
         *ret_report = b->report;
     else if (b->unfinished >= 0 && !b->placed)
@@ -395,7 +397,7 @@ static int compare_stores(struct backing *b)
                      report.live.differences ? report.live.first.text : report.checkpoint.first.text);
 }
 
-/* The log is sound, and the stores, if they are to go with it, are what it says. */
+/* Check that the log is valid and, if the stores are copied too, that they agree with it. */
 static int check(struct backing *b)
 {
     int status = verify_log(b, b->options->dir);
@@ -404,8 +406,9 @@ static int check(struct backing *b)
     return status == PAWL_OK ? status : error_wrap(b->error, status, "%s is not restored", b->options->dir);
 }
 
-/* TO will be kept as TO.before, where the mark would say that it may be removed: it goes, if an interrupted
- * restore has left it. In what is no directory of ours the file is somebody's, and so is the decision. */
+/* TO will be kept as TO.before. If an interrupted restore has left the file "unfinished" in it, remove this
+ * file, or a later restore would remove TO.before. If TO is not a Pawl directory, the file is not ours:
+ * PAWL_EEXISTS. */
 static int unmark(const char *to, bool ours, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
@@ -420,7 +423,8 @@ static int unmark(const char *to, bool ours, pawl_error *error)
     return tree_sync(to, error);
 }
 
-/* A directory that is there may be replaced, if nobody writes to it; until the end nobody will. */
+/* A directory that exists may be replaced if nobody writes to it. It is locked until the end, so nobody
+ * will. */
 static int reserve(const pawl_backup_options *o, bool *ret_there, int *ret_lock, pawl_error *error)
 {
     struct node_file file;
@@ -432,10 +436,10 @@ static int reserve(const pawl_backup_options *o, bool *ret_there, int *ret_lock,
         return status;
     status = suffixed(o->to, ".before", before, error);
     if (status == PAWL_OK)
-        status = remove_unfinished(before, error); /* and not only at the end, after all has been read */
+        status = remove_unfinished(before, error); /* now, so that an error comes before all the reading */
     if (status != PAWL_OK)
         return status;
-    bool ours = node_file_read(o->to, &file, &none) == PAWL_OK; /* whatever it was, it is kept */
+    bool ours = node_file_read(o->to, &file, &none) == PAWL_OK; /* if not, it is kept all the same */
     if (ours)
         status = node_lock(o->to, NODE_LOCK, ret_lock, error);
     if (status != PAWL_OK)

@@ -24,10 +24,10 @@ struct comparing {
     struct compare_side *side;
     pawl_reader *other;
     uint8_t space;
-    const char *here; /* which side the scan is of */
+    const char *here; /* the name of the side that is scanned */
     const char *there;
     uint64_t rows;
-    bool only_missing; /* rows that both have were compared by the other scan */
+    bool only_missing; /* report only rows that the other side lacks: the first scan compared all others */
     int status;
 };
 
@@ -103,7 +103,7 @@ static int compare_range(struct compare_side *s, pawl_reader *derived, pawl_rang
     return status != PAWL_OK ? status : back.status;
 }
 
-/* A table whose digest is derived, kept by the side, and that of the rows that are really there. */
+/* Compare the three digests of a table: derived, kept by the side, and of the side's rows. */
 static int compare_table(struct compare_side *s, const struct digests *derived, const struct digests *kept,
                          pawl_reader *reader, uint32_t table)
 {
@@ -168,10 +168,10 @@ void compare_log_ended(struct compare_side *s, uint64_t last)
         differ(s, "the sequences view of %s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name,
                s->view_offset, last);
     if (s->stored.offset == 0)
-        s->report->compared++; /* nothing derived yet: nothing can differ */
+        s->report->compared++; /* an empty state: nothing can differ */
 }
 
-/* One that is no number is found among the rows. */
+/* An offset that is not valid is not an error here: comparing the rows finds it. */
 static int read_view_offset(struct compare_side *s)
 {
     s->view_offset = 0;

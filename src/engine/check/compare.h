@@ -1,8 +1,9 @@
-/* engine/check/compare.h: a stored state, and one that was derived from the log just now: equal at the same offset?
+/* engine/check/compare.h: compares a stored state with one that was just derived from the log, at the same
+ * offset.
  *
- * A side is one of the stores that a directory has of a shard: the live one, or the checkpoint. Of each table
- * are compared the digest that the side keeps, the digest of the rows that are really there, and the derived
- * one; where they differ, row by row. And the sequences view, at its own offset. */
+ * A side is one of the two stores of a shard: the live one, or the checkpoint. For each table three digests are
+ * compared: the one that the side keeps, that of the side's rows, and the derived one. Where they differ, the
+ * rows are compared one by one. The sequences view is compared too, at its own offset. */
 #ifndef ENGINE_CHECK_COMPARE_H
 #define ENGINE_CHECK_COMPARE_H
 
@@ -20,26 +21,26 @@ struct compare_side {
     const struct schema *schema;
     const pawl_allocator *alloc;
 
-    /* Of a partition. */
+    /* Of the partition that is compared now. */
     uint16_t partition;
     pawl_reader *snapshot;
     struct position stored;
-    uint64_t view_offset; /* up to which the sequences view is complete */
+    uint64_t view_offset; /* the sequences view is complete up to this offset */
 };
 
-/* One snapshot for a partition: it is a file that nobody may be writing to, or a moment of one that somebody
- * is. A position that is none is a difference. */
+/* Take one snapshot for a partition: another process may be writing to the store. A position that is not valid
+ * counts as a difference. */
 int compare_begin(struct compare_side *side, uint16_t partition, pawl_error *error);
 void compare_end(struct compare_side *side);
 
-/* The derived state has come to this position: compare what the side has at the same offset. */
+/* The derived state has come to this position: compare, if the side is at the same offset. */
 int compare_at(struct compare_side *side, const struct position *derived, pawl_reader *reader);
 
 /* The log has ended. */
 void compare_log_ended(struct compare_side *side, uint64_t last);
 
-/* The same of a generation of a lane, which stands where its cursor says. A cursor that is none is a
- * difference, and not known. */
+/* The same for a generation of a lane, whose cursor says how far its tables have come. A cursor that is not
+ * valid counts as a difference; then *ret_known is false. */
 int compare_read_cursor(struct compare_side *side, struct cursor *cursor, bool *ret_known, pawl_error *error);
 int compare_lane(struct compare_side *side, const struct schema_lane *lane, const struct cursor *derived,
                  const struct cursor *stored, pawl_reader *reader);

@@ -1,3 +1,4 @@
+/* engine/check/doctor.c: copies what is still readable of a damaged log. */
 #include <pawl/admin.h>
 
 #include "adapter/journal/salvage.h"

@@ -1,4 +1,5 @@
-/* engine/check/lane_verify.c: whether the operations of lanes come out the same again, handlers included. */
+/* engine/check/lane_verify.c: works out the operations of lanes again, handlers included, and compares them
+ * with the logged ones. */
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "engine/check/replay_lanes.h"

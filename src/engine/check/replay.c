@@ -1,3 +1,5 @@
+/* engine/check/replay.c: derives the state again from the log, into a directory or to compare it (replay,
+ * audit). */
 #include <pawl/admin.h>
 
 #include <errno.h>
@@ -32,11 +34,10 @@ struct replaying {
     pawl_store **stores; /* of the derived state, one a shard */
     char to[NODE_PATH_MAX];
 
-    struct compare_side
-        sides[SIDES];         /* DIR's: the live store, and the checkpoint; one without a store is none */
-    pawl_store **checkpoints; /* one a shard; NULL: it is not asked for */
+    struct compare_side sides[SIDES]; /* the live store and the checkpoint; .store is NULL if there is none */
+    pawl_store **checkpoints;         /* one a shard; NULL: they are not compared */
 
-    /* The partition at hand. */
+    /* The partition that is replayed now. */
     uint16_t partition;
     struct position position;
     struct replay replay;
@@ -52,7 +53,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(ctx, position);
 }
 
-/* The last numbers that the event took, as the view would have them. */
+/* Write the last numbers that the event took, as the sequences view has them. */
 static int note_numbers(struct replaying *r, pawl_bytes body)
 {
     struct envelope envelope;
@@ -90,7 +91,8 @@ static int commit(struct replaying *r)
 static bool derive_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct replaying *r = read->arg;
-    uint64_t view_offset = 0; /* what no view has is not noted either: the two are compared as they are */
+    uint64_t view_offset =
+        0; /* numbers beyond every side's view are not written: no side has them to compare */
     for (size_t i = 0; i < SIDES; i++)
         view_offset = r->sides[i].view_offset > view_offset ? r->sides[i].view_offset : view_offset;
     r->status = replay_event(&r->replay, entry->offset, place, entry->body, r->error);
@@ -158,7 +160,7 @@ static int compare_partition(struct replaying *r, uint32_t shard)
         if (!r->sides[begun].store)
             continue;
         status = compare_begin(&r->sides[begun], r->partition, r->error);
-        if (status == PAWL_OK) /* beside a writer the log may not yet show what a state has come to meanwhile */
+        if (status == PAWL_OK) /* another process may write: the log must show all that this state has */
             journal_witness(r->source->log, r->sides[begun].stored.place);
     }
     if (status == PAWL_OK) {
@@ -190,7 +192,7 @@ static int replay_partition(struct replaying *r, uint32_t partition)
     return status;
 }
 
-/* --- where it goes --- */
+/* --- the directory of the derived state --- */
 
 static int open_target(struct replaying *r, pawl_error *error)
 {
@@ -245,7 +247,7 @@ static int close_stores(struct replaying *r, pawl_error *error)
     return status;
 }
 
-/* Those that there are. One that cannot be trusted is as good as none, but told. */
+/* Open the checkpoints that exist. One that cannot be trusted is not compared, but reported. */
 static int open_checkpoints(struct replaying *r, pawl_error *error)
 {
     if (!r->options->audit)
@@ -259,7 +261,7 @@ static int open_checkpoints(struct replaying *r, pawl_error *error)
         struct lmdb_options options = {
             .dir = path, .mode = PAWL_STORE_DURABLE, .read_only = true, .alloc = r->options->allocator};
         if (r->source->shards[i].taken_over)
-            continue; /* it is open already */
+            continue; /* the checkpoint is open already, in place of the live store */
         int status = node_path(r->options->dir, path, error, "checkpoint/%u", i);
         if (status == PAWL_OK)
             status = lmdb_store_open(&options, NULL, &r->checkpoints[i], &words);

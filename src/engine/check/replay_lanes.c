@@ -23,16 +23,15 @@ struct replaying {
     uint32_t generation;
     struct cursor derived;
     struct cursor stored[SIDES_MAX];
-    bool known[SIDES_MAX]; /* whether it could be read */
+    bool known[SIDES_MAX]; /* whether the stored cursor could be read */
     struct log_entries operations;
     struct reproject reproject;
     struct gathered gathered;
     struct arena memory;
     uint64_t uncommitted;
-    int status; /* of what a visit did */
+    int status; /* of the last visit */
 
-    /* Of handlers. */
-    struct rerun *rerun;
+    struct rerun *rerun; /* runs handlers again */
 };
 
 static const struct schema *schema_at(void *ctx, uint64_t position)
@@ -54,7 +53,7 @@ static int commit(struct replaying *r, pawl_error *error)
     return redo_commit(&r->reproject.redo, error);
 }
 
-/* Where a side's tables stand, they are compared. */
+/* Compare with each side whose tables are at the same operation. */
 static int compare_sides(struct replaying *r, pawl_error *error)
 {
     int status = PAWL_OK;
@@ -73,7 +72,7 @@ static int compare_sides(struct replaying *r, pawl_error *error)
     return status;
 }
 
-/* Behind an operation. */
+/* After an operation was applied: compare, and commit now and then. */
 static int step(struct replaying *r, pawl_error *error)
 {
     int status = compare_sides(r, error);
@@ -82,7 +81,7 @@ static int step(struct replaying *r, pawl_error *error)
     return ++r->uncommitted == OPERATIONS_AT_ONCE ? commit(r, error) : PAWL_OK;
 }
 
-/* The log's next operation, and the tables as all before it have left them. */
+/* The next operation of the log. The one before it is done: step. */
 static int next_operation(void *ctx, struct logged *ret_logged, pawl_error *error)
 {
     struct replaying *r = ctx;
@@ -96,7 +95,7 @@ static int next_operation(void *ctx, struct logged *ret_logged, pawl_error *erro
     return PAWL_OK;
 }
 
-/* An operation that cannot be worked out again, because its handler is not here. */
+/* Note that an operation cannot be worked out again, because its handler is not registered. */
 static void note_unchecked(pawl_lane_verdict *report, const struct schema_projector *projector)
 {
     size_t i = 0;
@@ -117,8 +116,8 @@ static void note_unchecked(pawl_lane_verdict *report, const struct schema_projec
     one->operations++;
 }
 
-/* A handler reads through a snapshot, which has what is committed: so everything is, before it runs. What it
- * wants stays until the next one runs. */
+/* A handler reads through a snapshot, which has only what is committed. So commit everything before it runs.
+ * Its intents last until the next handler runs. */
 static int handle(void *ctx, const struct derivation *derivation, const struct schema_projector *projector,
                   uint32_t attempt, const struct state *state, struct arena *memory,
                   const struct intent **ret_intents, size_t *ret_count, pawl_error *error)
@@ -146,7 +145,7 @@ static int handle(void *ctx, const struct derivation *derivation, const struct s
     return of.event ? rerun_handle(r->rerun, &of, ret_intents, ret_count, error) : PAWL_ENOMEM;
 }
 
-/* An operation as it was logged, where the log shows it; those of events behind until are left. */
+/* Apply an operation as it was logged. Operations of events behind until are left out. */
 static bool apply_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct replaying *r = read->arg;
@@ -172,8 +171,8 @@ static int apply(struct replaying *r, pawl_error *error)
     return status == PAWL_OK ? r->status : status;
 }
 
-/* The events are over: so must operations be, unless both have gone on meanwhile. An event is in the log before
- * its operations are. */
+/* The events have ended. If there is one more operation, there must be a new event for it, because an event is
+ * in the log before its operations: both have grown meanwhile. */
 static int end_together(struct replaying *r, struct log_entries *events, pawl_error *error)
 {
     struct logged logged;
@@ -184,11 +183,11 @@ static int end_together(struct replaying *r, struct log_entries *events, pawl_er
     uint64_t number = logged.number;
     status = log_entries_next(events, &entry, error);
     return status == PAWL_ENOTFOUND
-               ? error_set(error, PAWL_ECORRUPT, "operation %" PRIu64 " is of no event", number)
+               ? error_set(error, PAWL_ECORRUPT, "operation %" PRIu64 " belongs to no event", number)
                : status;
 }
 
-/* Events, and for each what the log has for it. */
+/* Work out the operations of each event, and compare them with those that the log has. */
 static int work_out_again(struct replaying *r, pawl_error *error)
 {
     struct log_entries events;
@@ -208,12 +207,12 @@ static int work_out_again(struct replaying *r, pawl_error *error)
     if (over && !r->lanes->until)
         status = end_together(r, &events, error);
     else if (over && r->derived.applied > 0)
-        status = step(r, error); /* else the next one that is asked for does it */
+        status = step(r, error); /* of the last operation; next_operation does it for all others */
     log_entries_release(&events);
     return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }
 
-/* A text that is longer is cut, not in the middle of a character of UTF-8. */
+/* A longer text is cut, but not inside a UTF-8 character. */
 static int shown_length(const struct json_out *out)
 {
     size_t length = out->size < KEY_SHOWN_MAX ? out->size : KEY_SHOWN_MAX;
@@ -257,7 +256,7 @@ static int replay(struct replaying *r, pawl_error *error)
     int status = r->lanes->reproject ? work_out_again(r, error) : apply(r, error);
     if (status == PAWL_OK && r->uncommitted > 0)
         status = commit(r, error);
-    if (status == PAWL_OK && r->derived.applied == 0) /* else each was compared behind its last operation */
+    if (status == PAWL_OK && r->derived.applied == 0) /* else step has compared after each operation */
         status = compare_sides(r, error);
     if (status != PAWL_OK)
         return error_wrap(error, status, "lane %.*s, generation %" PRIu32 ", partition %u",
@@ -281,8 +280,7 @@ static int read_cursors(struct replaying *r, pawl_error *error)
         if (side->store && status == PAWL_OK)
             status = compare_read_cursor(side, &r->stored[i], &r->known[i], error);
         if (r->known[i])
-            journal_witness(r->lanes->source->log,
-                            r->stored[i].place); /* as of events: engine/check/replay.c */
+            journal_witness(r->lanes->source->log, r->stored[i].place); /* for the same reason as in replay.c */
     }
     return status;
 }

@@ -1,10 +1,10 @@
-/* engine/check/replay_lanes.h: what lanes have written, derived again from their logs, and compared.
+/* engine/check/replay_lanes.h: derives the tables of lanes again from their logs, and compares them.
  *
- *     apply         operation logs ──► tables, compared with those that are stored, where each of them stands
+ *     apply         operation logs ──► tables, compared with the stored ones at the offset that these have
  *     re-project    the same; and every operation is worked out again from its event, and compared with the one
- *                   that was logged: this finds what depended on more than the event and the tables
+ *                   that was logged: this finds a projector that depends on more than the event and the tables
  *
- * Of every lane that the schema has: the generation that serves, and the one that is being built. */
+ * For each lane of the schema: the generation that serves, and the one that is being built. */
 #ifndef ENGINE_CHECK_REPLAY_LANES_H
 #define ENGINE_CHECK_REPLAY_LANES_H
 
@@ -14,8 +14,8 @@
 
 struct replay_lanes {
     pawl_engine *source;
-    const struct schema_lane *only; /* NULL: every one */
-    pawl_store *store;              /* which the tables are derived into */
+    const struct schema_lane *only; /* NULL: all lanes */
+    pawl_store *store;              /* where the derived tables go */
     uint16_t partition;
     uint64_t until; /* the last event; 0: all */
     struct compare_side *sides;
@@ -25,8 +25,8 @@ struct replay_lanes {
     const pawl_allocator *alloc;
 };
 
-/* Of the partition, with the sides' snapshots taken. PAWL_OK even with differences. Errors: as pawl_replay.
- */
+/* Check the lanes of the partition. The sides must have their snapshots. PAWL_OK even with differences. Errors:
+ * as pawl_replay. */
 int replay_lanes(struct replay_lanes *lanes, pawl_error *error);
 
 #endif

@@ -1,3 +1,4 @@
+/* engine/check/verify.c: verifies the log of a directory, or of a journal. */
 #include <pawl/admin.h>
 
 #include "adapter/journal/verify.h"

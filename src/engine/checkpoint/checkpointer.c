@@ -16,16 +16,16 @@
 #define BYTES_DEFAULT  ((size_t)12 << 20)
 #define ROWS_DEFAULT   UINT64_C(8192)
 #define AGE_DEFAULT    (5 * PAWL_SECOND)
-#define READ_ENTRIES   UINT64_C(131072) /* before it is seen whether a commit is due, or the end has come */
-#define WAKE_EVENTS    UINT64_C(4096)   /* new ones that are worth waking up for */
-#define DROP_PIECES    16               /* of what is gone, before the log has its turn */
-#define FINISH_SETS    64               /* that are committed at the end, at most */
+#define READ_ENTRIES   UINT64_C(131072) /* in one sweep; then it checks whether a commit is due */
+#define WAKE_EVENTS    UINT64_C(4096)   /* so many new events are worth waking up for */
+#define REMOVE_PIECES  16               /* of unneeded rows are removed before the log is read again */
+#define FINISH_SETS    64               /* at most so many commits when the engine is closed */
 #define DELAY_MIN      (100 * PAWL_MILLISECOND)
 #define DELAY_MAX      (30 * PAWL_SECOND)
 #define NEVER          UINT64_MAX
-#define NICER          5 /* than those that somebody waits for: there is time until the lag is at its bound */
+#define NICER          5 /* it can wait, until the lag comes near its limit; other threads cannot */
 #define SCRUB_PAUSE    PAWL_SECOND
-#define SCRUB_SHARE    50 /* pauses are so many times as long as what was between them */
+#define SCRUB_SHARE    50 /* the pause after a scrub is so many times as long as the scrub */
 #define SCRUB_BYTES    ((size_t)64 << 20)
 
 static pawl_engine *engine_of(const struct checkpointer *c)
@@ -56,8 +56,8 @@ int checkpointer_new(struct shard *shard, const struct stores_options *stores,
 
 /* --- sleeping and waking --- */
 
-/* Until the shard has seen wake_at events, or so much time is over. heed: nor while commands are held back,
- * which is said before the lock is taken to wake this thread. */
+/* Sleep until the shard has seen wake_at events, or the timeout is over. heed: do not sleep while commands are
+ * held back; the shard sets hurry before it takes the lock to wake this thread, so this is never missed. */
 static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration timeout, bool heed)
 {
     struct timespec until;
@@ -66,7 +66,9 @@ static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration 
     until.tv_sec += (time_t)(ns / PAWL_SECOND);
     until.tv_nsec = (long)(ns % PAWL_SECOND);
     pthread_mutex_lock(&c->lock);
-    atomic_store(&c->wake_at, wake_at); /* before seen is looked at: whoever raises it looks here afterwards */
+    /* Set wake_at first, then read seen. The shard raises seen first, then reads wake_at: one sees the
+     * other. */
+    atomic_store(&c->wake_at, wake_at);
     bool awake = c->stop || atomic_load(&c->shard->seen) >= wake_at || (heed && atomic_load(&c->hurry));
     if (!awake)
         pthread_cond_timedwait(&c->wake, &c->lock, &until);
@@ -87,8 +89,8 @@ void checkpointer_seen(struct checkpointer *c, uint64_t events)
         wake(c);
 }
 
-/* How far so many events are ahead of what is committed, which may itself be ahead. The bound may be any
- * number, so nothing is added to it. */
+/* How many of these events are not committed. More may be committed than the shard has counted: then 0. The
+ * limit may be any number, so it is compared with this difference: adding to it could overflow. */
 static uint64_t lag_of(const struct checkpointer *c, uint64_t events)
 {
     uint64_t committed = atomic_load(&c->committed);
@@ -175,7 +177,7 @@ static void close_store(struct checkpointer *c)
     c->store = NULL;
 }
 
-/* The set is committed before it could hold all of the lag. */
+/* The set must be committed before it holds as many events as the lag allows. */
 static uint64_t events_max(const struct checkpointer *c)
 {
     uint64_t most = c->stores.knobs->checkpoint_events, half = c->stores.lag_max / 2 + 1;
@@ -220,7 +222,8 @@ static int open_store(struct checkpointer *c, bool make)
 
 /* --- following --- */
 
-/* From the last event that the checkpoint has: the same, or it is of another log. */
+/* Read from the last event that the checkpoint has: if the log's event differs, the checkpoint is of another
+ * log. */
 static pawl_sweep_stream begin_at(const struct checkpointer *c, size_t index)
 {
     const struct position *position = checkpoint_position(c->checkpoint, index);
@@ -258,7 +261,7 @@ static bool take_entry(pawl_sweep *sweep, size_t index, const pawl_entry *entry,
     return c->status == PAWL_OK && !checkpoint_is_full(c->checkpoint);
 }
 
-/* A log that has ended before what the checkpoint has of it is not the one that it was made from. */
+/* If the log ends before the last event that the checkpoint has, the checkpoint is of another log. */
 static int end_at(struct checkpointer *c, size_t index)
 {
     const struct position *position = checkpoint_position(c->checkpoint, index);
@@ -270,7 +273,7 @@ static int end_at(struct checkpointer *c, size_t index)
                      position->offset);
 }
 
-/* One for each partition, and behind them one for each operation log. */
+/* A stream for each partition, and behind them one for each operation log. */
 static int reserve_streams(struct checkpointer *c, size_t count)
 {
     if (count <= c->stream_room)
@@ -284,8 +287,8 @@ static int reserve_streams(struct checkpointer *c, size_t count)
     return PAWL_OK;
 }
 
-/* All logs of the shard in one go, as long as the set is not full. Of each at least two entries are within the
- * limit: the first may be one that the checkpoint has. */
+/* Read all logs of the shard in one sweep, until the set is full. The limit has room for two entries of each
+ * log, because the checkpoint may have the first one already. */
 static int read_all(struct checkpointer *c, bool *ret_more)
 {
     uint64_t before = checkpoint_events(c->checkpoint);
@@ -318,7 +321,7 @@ static int read_all(struct checkpointer *c, bool *ret_more)
     return status;
 }
 
-/* On the shard: from now on it cannot. */
+/* On the shard: from now on the checkpoint cannot replace the live store. */
 static void cease_to_guard(void *arg)
 {
     struct checkpointer *c = arg;
@@ -326,7 +329,7 @@ static void cease_to_guard(void *arg)
         atomic_store(&c->guards, false);
 }
 
-/* On the shard: from now on the checkpoint can stand in for the live store. */
+/* On the shard: from now on the checkpoint can replace the live store. */
 static void begin_to_guard(void *arg)
 {
     struct checkpointer *c = arg;
@@ -349,14 +352,15 @@ static int commit(struct checkpointer *c)
     atomic_fetch_add(&c->events, events);
     atomic_fetch_add(&c->rows, rows);
     atomic_fetch_add(&c->commits, 1);
-    atomic_store(&c->committed,
-                 taken(c)); /* before hurry is looked at: the shard does it the other way round */
+    /* Set committed first, then read hurry. The shard sets hurry first, then checks for room: see hold. */
+    atomic_store(&c->committed, taken(c));
     if (atomic_load(&c->hurry))
         (void)pawl_env_post(engine_of(c)->env, c->shard->index, &c->shard->drain);
     return PAWL_OK;
 }
 
-/* The set is committed when it is full or old, or somebody waits for it. */
+/* Whether to commit the set now: it is full or old, or commands wait for it. *ret_left: time until it is
+ * old. */
 static bool is_due(const struct checkpointer *c, bool more, pawl_duration *ret_left)
 {
     pawl_duration age = c->stores.knobs->checkpoint_age;
@@ -368,7 +372,7 @@ static bool is_due(const struct checkpointer *c, bool more, pawl_duration *ret_l
     return events > 0 && (checkpoint_is_full(c->checkpoint) || old >= age || hurry);
 }
 
-/* --- rows, read again --- */
+/* --- scrubbing --- */
 
 static void scrub_side(struct checkpointer *c, enum pawl_alert_kind kind, pawl_store *store, uint32_t *next)
 {
@@ -394,7 +398,8 @@ static void scrub_side(struct checkpointer *c, enum pawl_alert_kind kind, pawl_s
     engine_alert(engine_of(c), &alert);
 }
 
-/* One table of one partition. If one side has one that the other has not yet, that is looked at first. */
+/* Scrub the next table of a partition, on both sides. A table that only one side has is not skipped: the lower
+ * number comes next. */
 static void scrub(struct checkpointer *c)
 {
     pawl_instant began = pawl_env_now(engine_of(c)->env);
@@ -412,7 +417,7 @@ static void scrub(struct checkpointer *c)
     c->scrubbed.ns = now.ns + (c->stores.knobs->scrub_pause ? c->stores.knobs->scrub_pause : pause);
 }
 
-/* How long until it is time to; not while commands wait. */
+/* Scrub a table if it is time, but not while commands wait. Returns the time until the next one. */
 static pawl_duration scrub_if_due(struct checkpointer *c)
 {
     if (pawl_env_now(engine_of(c)->env).ns >= c->scrubbed.ns && !atomic_load(&c->hurry))
@@ -421,12 +426,12 @@ static pawl_duration scrub_if_due(struct checkpointer *c)
     return c->scrubbed.ns > now ? c->scrubbed.ns - now : SCRUB_PAUSE;
 }
 
-/* Only between commits is there nothing else in the transaction. */
-static int drop_some(struct checkpointer *c, bool *ret_more)
+/* Only between commits, because then the transaction is empty. */
+static int remove_rows(struct checkpointer *c, bool *ret_more)
 {
     int status = PAWL_OK;
     bool more = checkpoint_events(c->checkpoint) == 0;
-    for (unsigned i = 0; status == PAWL_OK && more && i < DROP_PIECES; i++)
+    for (unsigned i = 0; status == PAWL_OK && more && i < REMOVE_PIECES; i++)
         status = lane_tables_remove_rows(&c->lanes, &more);
     if (status != PAWL_OK)
         error_set(&c->words, status, "rows of lanes cannot be removed: %s", c->store->error.text);
@@ -436,14 +441,14 @@ static int drop_some(struct checkpointer *c, bool *ret_more)
 
 static int follow(struct checkpointer *c)
 {
-    bool more, dropping;
+    bool more, removing;
     pawl_duration left;
     int status = read_all(c, &more);
-    bool full = checkpoint_is_full(c->checkpoint); /* then there may be more to read */
+    bool full = checkpoint_is_full(c->checkpoint); /* if so, there may be more to read */
     if (status == PAWL_OK && is_due(c, more, &left))
         status = commit(c);
     if (status == PAWL_OK)
-        status = drop_some(c, &dropping);
+        status = remove_rows(c, &removing);
     if (status != PAWL_OK)
         return status;
     uint64_t events = checkpoint_events(c->checkpoint), room = events_max(c) - events;
@@ -451,12 +456,13 @@ static int follow(struct checkpointer *c)
         (void)pawl_env_call(engine_of(c)->env, c->shard->index, begin_to_guard, c);
     uint64_t worth = WAKE_EVENTS < room ? WAKE_EVENTS : room;
     pawl_duration pause = scrub_if_due(c);
-    pause = dropping || full ? 0 : pause;
+    pause = removing || full ? 0 : pause;
     sleep_until(c, taken(c) + (events ? worth : 1), events && left < pause ? left : pause, events > 0);
     return PAWL_OK;
 }
 
-/* All of them share it: it is told of the first that does not come on. */
+/* The log could not be read. All partitions share it; the alert names the first one that was not read to its
+ * end. */
 static void tell_of_log(struct checkpointer *c)
 {
     size_t index = 0;
@@ -470,8 +476,9 @@ static void tell_of_log(struct checkpointer *c)
     engine_alert(engine_of(c), &alert);
 }
 
-/* A store that contradicts the log, or itself, is made anew; whatever else it was may pass. A log that is
- * damaged is no fault of the store: the store is then worth more than ever. */
+/* A store that contradicts the log, or itself, is discarded and made again. After any other error it is tried
+ * again later. If the log itself is damaged, the store is kept: it may be the only copy of what was in the
+ * log. */
 static void fail(struct checkpointer *c, int status)
 {
     atomic_fetch_add(&c->failures, 1);
@@ -495,8 +502,8 @@ static void fail(struct checkpointer *c, int status)
     sleep_until(c, NEVER, c->delay, false);
 }
 
-/* What is there, as far as it is read in a few goes: processes that end as soon as they have begun would
- * otherwise leave it all to a last one. If it cannot, the next life does it. */
+/* At the end, commit what the logs have, up to FINISH_SETS times. Otherwise processes that live only shortly
+ * would leave more and more to be done. What fails here is done when the engine is opened again. */
 static void finish(struct checkpointer *c)
 {
     bool more = c->checkpoint || open_store(c, false) == PAWL_OK;

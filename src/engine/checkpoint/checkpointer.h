@@ -2,22 +2,22 @@
  *
  *     log ── sweep ──► core/state/checkpoint ── full, or 5 s old ──► synced commits ──► room for commands
  *
- * It is full with 256,000 events, with 12 MiB, or when a transaction would have more than 8,192 rows: of each
- * page that a transaction changes LMDB keeps a copy. So a shard's checkpoint takes at most some 50 MiB, and
- * that only where each row has a page of its own.
+ * The set of changes is full with 256,000 events, with 12 MiB, or when a transaction would have more than 8,192
+ * rows, because LMDB keeps a copy of each page that a transaction changes. So a shard's checkpoint takes at
+ * most some 50 MiB of memory, and this only if each row is on a page of its own.
  *
- * A thread of its own, and not the pool's: a commit takes as long as the disk does, the pool's threads are
- * there for reads that somebody waits for, and LMDB's writer is one thread. It sleeps while there is little to
- * do, and the shard wakes it when it has come to an offset that was asked for.
+ * It has a thread of its own instead of one of the pool: a commit takes as long as the disk does, the pool's
+ * threads are for reads that somebody waits for, and LMDB wants one thread as its writer. The thread sleeps
+ * while there is little to do. The shard wakes it when it has seen as many events as the thread has asked for.
  *
  *     MAKING ── copied from the live store ──► FOLLOWING ── no more than the lag behind ──► GUARDING
  *
  * While it guards, the live store is fast, and commands are held back rather than that the log gets further
- * ahead of the checkpoint than the lag (engine/checkpoint/stores.h, T1). Before that the live store is durable; and it is
- * made so again before a checkpoint that contradicts the log, or itself, is thrown away.
+ * ahead of the checkpoint than the lag (engine/checkpoint/stores.h, T1). Before that the live store is durable;
+ * and it is made so again before a checkpoint that contradicts the log, or itself, is thrown away.
  *
- * In its pauses it reads rows of both stores again, a table at a time (core/state/scrub.h), for at most a
- * fiftieth of its time. */
+ * When it has nothing to commit, it reads rows of both stores again, a table at a time (core/state/scrub.h),
+ * for at most a fiftieth of its time. */
 #ifndef ENGINE_CHECKPOINT_CHECKPOINTER_H
 #define ENGINE_CHECKPOINT_CHECKPOINTER_H
 
@@ -38,9 +38,9 @@ struct checkpointer {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stop;        /* under lock */
-    pawl_error error; /* under lock: why it does not come on; code 0: it does */
+    pawl_error error; /* under lock: what keeps it from going on; code 0: nothing does */
 
-    atomic_bool guards;
+    atomic_bool guards;         /* its state is GUARDING */
     atomic_bool hurry;          /* commands are held back: commit what there is */
     _Atomic uint64_t committed; /* the sum of its partitions' offsets */
     _Atomic uint64_t wake_at;   /* be woken when the shard has seen this many events */
@@ -52,20 +52,20 @@ struct checkpointer {
     _Atomic uint64_t scrubs;
     _Atomic uint64_t scrubs_missed;
 
-    /* The thread's. */
+    /* Only its thread touches these. */
     pawl_store *store; /* NULL: there is none, or it is not open */
     struct checkpoint *checkpoint;
     struct lane_tables lanes; /* while there is a checkpoint */
-    pawl_instant oldest;      /* when the first event came that is not committed */
-    pawl_duration delay;      /* before the next attempt; 0: the last one worked */
+    pawl_instant oldest;      /* when the first event was read that is not committed */
+    pawl_duration delay;      /* before it tries again; 0: the last try worked */
     int status;               /* of a visit */
     pawl_error words;
-    pawl_sweep_stream *streams; /* of the last sweep: its partitions, then its lanes' logs */
+    pawl_sweep_stream *streams; /* of the last sweep: the partitions' logs, then the lanes' logs */
     size_t stream_room;
-    bool log_failed;       /* what failed last was reading the log */
-    pawl_instant scrubbed; /* when it may read rows again */
-    size_t scrub_index;    /* the partition and the table that it has come to */
-    uint32_t scrub_table;
+    bool log_failed;       /* the last error came from reading the log */
+    pawl_instant scrubbed; /* it scrubs no table before this */
+    size_t scrub_index;    /* the partition to scrub next */
+    uint32_t scrub_table;  /* and its table */
 };
 
 #endif

@@ -9,8 +9,8 @@
 #include "core/state/key.h"
 #include "engine/node/node.h"
 
-#define DROP_ROWS ((size_t)512) /* of a piece: they lie side by side, in few pages */
-#define CHUNK     ((size_t)64 * 1024)
+#define REMOVE_ROWS ((size_t)512) /* in a piece: they lie side by side, in few pages */
+#define CHUNK       ((size_t)64 * 1024)
 
 int lane_tables_init(struct lane_tables *l, pawl_engine *engine, uint32_t shard, pawl_store *store)
 {
@@ -37,7 +37,7 @@ void lane_tables_release(struct lane_tables *l)
     l->scratch = NULL;
 }
 
-/* A partition's place among the shard's. */
+/* The place of a partition among those of the shard. */
 static size_t index_of(const struct lane_tables *l, uint16_t partition)
 {
     return partition_set_index(&l->engine->shards[l->shard].partitions, partition);
@@ -91,7 +91,8 @@ static int follow(struct lane_tables *l, uint16_t partition, uint16_t lane, uint
     return PAWL_OK;
 }
 
-/* What the store has a cursor of is there, too: it may be of a generation that went while nobody looked. */
+/* Follow also every generation that the store has a cursor of: it may have ended while the engine was
+ * closed. */
 struct finding {
     struct lane_tables *lanes;
     pawl_error *error;
@@ -145,7 +146,8 @@ int lane_tables_refresh(struct lane_tables *l, pawl_error *error)
 
 /* --- reading --- */
 
-/* From the last operation that the checkpoint has: the same, or it is of another log. */
+/* Read from the last operation that the checkpoint has: if the log's differs, the checkpoint is of another
+ * log. */
 void lane_tables_begin(struct lane_tables *l, pawl_sweep_stream *streams)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -198,7 +200,8 @@ int lane_tables_take(struct lane_tables *l, size_t index, const pawl_entry *entr
     return status == PAWL_OK ? status : wrap_stream(entry->stream, status, error);
 }
 
-/* Which tables a generation has rows of is known at the end of its log, once nobody adds to that. */
+/* Only at the end of its log, when nobody adds to it any more, is it known which tables a generation has rows
+ * in. */
 int lane_tables_end(struct lane_tables *l, const pawl_sweep_stream *streams, pawl_error *error)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -248,7 +251,7 @@ int lane_tables_remove_rows(struct lane_tables *l, bool *ret_more)
     struct removal removal = {.store = l->store,
                               .cursor = &f->cursor,
                               .partitions = l->engine->file.partitions,
-                              .rows_max = DROP_ROWS,
+                              .rows_max = REMOVE_ROWS,
                               .alloc = l->alloc};
     knobs_step(&l->engine->knobs, "rows of a checkpoint are removed");
     bool last;

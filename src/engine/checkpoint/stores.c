@@ -12,7 +12,8 @@
 #include "core/state/position.h"
 #include "engine/directory/directory.h"
 
-/* A store's directory, whole or in pl. The mark goes first: what is left without it is worth nothing. */
+/* Remove a store's directory. Its mark goes first: after a crash, files without a mark are not used as a
+ * store. */
 static int remove_store(const char *path, pawl_error *error)
 {
     static const char *const files[] = {"pawl.mark", "pawl.mark.tmp", "data.mdb", "lock.mdb", "pawl.lock"};
@@ -91,8 +92,8 @@ int stores_open_checkpoint(const struct stores_options *o, pawl_store **ret_stor
     return open_store(o, path, PAWL_STORE_DURABLE, ret_store, error);
 }
 
-/* Whether the directory is new: it has no log yet, and an empty checkpoint lacks nothing. */
-static int look_for_log(const struct stores_options *o, bool *ret_there, pawl_error *error)
+/* Whether there is a log. If not, the directory is new, and an empty checkpoint lacks nothing. */
+static int find_log(const struct stores_options *o, bool *ret_there, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
     int status = node_path(o->dir, path, error, "log");
@@ -109,16 +110,16 @@ static int look_for_log(const struct stores_options *o, bool *ret_there, pawl_er
     return PAWL_OK;
 }
 
-/* What the checkpoint has; 0 if there is none. One that cannot be used goes: no live store is in use yet that
- * it would have to stand in for. */
-static int look_at_checkpoint(const struct stores_options *o, bool *ret_there, uint64_t *ret_offsets,
-                              pawl_error *error)
+/* The sum of the checkpoint's offsets; 0 if there is none. A checkpoint that cannot be used is discarded,
+ * because no live store is in use yet that would need it. */
+static int count_checkpoint(const struct stores_options *o, bool *ret_there, uint64_t *ret_offsets,
+                            pawl_error *error)
 {
     pawl_store *store;
     uint64_t offsets = 0;
     char path[NODE_PATH_MAX];
     int status = stores_open_checkpoint(o, &store, error);
-    if (status == PAWL_EFULL) { /* its disk, which is no reason not to begin */
+    if (status == PAWL_EFULL) { /* the disk of the checkpoint is full: the engine can be opened all the same */
         status = checkpoint_path(o, "", path, error);
         status = status == PAWL_OK ? open_to_read(o, path, &store, error) : status;
     }
@@ -130,8 +131,7 @@ static int look_at_checkpoint(const struct stores_options *o, bool *ret_there, u
         return status == PAWL_ENOTFOUND ? PAWL_OK : status;
     status = sum_offsets(o, store, &offsets, error);
     int closed = pawl_store_close(store);
-    if (status
-        == PAWL_ECORRUPT) { /* a position that is none: it is not worth more than one that does not open */
+    if (status == PAWL_ECORRUPT) { /* a position is not valid, so the store cannot be used either */
         *ret_there = false;
         return stores_discard_checkpoint(o, error);
     }
@@ -139,7 +139,7 @@ static int look_at_checkpoint(const struct stores_options *o, bool *ret_there, u
     return status != PAWL_OK ? status : closed;
 }
 
-/* From one file system to another; the checkpoint stays where it is. */
+/* Copy the checkpoint to another file system; it stays where it is. */
 static int copy_over(const struct stores_options *o, const char *checkpoint, const char *live,
                      pawl_error *error)
 {
@@ -224,8 +224,8 @@ static int open_counted(const struct stores_options *o, const char *path, struct
     return status;
 }
 
-/* One that is not LMDB's any more, or has a position that is none, is worth as little as one that lost power.
- */
+/* A live store that LMDB cannot open, or with a position that is not valid, is treated as one that lost power:
+ * it is removed. */
 static int open_live(const struct stores_options *o, const char *path, struct stores_opened *opened,
                      pawl_error *error)
 {
@@ -250,10 +250,10 @@ int stores_open(const struct stores_options *o, struct stores_opened *ret_opened
         return status;
     knobs_step(o->knobs, "the live store is open");
     if (!o->knobs->no_checkpoint)
-        status = look_at_checkpoint(o, &there, &opened.checkpoint_offsets, error);
+        status = count_checkpoint(o, &there, &opened.checkpoint_offsets, error);
     bool log = true;
     if (status == PAWL_OK && !there && opened.live_offsets == 0)
-        status = look_for_log(o, &log, error);
+        status = find_log(o, &log, error);
     if (status == PAWL_OK && !log && !o->knobs->no_checkpoint) {
         status = make_empty_checkpoint(o, error);
         there = true;

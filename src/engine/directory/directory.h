@@ -1,5 +1,5 @@
-/* engine/directory/directory.h: a data directory on the disk, closed: what it was made with, where its parts lie,
- * whose it is; and directories as a whole. */
+/* engine/directory/directory.h: a data directory on the disk: what it was made with, the paths in it and its
+ * lock (node_file.h); removing and syncing whole directories (tree.h). */
 #ifndef ENGINE_DIRECTORY_DIRECTORY_H
 #define ENGINE_DIRECTORY_DIRECTORY_H
 

@@ -47,7 +47,7 @@ static int read_text(const char *path, char *text, pawl_error *error)
     return PAWL_OK;
 }
 
-/* "WORD NUMBER" and a line's end, and *text moves behind it. */
+/* Read "WORD NUMBER" and the end of the line, and move *text behind it. */
 static bool read_number(const char **text, const char *word, uint32_t *ret_number)
 {
     size_t size = strlen(word);
@@ -65,7 +65,7 @@ static bool read_number(const char **text, const char *word, uint32_t *ret_numbe
     return true;
 }
 
-/* What follows the numbers: nothing, or the path of a log. */
+/* Read what follows the numbers: nothing, or the path of a log. */
 static bool read_log_line(const char *line, char log[NODE_PATH_MAX])
 {
     static const char word[] = "log ";
@@ -136,7 +136,7 @@ static int write_text(const char *path, const char *text, pawl_error *error)
     return failed ? error_errno(error, failed, "cannot write %s", path) : PAWL_OK;
 }
 
-/* The directory's own entry in the one above, if that can be opened. */
+/* Sync the directory's own entry in the directory above, if that one can be opened. */
 static int sync_above(const char *dir, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
@@ -173,7 +173,7 @@ int node_file_make(const char *dir, const struct node_file *file, pawl_error *er
     return status == PAWL_OK ? sync_above(dir, error) : status;
 }
 
-/* Nothing but . and .., and what is_left allows. */
+/* Whether the directory has nothing but ".", "..", and what is_left allows. */
 static int holds_only(const char *dir, bool (*is_left)(const char *dir, const char *name), bool *ret_only)
 {
     DIR *entries = opendir(dir);
@@ -188,7 +188,7 @@ static int holds_only(const char *dir, bool (*is_left)(const char *dir, const ch
     return 0;
 }
 
-/* What is there before FILE_NAME is: the lock, the draft of that file, and places with nothing in them. */
+/* Whether this can be there before FILE_NAME is: the lock, the draft of that file, or an empty directory. */
 static bool is_left(const char *dir, const char *name)
 {
     char path[NODE_PATH_MAX];
@@ -230,7 +230,7 @@ int node_lock(const char *dir, const char *name, int *ret_fd, pawl_error *error)
         close(fd);
         return status;
     }
-    /* For the words above only, so it need not succeed. */
+    /* Only the message of PAWL_ELOCKED needs this, so it may fail. */
     int size = snprintf(text, sizeof text, "%d\n", (int)getpid());
     if (ftruncate(fd, 0) == 0)
         (void)!pwrite(fd, text, (size_t)size, 0);

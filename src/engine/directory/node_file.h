@@ -1,8 +1,8 @@
-/* engine/directory/node_file.h: what a data directory was made with, and where its parts are.
+/* engine/directory/node_file.h: what a data directory was made with, and what lies where in it.
  *
  *     DIR/node        text: "pawl 1", "partitions 16", "shards 2", one a line; in a directory that holds only
- *                     state, derived from another's log, also "log /path/of/it"
- *     DIR/lock        the process that writes, as long as it has a lock on it
+ *                     state, derived from the log of another one, also "log /path/of/it"
+ *     DIR/lock        the ID of the writing process, which holds a lock on this file
  *     DIR/log/        the journal
  *     DIR/state/N/    the live store of shard N; the checkpoint stores are engine/checkpoint/stores.h's */
 #ifndef ENGINE_DIRECTORY_NODE_FILE_H
@@ -20,22 +20,23 @@ struct node_file {
     char log[NODE_PATH_MAX]; /* "": the directory's own */
 };
 
-/* PAWL_ENOTFOUND: there is none. PAWL_EFORMAT, PAWL_EVERSION, and those of reading it. */
+/* PAWL_ENOTFOUND: there is no such file. PAWL_EFORMAT, PAWL_EVERSION, and errors of reading it. */
 int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *error);
 
 /* Make the directory, if it is not there. */
 int node_directory_make(const char *dir, pawl_error *error);
 
-/* Make the directory with its parts, and then the file, synced: whoever finds the file finds the rest. One
- * process at a time: whoever makes a directory to write in it has its lock. */
+/* Make the directory with all that is in it, and the file last, all synced: if the file is there, so is the
+ * rest. A caller that makes a directory to write to it must hold its lock, so that one process does this at a
+ * time. */
 int node_file_make(const char *dir, const struct node_file *file, pawl_error *error);
 
-/* Be the one that writes, which a lock on a file of this name says until it is closed, whoever closes it.
- * PAWL_ELOCKED: another is, and named. */
+/* Become the only writer, by a lock on the file of this name. The lock ends when *ret_fd is closed, also by the
+ * end of the process. PAWL_ELOCKED: another process has the lock; error names it. */
 int node_lock(const char *dir, const char *name, int *ret_fd, pawl_error *error);
 
-/* Whether the directory holds nothing, but for what a process that was killed while it made one has left there,
- * and making it again takes over. errno if it cannot be looked into. */
+/* Whether the directory is empty, or has only files of a process that was killed while it made the directory;
+ * node_file_make uses or replaces these. Returns an errno if the directory cannot be read. */
 int node_is_new(const char *dir, bool *ret_new);
 
 /* "DIR/log", "DIR/state/3". PAWL_ETOOBIG. */

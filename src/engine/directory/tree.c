@@ -20,7 +20,7 @@ int tree_make_temporary(const char *name, char *path, pawl_error *error)
     return mkdtemp(path) ? PAWL_OK : error_errno(error, errno, "cannot make %s", path);
 }
 
-/* Everything in it but what has this name. */
+/* Remove everything in it, except what has the name keep. */
 static void remove_below(const char *path, const char *keep)
 {
     DIR *dir = opendir(path);

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-/* How many bytes of the words name a place; 0: none do. */
+/* How many bytes at the beginning of the text name a place; 0: none. */
 static size_t place_size(const char *text)
 {
     if (text[0] != '$' && strncmp(text, "line ", 5) != 0)

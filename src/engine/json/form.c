@@ -1,4 +1,4 @@
-/* engine/json/form.c: numbers and bytes. Timestamps are in form_time.c. */
+/* engine/json/form.c: numbers and bytes. Timestamps are in base/timestamp.c. */
 #include "engine/json/form.h"
 
 #include <assert.h>
@@ -52,8 +52,9 @@ size_t form_integer_write(int64_t integer, char text[FORM_INTEGER_CHARS])
     return size + 1;
 }
 
-/* Fifteen digits survive a double, so a shorter text that reads back is found among them with its zeros
- * dropped; only below DBL_MIN a double has fewer. */
+/* The shortest text that reads back as the same number. A double keeps any 15 digits, and %g leaves out
+ * trailing zeros: so 15 digits also give every shorter text that reads back. Below DBL_MIN a double keeps fewer
+ * digits. */
 static size_t shortest(double real, char text[FORM_REAL_CHARS])
 {
     int size = 0;
@@ -105,7 +106,7 @@ void form_base64_write(pawl_bytes bytes, char *text)
     text[3] = '=';
 }
 
-/* -1: it is none. */
+/* The value of a base64 digit; -1: it is not one. */
 static int digit_of(uint8_t c)
 {
     if (c >= 'A' && c <= 'Z')

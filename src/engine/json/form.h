@@ -1,5 +1,5 @@
-/* engine/json/form.h: values that JSON has no form of its own for, as text, in one form only. docs/API.md shows
- * the same for users.
+/* engine/json/form.h: numbers and bytes as text, each value in exactly one form. docs/API.md shows the same for
+ * users.
  *
  *     integer      digits, a minus before them if need be; no plus, no leading zero
  *     real         the shortest digits that read back as the same number, with a point or an exponent
@@ -11,16 +11,17 @@
 
 #include <pawl/types.h>
 
-/* From here on, in both directions, not every integer is a double: JSON's readers may round it. */
+/* A double cannot hold every integer of this size or above, nor its negative: a reader of JSON may round
+ * them. */
 #define FORM_INTEGER_END (INT64_C(1) << 53)
 
 #define FORM_INTEGER_CHARS 20
 #define FORM_REAL_CHARS    32
 
-/* False: not of the form, or beyond 64 bits. */
+/* False: not of this form, or beyond 64 bits. */
 bool form_integer_read(pawl_bytes text, int64_t *ret_integer);
 
-/* The size is returned; there is no end mark. */
+/* Each returns the size; no 0 follows the text. */
 size_t form_integer_write(int64_t integer, char text[FORM_INTEGER_CHARS]);
 size_t form_unsigned_write(uint64_t integer, char text[FORM_INTEGER_CHARS]);
 size_t form_real_write(double real, char text[FORM_REAL_CHARS]); /* real is finite */

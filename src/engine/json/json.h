@@ -1,4 +1,4 @@
-/* engine/json/json.h: JSON at the engine's edge; everything that the other rooms may use of it.
+/* engine/json/json.h: JSON at the engine's edge, as the other rooms may use it.
  *
  *     text ──► schema.h    packages              out.h      text that grows
  *              request.h   commands              show.h     answers, events, operations, records, rows

@@ -77,7 +77,7 @@ int json_key(pawl_bytes text, const struct schema *schema, const struct schema_t
     json_decref(json);
     if (r.v.status != PAWL_OK)
         return r.v.status;
-    for (size_t i = 0; i < entity->key_count; i++) /* they were set in this order */
+    for (size_t i = 0; i < entity->key_count; i++) /* the request's fields are in the key's order */
         values[i] = request.fields[i].value;
     *ret_values = values;
     return PAWL_OK;

@@ -40,7 +40,7 @@ static bool grow(struct json_out *out, size_t size)
     return true;
 }
 
-/* NULL: there is none, now or since before. */
+/* NULL: no memory, now or earlier. */
 static inline char *room_for(struct json_out *out, size_t size)
 {
     if (out->status || (size > out->room - out->size && !grow(out, size)))
@@ -64,7 +64,8 @@ static void put_char(struct json_out *out, char c)
         *at = c;
 }
 
-/* What ends a value needs a comma behind it before the next one comes; compact JSON has no blanks to end in. */
+/* Whether the text ends with a value, so that the next one needs a comma. In compact JSON no value ends in a
+ * blank. */
 static bool needs_comma(const struct json_out *out)
 {
     char last = out->size ? out->data[out->size - 1] : ' ';
@@ -77,7 +78,7 @@ static void separate(struct json_out *out)
         put_char(out, ',');
 }
 
-/* A comma, if there must be one, and a text in which nothing needs an escape. */
+/* Write a comma if it is needed, and a text in which nothing needs an escape. */
 static void put_plain(struct json_out *out, const char *text, size_t size, bool quoted)
 {
     bool comma = needs_comma(out);
@@ -136,7 +137,7 @@ static void put_utf8(struct json_out *out, pawl_bytes text)
     }
 }
 
-/* Character by character, each byte that begins none replaced. */
+/* Write character by character; each byte that begins no valid character is replaced. */
 static void put_mended(struct json_out *out, pawl_bytes text)
 {
     const uint8_t *at = text.data;
@@ -151,7 +152,7 @@ static void put_mended(struct json_out *out, pawl_bytes text)
     }
 }
 
-/* Looks at every byte, because a loop that may end early is a slow one. */
+/* Checks every byte: a loop that could end early would be slower. */
 static bool is_plain(pawl_bytes text)
 {
     const uint8_t *at = text.data;

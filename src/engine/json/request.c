@@ -1,4 +1,4 @@
-/* engine/json/request.c: the text's members, the argument and its children, the records. */
+/* engine/json/request.c: reads the members of a command, its argument with children, and its records. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "engine/json/form.h"
@@ -36,7 +36,7 @@ static bool added(struct request_reader *r, const struct path *at, int status)
     return status == PAWL_OK;
 }
 
-/* The fields of an object, all that the JSON object has but its children and its id. */
+/* The fields of an object: all members of the JSON object except its containers and its id. */
 static void read_argument_fields(struct request_reader *r, const struct path *at,
                                  const struct schema_type *type, json_t *json)
 {
@@ -59,7 +59,7 @@ static void read_argument_fields(struct request_reader *r, const struct path *at
 static void read_argument(struct request_reader *r, const struct path *at, const struct schema_type *type,
                           json_t *json, uint32_t parent, uint16_t container);
 
-/* Of one object, container by container in the type's order. */
+/* The children of one object, container by container, in the type's order. */
 static void read_children(struct request_reader *r, const struct path *at, const struct schema_type *type,
                           const json_t *json, uint32_t parent)
 {
@@ -77,7 +77,7 @@ static void read_children(struct request_reader *r, const struct path *at, const
     }
 }
 
-/* As deep as the types nest, which the schema bounds. */
+/* Recurses as deep as the types nest, which the schema limits. */
 static void read_argument(struct request_reader *r, const struct path *at, const struct schema_type *type,
                           json_t *json, uint32_t parent, uint16_t container)
 {

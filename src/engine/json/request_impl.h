@@ -1,11 +1,11 @@
-/* engine/json/request_impl.h: what the parts of reading a command share. */
+/* engine/json/request_impl.h: what the files that read a command share. */
 #ifndef ENGINE_JSON_REQUEST_IMPL_H
 #define ENGINE_JSON_REQUEST_IMPL_H
 
 #include "engine/json/request.h"
 #include "engine/json/tree.h"
 
-/* Goes bad once: its verdict keeps the first complaint. */
+/* Its verdict keeps the first error; what is read after that does not count. */
 struct request_reader {
     struct verdict v;
     const struct schema *schema;
@@ -19,11 +19,11 @@ void request_read_field(struct request_reader *r, const struct path *at, const s
 /* An ID, as an integer; 0: refused. */
 uint64_t request_read_id(struct request_reader *r, const struct path *at, const json_t *json);
 
-/* The key of an entity's row, an object or an array: its fields are set in the key's order. */
+/* Read the key of an entity's row, an object or an array. Its fields are set in the key's order. */
 void request_read_key(struct request_reader *r, const struct path *at, const struct schema_type *entity,
                       json_t *json);
 
-/* Once all records are read: which place of its parent's type each one's container is. */
+/* When all records are read: find the place of each record's container in its parent's type. */
 void request_read_containers(struct request_reader *r, const struct path *at, const json_t *records);
 
 #endif

@@ -1,4 +1,4 @@
-/* engine/json/request_read.c: values of fields, IDs, and the containers of records. */
+/* engine/json/request_read.c: reads values of fields, IDs, and the containers of records. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static void read_name(struct request_reader *r, const struct path *at, pawl_byte
         verdict_refuse(&r->v, at, "there is no name '%.*s'", TEXT(text));
 }
 
-/* What a value of a field looks like in JSON. */
+/* The form of a field's value in JSON, in words. */
 static const char *form_words(enum value_type type)
 {
     switch (type) {
@@ -143,7 +143,7 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The records that the request itself says the type of, by ID; NULL: there is no memory. */
+/* The IDs and types of the request's records, sorted by ID; NULL: no memory. */
 static struct known *know_records(struct request_reader *r, size_t count)
 {
     struct known *known = arena_take(r->request->memory, count * sizeof *known);
@@ -166,8 +166,8 @@ static uint16_t place_in(const struct schema_type *parent, pawl_bytes name, uint
     return place >= 0 && parent->containers[place].type->id == child ? (uint16_t)(place + 1) : 0;
 }
 
-/* Of a parent that is stored, of whichever type: the place that all types agree on which have such a container.
- * 0: none has; UINT16_MAX: they differ. */
+/* The parent is a stored record, whose type is not known here. If all types with such a container have it at
+ * the same place: this place, plus 1. 0: no type has one; UINT16_MAX: the places differ. */
 static uint16_t place_anywhere(const struct schema *schema, pawl_bytes name, uint16_t child)
 {
     uint16_t found = 0;
@@ -201,7 +201,7 @@ static void read_container(struct request_reader *r, const struct path *at, cons
     object->container = above ? place_in(above, tree_text(name), type->id)
                               : place_anywhere(r->schema, tree_text(name), type->id);
     if (object->container == UINT16_MAX)
-        object->container = 0; /* by its name alone, once the parent's type is known */
+        object->container = 0; /* it will be found by its name, when the parent's type is known */
     else if (object->container == 0 && above)
         verdict_refuse(&r->v, &here, "%.*s has no such container for a %.*s", TEXT(above->name),
                        TEXT(type->name));
@@ -222,7 +222,7 @@ void request_read_containers(struct request_reader *r, const struct path *at, co
         struct path here = path_index(at, i), container_at = path_member(&here, "container");
         if (object->parent_id == 0) {
             if (json_object_get(json, "container"))
-                verdict_refuse(&r->v, &container_at, "a container is one of a parent's, and that is missing");
+                verdict_refuse(&r->v, &container_at, "a container belongs to a parent, and there is none");
             continue;
         }
         if (!known && !(known = know_records(r, count)))

@@ -7,7 +7,8 @@
 
 #define ARENA_CHUNK ((size_t)4096)
 
-/* Values are read as those of a command's record are: into a request with one record, of the entity. */
+/* Values are read like those of a command's record: into a request with one record, whose type is the
+ * entity. */
 struct results_reader {
     struct request_reader r;
     struct request request;
@@ -15,7 +16,7 @@ struct results_reader {
     struct arena memory;
 };
 
-/* A call of the results has failed: its words, at this place. */
+/* If a call that added to the results has failed, keep its error with this path. */
 static void took(struct results_reader *w, const struct path *at, int status)
 {
     if (status == PAWL_OK || w->r.v.status)
@@ -26,14 +27,14 @@ static void took(struct results_reader *w, const struct path *at, int status)
     verdict_fail(&w->r.v, status);
 }
 
-/* A string without zeros, which ends with one; NULL: refused. */
+/* A string with no 0 inside, and a 0 at its end; NULL: refused. */
 static const char *read_words(struct results_reader *w, const struct path *at, const json_t *json,
                               const char *what)
 {
     if (!tree_expect(&w->r.v, at, json, json_is_string(json), what))
         return NULL;
     if (strlen(json_string_value(json)) != json_string_length(json)) {
-        verdict_refuse(&w->r.v, at, "it has a zero in it");
+        verdict_refuse(&w->r.v, at, "it has U+0000 in it");
         return NULL;
     }
     return json_string_value(json);
@@ -60,7 +61,7 @@ static int set_value(pawl_results *results, const char *field, const struct sche
     return pawl_results_set_name(results, field, name);
 }
 
-/* Hand over what was read, from the request's field first on. */
+/* Set in the results what was read: the request's fields from the one numbered first on. */
 static void hand_over(struct results_reader *w, const struct path *at, const struct schema_type *entity,
                       size_t first)
 {
@@ -104,7 +105,7 @@ static void read_set(struct results_reader *w, const struct path *at, const stru
         if (place < 0)
             verdict_refuse(&w->r.v, &here, "%.*s has no such field", TEXT(entity->name));
         else if (schema_in_key(entity, place))
-            verdict_refuse(&w->r.v, &here, "it is of the key");
+            verdict_refuse(&w->r.v, &here, "it is a field of the key");
         else if (json_is_object(value))
             read_expression(w, &here, key, value);
         else
@@ -116,7 +117,7 @@ static void read_set(struct results_reader *w, const struct path *at, const stru
 }
 
 static const struct {
-    const char *const *members; /* the first says which it is */
+    const char *const *members; /* the first one names the kind */
     const char *const *needed;
 } writes[] = {
     [ACTION_UPSERT] = {(const char *const[]){"upsert", "key", "set", NULL}, (const char *const[]){"key", NULL}},
@@ -125,7 +126,7 @@ static const struct {
     [ACTION_DELETE] = {(const char *const[]){"delete", "key", "where", NULL}, (const char *const[]){NULL}},
 };
 
-/* Which of them it is; 0: refused. */
+/* The kind of the write; 0: refused. */
 static size_t read_kind(struct results_reader *w, const struct path *at, json_t *json)
 {
     size_t kind = ACTION_UPSERT;
@@ -147,7 +148,7 @@ static size_t read_kind(struct results_reader *w, const struct path *at, json_t 
     return w->r.v.status == PAWL_OK ? kind : 0;
 }
 
-/* Begin the write; false: refused. */
+/* Begin the write. False: refused. */
 static bool begin(struct results_reader *w, const struct path *at, size_t kind, const json_t *json)
 {
     struct path entity_at = path_member(at, writes[kind].members[0]), where_at = path_member(at, "where");
@@ -161,7 +162,7 @@ static bool begin(struct results_reader *w, const struct path *at, size_t kind, 
     if (!type || type->kind != TYPE_ENTITY)
         verdict_refuse(&w->r.v, &entity_at, "there is no entity '%.130s'", name);
     else if (where && json_object_get(json, "key"))
-        verdict_refuse(&w->r.v, &where_at, "rows are named by a key or by a clause, not by both");
+        verdict_refuse(&w->r.v, &where_at, "rows are named by a key or by where, not by both");
     else if (kind == ACTION_UPSERT)
         took(w, &entity_at, pawl_results_upsert(w->results, name));
     else

@@ -15,7 +15,7 @@
 #define SCHEMA_JSON_BYTES_MAX PAWL_SCHEMA_JSON_MAX
 #define SCHEMA_JSON_DEPTH_MAX 32
 
-/* Everything is copied into the arena. What the words mean is for group0 to judge.
+/* Everything is copied into the arena. Only the form is checked; group0 checks the meaning.
  * Errors: PAWL_EINVAL: not JSON, a member twice, too deep ("line 3, column 14: ..."); a member that is unknown,
  * missing or of the wrong form ("$.types.Order.fields.qty.type: ..."). PAWL_ETOOBIG, PAWL_ENOMEM. */
 int schema_read(pawl_bytes text, struct arena *arena, struct definition *ret_definition, pawl_error *error);

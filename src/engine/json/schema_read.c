@@ -1,6 +1,6 @@
-/* engine/json/schema_read.c: JSON becomes a definition: only the form is looked at here.
+/* engine/json/schema_read.c: JSON becomes a definition. Only the form is checked here.
  *
- * A reader goes bad once, and its verdict keeps the first complaint; what is read behind it is empty. */
+ * A reader's verdict keeps the first error; everything that is read after that is empty. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "engine/json/schema.h"
@@ -186,7 +186,7 @@ static void read_command(struct reader *r, const struct path *at, json_t *json, 
 
 static const struct {
     enum action_kind kind;
-    const char *const *members; /* the first says which it is */
+    const char *const *members; /* the first one names the kind */
 } actions[] = {
     {ACTION_UPSERT, (const char *const[]){"upsert", "key", "set", NULL}},
     {ACTION_UPDATE, (const char *const[]){"update", "where", "set", NULL}},

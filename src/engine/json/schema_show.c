@@ -1,7 +1,7 @@
 /* engine/json/schema_show.c: a definition becomes JSON, in the order of docs/SCHEMA.md.
  *
- * jansson's functions that take a reference do nothing but fail when they are given none: so a failure anywhere
- * shows in the sum at the end. */
+ * A jansson function that takes over a reference fails if this is NULL, and does nothing else. So errors need
+ * not be checked one by one: any of them shows in the sum at the end. */
 #include <jansson.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ static void put_texts(struct writer *w, json_t *object, const char *member, cons
     put_member(w, object, member, array);
 }
 
-/* Items that begin with their names; none: no member. */
+/* Add a member with items, each of which begins with its name. No items: no member. */
 static void put_group(struct writer *w, json_t *object, const char *member, const void *items, size_t count,
                       size_t item_size, json_t *(*show)(struct writer *w, const void *item))
 {

@@ -1,8 +1,8 @@
 /* engine/json/show.h: answers, events, operations, records and rows as JSON. docs/API.md is the manual.
  *
- * One line each, without its end, added to what the text has already. A value that is null is left out, save
- * where an event made it so. On failure the text is as it was. Errors: PAWL_ECORRUPT, PAWL_EVERSION: the bytes
- * are not what they should be, or not of this schema; PAWL_ENOMEM. */
+ * Each function adds one line to the text, without a newline. A null value is left out, except where an event
+ * has made it null. On failure the text is as it was. Errors: PAWL_ECORRUPT, PAWL_EVERSION: the bytes are
+ * damaged, or not of this schema; PAWL_ENOMEM. */
 #ifndef ENGINE_JSON_SHOW_H
 #define ENGINE_JSON_SHOW_H
 
@@ -14,18 +14,18 @@
 struct json_source {
     uint16_t partition;
     uint64_t offset;
-    const struct schema *schema; /* that the event was made under, or a later one */
+    const struct schema *schema; /* the one that the event was made under, or a later one */
     pawl_bytes body;
 };
 
-/* What a command is answered with. IDs come in the order in which they were given: those of the records, then
- * those of the argument. repeated: the event is that of an earlier command with the same key. */
+/* The answer to a command. IDs come in the order in which they were given: those of the records, then those of
+ * the argument. repeated: the event was made by an earlier command with the same key. */
 int json_answer(struct json_out *out, const struct json_source *source, bool repeated, pawl_error *error);
 
 int json_event(struct json_out *out, const struct json_source *source, pawl_error *error);
 
-/* A stored record. Where its type may be a child of several types, at the same place but under different names,
- * the container is left out unless parent says which: NULL is not known. */
+/* A stored record. parent: the type of its parent; NULL: not known. If several types could be its parent, and
+ * they have different names for its container, the container is left out unless parent is given. */
 int json_record(struct json_out *out, const struct schema *schema, uint64_t id, const struct record_row *record,
                 const struct schema_type *parent, pawl_error *error);
 

@@ -1,5 +1,5 @@
-/* engine/json/show_argument.c: an event lists the objects of its argument one after the other, each with its
- * parent; shown, they lie in each other.
+/* engine/json/show_argument.c: shows an event's argument. The event lists its objects one after the other, each
+ * with its parent; as JSON they are nested.
  *
  * A1  A parent comes before its children, and IDs ascend: they were given in this order. */
 #include <inttypes.h>
@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "engine/json/show_impl.h"
 
-#define FEW 16 /* that need no memory of their own */
+#define FEW 16 /* so many objects need no allocation */
 
 struct node {
     struct event_object object;
-    uint32_t first; /* child, or 0: none; the root is nobody's child */
+    uint32_t first; /* its first child; 0, the root's place, means none */
     uint32_t last;
-    uint32_t next; /* of the same parent */
+    uint32_t next; /* the next child of the same parent */
 };
 
 static int refuse(const struct show *show, const struct event_object *object, const char *what)
@@ -22,7 +22,7 @@ static int refuse(const struct show *show, const struct event_object *object, co
     return error_set(show->error, PAWL_ECORRUPT, "object %" PRIu64 " of the argument %s", object->id, what);
 }
 
-/* Among the first count; count if there is none. */
+/* The place of this ID among the first count nodes; count: it is not there. */
 static size_t find(const struct node *nodes, size_t count, uint64_t id)
 {
     size_t low = 0, high = count;

@@ -1,4 +1,4 @@
-/* engine/json/show_event.c: events, and the answers that are read off them. */
+/* engine/json/show_event.c: shows events, and the answers to commands, which are made from their events. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "core/sequence/view.h"
 #include "engine/json/show_impl.h"
 
-/* What an event says of the types of its records, by ID: made when a parent's type is asked for. */
+/* The IDs and types of an event's records, sorted by ID. This is made when a parent's type is first needed. */
 struct known {
     uint64_t id;
     uint16_t type;
@@ -39,7 +39,8 @@ static int know_all(struct records *records)
     return PAWL_OK;
 }
 
-/* Seldom more than the schema is needed to tell the container's name. */
+/* Mostly the schema alone tells the container's name; else the parent's type is found among the event's
+ * records. */
 static int find_container(struct records *records, const struct event_object *object, pawl_bytes *ret_name)
 {
     const struct show *show = records->show;
@@ -129,7 +130,7 @@ static void show_text(const struct show *show, const char *key, pawl_bytes text)
     out_text(show->out, text);
 }
 
-/* workspace_offset is not there in an event of the partition itself. */
+/* An event of the partition itself has no workspace_offset. */
 static void show_place(const struct show *show, const struct json_source *source, const struct event *event,
                        bool wsid)
 {

@@ -1,4 +1,4 @@
-/* engine/json/show_operation.c: an operation, with the rows that it writes: their keys as fields again. */
+/* engine/json/show_operation.c: shows an operation with the rows that it writes. Keys are shown as fields. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 #include "core/schema/row.h"
 #include "engine/json/show_impl.h"
 
-/* Of one operation. The scratch is for strings of a key, and grows to the longest one. */
+/* The rows of one operation. The scratch is for strings of a key, and grows to the longest one. */
 struct rows {
     const struct show *show;
     uint8_t *scratch;
@@ -40,7 +40,7 @@ static int show_key(struct rows *rows, const struct schema_type *entity, pawl_by
     if (status)
         return status;
     if (row_key_read(key, types, entity->key_count, rows->scratch, values))
-        return error_set(show->error, PAWL_ECORRUPT, "a key is none of %.*s", TEXT(entity->name));
+        return error_set(show->error, PAWL_ECORRUPT, "a key of %.*s is not valid", TEXT(entity->name));
     out_open(show->out, '{');
     for (size_t i = 0; i < entity->key_count && status == PAWL_OK; i++) {
         out_name(show->out, entity->fields[entity->key[i]].name);

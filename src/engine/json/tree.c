@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-/* Brackets inside each other, looked at before the parser recurses into them. Strings are stepped over; what is
- * no JSON at all is for the parser to say. */
+/* Check how deep brackets nest, before the parser recurses into them. Strings are skipped; if the text is not
+ * JSON at all, the parser will say so. */
 static int check_depth(pawl_bytes text, size_t depth_max, pawl_error *error)
 {
     const char *at = text.data;
@@ -43,7 +43,7 @@ int tree_read(pawl_bytes text, const struct tree_limits *limits, json_t **ret_js
         return status;
     json_error_t why;
     size_t flags = JSON_REJECT_DUPLICATES | (limits->zeros ? JSON_ALLOW_NUL : 0);
-    /* jansson minds a decimal comma of the host's locale, but not one of several bytes. */
+    /* jansson handles a decimal point of the host's locale, but not one of several bytes: use the C locale. */
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), host = uselocale(plain);
     json_t *json = json_loadb(text.size ? text.data : "", text.size, flags, &why);
     uselocale(host);

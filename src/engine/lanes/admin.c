@@ -1,4 +1,4 @@
-/* engine/lanes/admin.c: what an operator does with lanes and leases. */
+/* engine/lanes/admin.c: an operator's calls: reclaim, retry and void an operation; pause and rebuild a lane. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@ static bool take_state(void *arg, const pawl_lease *lease)
     return false;
 }
 
-/* PAWL_ENOTFOUND: the number is not under way here. */
-static void look_here(void *arg)
+/* PAWL_ENOTFOUND: this generation does not have the number under way. */
+static void find_here(void *arg)
 {
     struct deciding *d = arg;
     pawl_lease first = {.state = PAWL_LEASE_COMMITTED};
@@ -38,13 +38,13 @@ static void look_here(void *arg)
 static void decide_here(void *arg)
 {
     struct deciding *d = arg;
-    struct job *out = d->pl->out; /* whoever gets the number by this comes in front of them */
+    struct job *out = d->pl->out; /* a job that gets the number because of this goes in front of these */
     d->status = d->pl->lane && !d->pl->closing ? d->decide(d, d->pl->lane) : PAWL_ENOTFOUND;
     if (d->status == PAWL_OK)
         jobs_give_up(out, d->number);
 }
 
-/* Which of the lane's generations has the number under way. */
+/* The generation of the lane that has the number under way. */
 static int find_generation(pawl_engine *e, uint16_t partition, uint16_t lane, struct deciding *d,
                            uint32_t *ret_generation, pawl_error *error)
 {
@@ -55,12 +55,12 @@ static int find_generation(pawl_engine *e, uint16_t partition, uint16_t lane, st
         if (g->id != lane)
             continue;
         d->pl = &g->lanes[partition];
-        status = partition_call(e, partition, look_here, d);
+        status = partition_call(e, partition, find_here, d);
         if (status != PAWL_OK || d->status != PAWL_OK)
             continue;
         if (found != 0)
             status = error_set(error, PAWL_EINVAL,
-                               "it is under way in generations %" PRIu32 " and %" PRIu32 ": say in which",
+                               "generations %" PRIu32 " and %" PRIu32 " both have it under way: name one",
                                found, g->number);
         found = g->number;
     }
@@ -75,7 +75,7 @@ static int decide(pawl_engine *e, uint16_t partition, const char *name, uint32_t
 {
     const struct schema_lane *lane;
     pawl_error why = {0};
-    int status = lanes_find_part(e, partition, name, &lane, error);
+    int status = lanes_find_in_partition(e, partition, name, &lane, error);
     if (status != PAWL_OK)
         return status;
     if (generation == 0)
@@ -132,7 +132,7 @@ int pawl_lane_void(pawl_engine *e, uint16_t partition, const char *lane, uint32_
 
 /* --- a whole lane --- */
 
-static void pause_part(struct partition_lane *pl)
+static void apply_pause(struct partition_lane *pl)
 {
     if (pl->lane && !pl->closing)
         lane_pause(pl->lane, lanes_is_paused(pl->generation->engine, pl->generation->name));
@@ -151,7 +151,7 @@ int pawl_lane_pause(pawl_engine *e, const char *name, bool paused, pawl_error *e
     struct generation *g = NULL;
     while (status == PAWL_OK && (g = generation_hold_next(e, g)))
         if (g->id == lane->id)
-            generation_visit(g, pause_part);
+            generation_visit(g, apply_pause);
     pthread_mutex_unlock(&e->schema_lock);
     return status;
 }

@@ -1,8 +1,8 @@
-/* engine/lanes/alerts.c: what is alarming about a lane, in all its partitions together.
+/* engine/lanes/alerts.c: the alerts of a lane, over all its partitions together.
  *
- * Thresholds are for a lane: 16 partitions with 900 active leases each are 14,400. So the figures of its
- * partitions are added up, and judged once. The alert is then put where most of it comes from, so that whoever
- * looks through the partitions meets it once, and knows where to look first. */
+ * Thresholds are for a whole lane: 16 partitions with 900 active leases each make 14,400. So the figures of its
+ * partitions are added up, and judged once. Each alert is then set in the partition that contributes most to
+ * it: an operator who reads the partitions one by one meets it once, and where it is worst. */
 #include "engine/lanes/impl.h"
 #include "engine/lanes/status.h"
 

@@ -1,13 +1,14 @@
-/* engine/lanes/generation_switch.c: from the generation that serves to the one that was built beside it.
+/* engine/lanes/generation_switch.c: from the generation that serves to the new one that was built beside it.
  *
- *     the new one has come, in every partition, to where the old one was a moment ago
- *       ─► the old one's lanes are closed: its tables stand still, and are read on
- *       ─► the new one comes to where they stand, and beyond
- *       ─► group0: SWITCH, naming that place for each partition ─► published: reads go over
- *     it does not in time ─► the old one's lanes are opened again, and it is tried later and later
+ *     the new one has come, in every partition, to the offset that the old one had a moment ago
+ *       ─► the old one's lanes are closed: its tables no longer change, but are still read
+ *       ─► the new one comes to the offsets of the old one, or beyond
+ *       ─► group0: SWITCH, which names those offsets ─► published: readers use the new one
+ *     the new one does not come so far in time
+ *       ─► the old one's lanes are opened again; the next try waits twice as long
  *
- * So no reader ever sees less than one before it did; and a new one that stalls keeps the old one going.
- * Nothing of this is durable but the command: after a crash both generations go on as before it. */
+ * So no reader ever sees less than an earlier reader saw; and while a new generation stalls, the old one goes
+ * on. Only the SWITCH is durable: after a crash before it, both generations go on as before. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/lanes/impl.h"
@@ -16,15 +17,15 @@
 #define PATIENCE   (2 * PAWL_SECOND)
 #define DELAY_MIN  PAWL_SECOND
 #define DELAY_MAX  (60 * PAWL_SECOND)
-#define LOOK_AGAIN (2 * PAWL_MILLISECOND)
+#define POLL_EVERY (2 * PAWL_MILLISECOND)
 
 static uint64_t offset_of(const struct generation *g, uint32_t partition)
 {
     return atomic_load_explicit(&g->lanes[partition].offset, memory_order_acquire);
 }
 
-/* Where it has to come to, at least. Nothing serves yet, or how far that has come is not known, because it
- * could not be opened: to the end, as it is now. */
+/* The offset that the new generation must reach: that of the old one. If there is no old one, or it could not
+ * be opened so that its offset is unknown: the present end of the partition's log. */
 static uint64_t target_of(const struct generation *old, const struct generation *new, uint32_t partition)
 {
     return old && old->lanes[partition].status == PAWL_OK
@@ -53,7 +54,7 @@ struct standing {
     bool open;
 };
 
-static void look_open(void *arg)
+static void check_open(void *arg)
 {
     struct standing *s = arg;
     for (size_t i = 0; i < s->shard->partitions.count; i++)
@@ -66,14 +67,14 @@ static bool stands_still(struct generation *g)
     struct standing s = {.generation = g};
     for (uint32_t i = 0; i < g->engine->file.shards; i++) {
         s.shard = &g->engine->shards[i];
-        (void)pawl_env_call(g->engine->env, i, look_open, &s);
+        (void)pawl_env_call(g->engine->env, i, check_open, &s);
     }
     return !s.open;
 }
 
 static void wait_a_moment(pawl_engine *e)
 {
-    maintenance_sleep(e->lanes, LOOK_AGAIN);
+    maintenance_sleep(e->lanes, POLL_EVERY);
     (void)maintenance_look_after(e);
 }
 
@@ -122,7 +123,7 @@ static void open_again(struct partition_lane *pl)
         partition_lane_open(pl);
 }
 
-/* One that is not closed yet cannot be opened: it is waited for. */
+/* A lane that is still closing cannot be opened: wait for it first. */
 static void undo(struct generation *old)
 {
     while (!stands_still(old) && !atomic_load(&old->engine->closing))
@@ -150,7 +151,7 @@ static bool take_over(struct generation *old, struct generation *new)
     bool reached = reach(old, new);
     if (reached)
         (void)propose(new);
-    if (serves(new)) /* a command whose proposal failed may be there all the same */
+    if (serves(new)) /* the command may be in group0 even if proposing it failed */
         return true;
     if (old)
         undo(old);
@@ -160,7 +161,7 @@ static bool take_over(struct generation *old, struct generation *new)
     return false;
 }
 
-/* Under schema_lock: nobody else changes what serves. True: it is done. */
+/* Under schema_lock: nobody else changes which generation serves. True: the new one serves. */
 static bool try_switch(pawl_engine *e, const struct schema_lane *lane)
 {
     struct generation *new = generation_hold(e, lane->id, lane->generation);

@@ -1,4 +1,4 @@
-/* engine/lanes/generations.c: which generations of which lanes there are, and how they come and go. */
+/* engine/lanes/generations.c: the list of the lanes' generations; opening, retiring and freeing them. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -34,8 +34,8 @@ static void generation_free(struct generation *g)
     mem_free(alloc, g, sizeof *g);
 }
 
-/* Its threads end: nothing is left for them. */
-static void dismiss(struct generation *g)
+/* End its threads, which have nothing left to do. */
+static void release_pools(struct generation *g)
 {
     for (uint32_t i = 0; g->pools && i < g->projections; i++)
         if (g->pools[i].generation)
@@ -71,7 +71,8 @@ static int make_pools(struct generation *g)
             continue;
         pthread_mutex_lock(&lanes->lock);
         const struct handler *h = handler_of(lanes, g->pools[i].projector->id);
-        if (h && g->pools[i].projector->handler) /* it may have had one before, and say now what it does */
+        if (h
+            && g->pools[i].projector->handler) /* an old handler may be left of a projector with actions now */
             worker_pool_set_handler(&g->pools[i], h->fn, h->arg);
         pthread_mutex_unlock(&lanes->lock);
     }
@@ -92,7 +93,7 @@ static struct generation *generation_new(pawl_engine *e, uint16_t id, uint32_t n
         g->projections++;
     g->lanes = mem_new(e->options.allocator, e->file.partitions, sizeof *g->lanes);
     if (!g->schema || !g->lanes || make_pools(g) != PAWL_OK) {
-        dismiss(g);
+        release_pools(g);
         generation_free(g);
         return NULL;
     }
@@ -161,7 +162,7 @@ void generation_release(struct generation *g)
     struct lanes *lanes = g->engine->lanes;
     pthread_mutex_lock(&lanes->lock);
     if (--g->holders == 0 && g->retired)
-        maintenance_ask(lanes); /* under the lock: whoever closes the engine waits only for this */
+        maintenance_ask(lanes); /* under the lock: closing the engine waits for this, and then frees lanes */
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -216,9 +217,9 @@ static void partition_lane_follow(struct partition_lane *pl)
         lane_follow(pl->lane, engine_schema(pl->generation->engine));
 }
 
-/* How many workers a projector has, and what is to be done when it fails, may change with the schema, and
- * changes no generation: what holds is what the newest schema says, not the last one of the generation. */
-static void resize_crews(struct generation *g, const struct schema *schema)
+/* A new schema may change a projector's number of workers and its policy for failures without a new generation.
+ * So these come from the newest schema, not from the generation's own. */
+static void resize_pools(struct generation *g, const struct schema *schema)
 {
     for (uint32_t i = 0; i < g->projections; i++) {
         const struct schema_projector *p = projector_of(schema, g->id, i);
@@ -232,14 +233,14 @@ static int open_generation(pawl_engine *e, const struct schema_lane *lane, uint3
     struct generation *g = generation_hold(e, lane->id, number);
     if (g) {
         generation_visit(g, partition_lane_follow);
-        resize_crews(g, engine_schema(e));
+        resize_pools(g, engine_schema(e));
         generation_release(g);
         return PAWL_OK;
     }
     g = generation_new(e, lane->id, number, lane->name);
     if (!g)
         return PAWL_ENOMEM;
-    resize_crews(g, engine_schema(e));
+    resize_pools(g, engine_schema(e));
     enlist(e->lanes, g);
     generation_visit(g, partition_lane_open);
     return PAWL_OK;
@@ -287,7 +288,8 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* What was posted for it has run, and whoever on a shard was the last to need it is on its way out. */
+/* Afterwards all posted tasks of a freed generation have run, and the shard has left the function that let go
+ * of it last. */
 static void wait_for_shards(pawl_engine *e)
 {
     for (uint32_t i = 0; i < e->file.shards; i++)
@@ -313,7 +315,7 @@ bool generations_free_retired(pawl_engine *e)
     }
     pthread_mutex_unlock(&lanes->lock);
     for (struct generation *g = dead; g; g = g->next)
-        dismiss(g);
+        release_pools(g);
     if (dead)
         wait_for_shards(e);
     while (dead) {
@@ -379,8 +381,8 @@ int lanes_find(pawl_engine *e, const char *name, const struct schema_lane **ret_
     return PAWL_OK;
 }
 
-int lanes_find_part(pawl_engine *e, uint16_t partition, const char *name, const struct schema_lane **ret_lane,
-                    pawl_error *error)
+int lanes_find_in_partition(pawl_engine *e, uint16_t partition, const char *name,
+                            const struct schema_lane **ret_lane, pawl_error *error)
 {
     int status = engine_enter_writing(e, error);
     if (status == PAWL_OK)

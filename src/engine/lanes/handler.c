@@ -1,4 +1,4 @@
-/* engine/lanes/handler.c: one attempt, on a thread of its workers: the handler, if there is one, and the explosion. */
+/* engine/lanes/handler.c: one run, on a worker thread: the handler, if there is one, and the explosion. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,17 +14,17 @@
 #include "engine/read/read.h"
 
 #define ARENA_CHUNK ((size_t)4096)
-#define TRIES       20 /* at what only waits for room */
+#define TRIES       20 /* to explode a run, while snapshots or memory are lacking */
 #define TRY_AGAIN   (5 * PAWL_MILLISECOND)
 
 struct pawl_handler_ctx {
     struct job *job;
     pawl_engine *engine;
-    pawl_store *store; /* which its reads are from */
+    pawl_store *store; /* that its reads use */
     struct run_room *room;
     uint64_t wsid;
-    bool reading; /* a row of it is being visited, or is about to be */
-    int status;   /* of the first read that failed for no fault of the handler's */
+    bool reading; /* a read has begun and not ended: its visitor may be running */
+    int status;   /* of the first read that failed, and not by a mistake of the handler */
 };
 
 /* --- the event --- */
@@ -40,7 +40,7 @@ static int show_event(pawl_engine *e, const struct job *job, struct json_out *ou
 /* --- reading --- */
 
 /* One read of an entity of the lane. */
-struct looking {
+struct handler_read {
     struct entity_read read;
     pawl_handler_ctx *ctx;
 };
@@ -53,14 +53,14 @@ static bool is_among(const struct schema_type *const *entities, size_t count, co
     return false;
 }
 
-/* What a projector reads or writes decides what else is in its lane. If it could read more, it would do so
- * until a schema puts that into another lane. */
+/* The schema makes lanes from what each projector says that it reads and writes. A handler that could read
+ * other entities too would break when a later schema puts these into another lane. */
 static bool may_read(const struct schema_projector *p, const struct schema_type *entity)
 {
     return is_among(p->writes, p->write_count, entity) || is_among(p->reads, p->read_count, entity);
 }
 
-static int begin_read(struct looking *l, pawl_handler_ctx *ctx, const char *name, struct entity_query at,
+static int begin_read(struct handler_read *r, pawl_handler_ctx *ctx, const char *name, struct entity_query at,
                       pawl_error *error)
 {
     const struct run *run = &ctx->job->run;
@@ -74,70 +74,70 @@ static int begin_read(struct looking *l, pawl_handler_ctx *ctx, const char *name
             error, PAWL_EINVAL,
             "projector %.*s may not read %s: the schema has it neither in its writes nor in its reads",
             (int)run->projector->name.size, (const char *)run->projector->name.data, name);
-    *l = (struct looking){.read = {.engine = ctx->engine,
-                                   .schema = run->schema,
-                                   .entity = entity,
-                                   .table = schema_table(entity, run->generation),
-                                   .wsid = ctx->wsid,
-                                   .at = at,
-                                   .error = error},
-                          .ctx = ctx};
-    entity_read_begin(&l->read, ctx->engine->options.allocator);
+    *r = (struct handler_read){.read = {.engine = ctx->engine,
+                                        .schema = run->schema,
+                                        .entity = entity,
+                                        .table = schema_table(entity, run->generation),
+                                        .wsid = ctx->wsid,
+                                        .at = at,
+                                        .error = error},
+                               .ctx = ctx};
+    entity_read_begin(&r->read, ctx->engine->options.allocator);
     ctx->reading = true;
     return PAWL_OK;
 }
 
-/* Whether a read says something about what was asked for, or about what is there. Any other status is a read
- * that failed: what the handler makes of that counts for nothing. */
+/* Whether the status of a read is an answer: about the arguments, or about the rows. Any other status means
+ * that the read failed; then the results of the handler do not count. */
 static bool is_an_answer(int status)
 {
     return status == PAWL_OK || status == PAWL_ENOTFOUND || status == PAWL_EINVAL || status == PAWL_ETOOBIG;
 }
 
-static int end_read(struct looking *l, int status, pawl_text *ret_text)
+static int end_read(struct handler_read *r, int status, pawl_text *ret_text)
 {
-    status = entity_read_end(&l->read, status, ret_text);
-    l->ctx->reading = false;
-    if (!is_an_answer(status) && l->ctx->status == PAWL_OK)
-        l->ctx->status = status;
+    status = entity_read_end(&r->read, status, ret_text);
+    r->ctx->reading = false;
+    if (!is_an_answer(status) && r->ctx->status == PAWL_OK)
+        r->ctx->status = status;
     return status;
 }
 
-/* Until run_look_away. */
-static int begin_state(struct looking *l, struct state *ret_state)
+/* The state lasts until run_look_away. */
+static int begin_state(struct handler_read *r, struct state *ret_state)
 {
-    struct job *job = l->ctx->job;
-    int status = run_look(&job->run, l->ctx->store, l->ctx->room, &job->run.seen, ret_state);
+    struct job *job = r->ctx->job;
+    int status = run_look(&job->run, r->ctx->store, r->ctx->room, &job->run.seen, ret_state);
     return status == PAWL_OK
                ? status
-               : error_set(l->read.error, status, "cannot read %.*s", (int)l->read.entity->name.size,
-                           (const char *)l->read.entity->name.data);
+               : error_set(r->read.error, status, "cannot read %.*s", (int)r->read.entity->name.size,
+                           (const char *)r->read.entity->name.data);
 }
 
 /* ret_text: NULL if there is a visitor. */
 static int read_one(pawl_handler_ctx *ctx, const char *entity, struct entity_query at, pawl_text *ret_text,
                     pawl_error *error)
 {
-    struct looking l;
+    struct handler_read r;
     struct state state;
     pawl_bytes key, value;
-    int status = begin_read(&l, ctx, entity, at, error);
+    int status = begin_read(&r, ctx, entity, at, error);
     if (status != PAWL_OK)
         return status;
-    status = entity_read_key(&l.read, &key);
+    status = entity_read_key(&r.read, &key);
     if (status == PAWL_OK)
-        status = begin_state(&l, &state);
+        status = begin_state(&r, &state);
     if (status != PAWL_OK)
-        return end_read(&l, status, ret_text);
+        return end_read(&r, status, ret_text);
     status = reads_add_row(&ctx->job->run.seen, key);
     if (status == PAWL_OK)
         status = state_get(&state, key, &value);
     if (status == PAWL_OK)
-        status = entity_read_show(&l.read, value);
+        status = entity_read_show(&r.read, value);
     else
         error_set(error, status, status == PAWL_ENOTFOUND ? "there is no such %s" : "cannot read %s", entity);
     run_look_away(ctx->room);
-    return end_read(&l, status, ret_text);
+    return end_read(&r, status, ret_text);
 }
 
 int pawl_handler_get(pawl_handler_ctx *ctx, const char *entity, pawl_bytes json, pawl_text *ret_text,
@@ -154,27 +154,27 @@ int pawl_handler_read(pawl_handler_ctx *ctx, const char *entity, pawl_key key, p
 
 static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg)
 {
-    struct looking *l = ctx;
+    struct handler_read *r = ctx;
     struct arena scratch;
     struct state state;
-    int status = begin_state(l, &state);
+    int status = begin_state(r, &state);
     if (status != PAWL_OK)
         return status;
-    arena_init(&scratch, l->ctx->engine->options.allocator, ARENA_CHUNK);
-    status = reads_add_range(&l->ctx->job->run.seen, l->read.table, l->read.wsid);
+    arena_init(&scratch, r->ctx->engine->options.allocator, ARENA_CHUNK);
+    status = reads_add_range(&r->ctx->job->run.seen, r->read.table, r->read.wsid);
     if (status == PAWL_OK)
         status = state_scan(&state, from, to, &scratch, visit, arg);
     arena_release(&scratch);
-    run_look_away(l->ctx->room);
-    return status == PAWL_OK ? PAWL_OK : error_set(l->read.error, status, "cannot read a list");
+    run_look_away(r->ctx->room);
+    return status == PAWL_OK ? PAWL_OK : error_set(r->read.error, status, "cannot read the rows");
 }
 
 static int read_many(pawl_handler_ctx *ctx, const char *entity, struct entity_query at, pawl_text *ret_text,
                      pawl_error *error)
 {
-    struct looking l;
-    int status = begin_read(&l, ctx, entity, at, error);
-    return status == PAWL_OK ? end_read(&l, entity_read_list(&l.read, scan, &l), ret_text) : status;
+    struct handler_read r;
+    int status = begin_read(&r, ctx, entity, at, error);
+    return status == PAWL_OK ? end_read(&r, entity_read_list(&r.read, scan, &r), ret_text) : status;
 }
 
 int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_bytes after, size_t limit,
@@ -217,7 +217,7 @@ static int postpone(struct job *job, const char *what, int status)
     return status;
 }
 
-/* What becomes of what a handler has said, which returned status. */
+/* The handler returned this status: whether its results count, or the run failed, or is postponed. */
 static int judge(const pawl_handler_ctx *ctx, struct pawl_results *results, int status)
 {
     struct job *job = ctx->job;
@@ -229,7 +229,7 @@ static int judge(const pawl_handler_ctx *ctx, struct pawl_results *results, int 
     if (status == PAWL_OK)
         return status;
     if (results->error.code == PAWL_ENOMEM)
-        return postpone(job, "what it wants", PAWL_ENOMEM);
+        return postpone(job, "the handler's results", PAWL_ENOMEM);
     snprintf(words, sizeof words, "the handler returned %d", status);
     end(job, JOB_FAILED, results->permanent, results->error.code ? results->error.text : words);
     return status;
@@ -260,7 +260,7 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     return status;
 }
 
-/* Too many snapshots, for instance: that is over in a moment. */
+/* What is lacking, a snapshot for instance, is there again in a moment. */
 static void pause_thread(struct job *job)
 {
     struct latch never;
@@ -326,7 +326,7 @@ static int add_handler(pawl_engine *e, uint16_t projector, pawl_handler fn, void
     if (!taken)
         return PAWL_OK;
     mem_free(e->options.allocator, handler, sizeof *handler);
-    return error_set(error, PAWL_EEXISTS, "it has a handler");
+    return error_set(error, PAWL_EEXISTS, "the projector has a handler already");
 }
 
 int pawl_projector_register(pawl_engine *e, const char *name, pawl_handler fn, void *arg, pawl_error *error)
@@ -340,7 +340,7 @@ int pawl_projector_register(pawl_engine *e, const char *name, pawl_handler fn, v
     if (!projector)
         status = error_set(error, PAWL_ENOTFOUND, "there is no projector %s", name);
     else if (!projector->handler)
-        status = error_set(error, PAWL_EINVAL, "%s says in the schema what it does", name);
+        status = error_set(error, PAWL_EINVAL, "%s has actions in the schema, so it takes no handler", name);
     else
         status = add_handler(e, projector->id, fn, arg, error);
     struct generation *g = NULL;

@@ -3,23 +3,23 @@
  *     generation of a lane ─┬─ a partition_lane in each partition, on its shard: core/project/lane.h in it
  *                           └─ a worker_pool for each projector: threads that run it
  *
- *     lane ── available ──► partition_lane: jobs ──► worker pool ── worked on ──► returned ──► lane_hand_in ──► finished
- *     (shard)               (shard)                  (threads)                    (shard)      (shard)          (shard)
+ *     lane ── available ──► partition_lane: jobs ──► worker pool ──► returned ──► lane_hand_in ──► finished
+ *     (shard)               (shard)                  (threads)       (shard)      (shard)          (shard)
  *
- * Opening a lane waits for nothing: it recovers by itself, and commands never wait for it. If one lane cannot be
- * opened in one partition, all others go on.
+ * Opening a lane waits for nothing: it recovers by itself, and commands never wait for it. If one lane cannot
+ * be opened in one partition, all others go on.
  *
  * Who touches what
- *   the list of generations, handlers, whoever waits for a lease      any thread, under lanes.lock
+ *   the lists of generations, handlers and waiting workers            any thread, under lanes.lock
  *   a partition_lane and its jobs                                     its shard
- *   a job that is out, save its links                                 the thread that works on it
+ *   a job that is out, except its links                               the thread that works on it
  *   a worker pool                                                     any thread, under its own lock
  *
  * Invariants
- *   E1  A generation is freed when the schema has it no more, its lanes are closed, its jobs are back, and
+ *   E1  A generation is freed when the schema no longer names it, its lanes are closed, its jobs are back, and
  *       nobody holds it.
- *   E2  Rows of a generation are removed when it is freed, no entity is read from it, and every reader that
- *       began before that was so has ended.
+ *   E2  Rows of a generation are removed when it is freed, no entity is read from it any more, and every reader
+ *       that began while one still was has ended.
  *   E3  Locks are taken in this order: schema_lock, lanes.lock, a worker pool's. Nobody waits for a shard under
  *       the last two. */
 #ifndef ENGINE_LANES_IMPL_H
@@ -34,27 +34,29 @@
 
 struct generation;
 
-/* How a run ended. POSTPONED: something that it needs was not to be had, which is nobody's failure. */
+/* How a run ended. POSTPONED: it lacked something for now, memory or a snapshot; this does not count as a
+ * failure. */
 enum job_outcome { JOB_DONE, JOB_FAILED, JOB_POSTPONED };
 
-/* A run, and what the engine has to know of it. */
+/* A run, and what the engine must know about it. */
 struct job {
     struct run run;
     struct partition_lane *pl;
-    struct job *next, **link; /* among its partition_lane's that are out */
-    struct job *queued;       /* the next one in its pool's queue, or that was returned */
-    atomic_bool given_up;     /* nobody waits for it any more */
-    pawl_instant since;
-    pawl_instant extended;
+    struct job *next, **link; /* in the list of jobs that are out, of its partition_lane */
+    struct job *queued;       /* the next one in the pool's queue, or among returned or spare jobs */
+    atomic_bool given_up;     /* its lease is lost: nobody wants its result */
+    pawl_instant since;       /* when it went out */
+    pawl_instant extended;    /* when its lease was last extended */
     enum job_outcome outcome;
-    bool permanent;
-    char words[PAWL_LEASE_WORDS_MAX + 4]; /* more than are kept, so that whoever cuts them sees the character */
-    struct results_expr *exprs;           /* that its results named, and no cache has */
+    bool permanent; /* it failed, and would fail again */
+    /* Why it failed; 4 bytes more than are kept, so that whoever cuts it sees the whole last character. */
+    char words[PAWL_LEASE_WORDS_MAX + 4];
+    struct results_expr *exprs; /* expressions of its results that are in no cache */
 
-    pawl_work work; /* exploding again, on the pool */
-    int status;
+    pawl_work work; /* explodes it again, on the env's pool */
+    int status;     /* of that */
 
-    struct worker_commit *commit; /* an external worker's; NULL: a worker pool's */
+    struct worker_commit *commit; /* the commit of an outside worker; NULL: the job is a worker pool's */
 };
 
 /* A generation in one partition. */
@@ -63,40 +65,40 @@ struct partition_lane {
     uint16_t partition;
     struct partition_lane *next; /* of the same partition */
     struct lane *lane;           /* NULL: it could not be opened, or is closed */
-    bool closing;                /* until it is closed */
+    bool closing;                /* it was asked to close, and is not closed yet */
     _Atomic uint64_t offset;     /* all events up to here are applied to its tables; for any thread */
     int status;                  /* of opening it */
     pawl_error error;
-    uint64_t goal; /* the maintenance's: where what serves had come to when it was last looked at */
+    uint64_t goal; /* the maintenance thread's: it must come to this offset before its generation can serve */
 
-    struct job *out; /* with the workers */
+    struct job *out; /* jobs that a worker pool has */
     size_t out_count;
-    struct job *spare;
+    struct job *spare; /* jobs to be used again */
     size_t spare_count;
-    struct job *_Atomic returned; /* by any thread; the newest first */
-    pawl_task task;
-    pawl_timer timer; /* extends leases */
-    bool ticking;
+    struct job *_Atomic returned; /* jobs that came back, the newest first; any thread adds to them */
+    pawl_task task;               /* takes the returned jobs */
+    pawl_timer timer;             /* extends the leases of jobs that are out */
+    bool ticking;                 /* the timer is set */
 };
 
 struct generation {
     struct generation *next;
     pawl_engine *engine;
-    uint16_t id;
+    uint16_t id; /* of the lane */
     uint32_t number;
-    const struct schema *schema; /* one that has it */
-    pawl_bytes name;             /* of the lane */
-    uint32_t projections;
+    const struct schema *schema;  /* one that names this generation */
+    pawl_bytes name;              /* of the lane */
+    uint32_t projections;         /* how many projectors it has */
     struct worker_pool *pools;    /* by projection */
     struct partition_lane *lanes; /* by partition */
-    uint32_t holders;             /* under lanes.lock */
-    bool retired;                 /* the schema has it no more; the same */
-    _Atomic uint32_t busy;        /* lanes that are open, jobs that are out */
+    uint32_t holders;             /* how many hold it; under lanes.lock */
+    bool retired;                 /* the schema no longer names it; under lanes.lock */
+    _Atomic uint32_t busy;        /* how many of its lanes are open, plus how many jobs are out */
 
-    /* The maintenance's, while it is being built. */
+    /* The maintenance thread's, while the generation is being built. */
     bool aiming;           /* its lanes have goals */
-    pawl_instant again_at; /* when to try once more */
-    pawl_duration delay;
+    pawl_instant again_at; /* no switch is tried before this */
+    pawl_duration delay;   /* from the last try to the next; 0: none has failed */
 };
 
 /* A handler that somebody registered. */
@@ -112,7 +114,7 @@ struct lease_wait {
     struct lease_wait *next, **link;
     uint16_t projector;
     struct latch latch;
-    bool told;
+    bool told; /* the latch is set: there may be something */
 };
 
 struct lanes {
@@ -120,15 +122,15 @@ struct lanes {
     struct generation *first;
     struct handler *handlers;
     struct lease_wait *waits;
-    pthread_cond_t waits_gone; /* the last of them has left */
-    _Atomic uint32_t waiting;  /* how many there are */
-    _Atomic uint32_t threads;  /* of all workers */
+    pthread_cond_t waits_gone; /* the last waiting worker has left */
+    _Atomic uint32_t waiting;  /* how many workers wait */
+    _Atomic uint32_t threads;  /* how many threads all worker pools have */
 
-    /* Readers of entities, by the parity of the epoch that they began in: E2. */
+    /* How many read entities now, by the parity of the epoch that they began in: E2. */
     _Atomic uint64_t epoch;
     _Atomic uint64_t readers[2];
 
-    /* The thread that does what may wait: maintenance.c. */
+    /* The maintenance thread: maintenance.c. */
     pthread_mutex_t maintenance_lock;
     pthread_cond_t maintenance_wake;
     pthread_t maintenance;
@@ -136,11 +138,11 @@ struct lanes {
     bool maintenance_stop;
     bool maintenance_asked;
 
-    /* The maintenance's: since when it has been waiting to remove rows. */
-    const struct schema *removal_seen;
-    bool removal_due;
-    pawl_instant removal_at;
-    unsigned removal_parity;
+    /* The maintenance thread's: what it knows about rows that are to be removed. */
+    const struct schema *removal_seen; /* the schema by which it last searched for unneeded rows */
+    bool removal_due;                  /* there may be unneeded rows */
+    pawl_instant removal_at;           /* not before this */
+    unsigned removal_parity;           /* nor before the readers of this parity have ended */
 
     char **paused; /* names of lanes; under lock */
     size_t paused_count, paused_room;
@@ -152,37 +154,36 @@ struct lanes {
 struct generation *generation_hold(pawl_engine *engine, uint16_t id, uint32_t number);
 struct generation *generation_hold_next(pawl_engine *engine, struct generation *after); /* NULL: the first */
 struct generation *generation_hold_any(pawl_engine *engine, struct generation *after);  /* retired ones, too */
-void generation_hold_more(struct generation *generation); /* which the caller holds */
+void generation_hold_more(struct generation *generation); /* the caller holds it already */
 void generation_release(struct generation *generation);
 
 /* Visit its lanes, each on its shard; from a thread that may wait. */
 void generation_visit(struct generation *generation, void (*visit)(struct partition_lane *pl));
 
-/* Those that are retired and done with are taken out and freed. True: some are left that are not done. */
+/* Free the retired generations that nobody needs any more: E1. True: retired ones are left. */
 bool generations_free_retired(pawl_engine *engine);
 
-/* As lanes_find, of a call that concerns a partition of an engine that writes. Errors as engine_enter_writing;
- * PAWL_EINVAL.
- */
-int lanes_find_part(pawl_engine *engine, uint16_t partition, const char *name,
-                    const struct schema_lane **ret_lane, pawl_error *error);
+/* As lanes_find, and also checks that the engine is open for writing and has the partition. Errors as
+ * engine_enter_writing; PAWL_EINVAL. */
+int lanes_find_in_partition(pawl_engine *engine, uint16_t partition, const char *name,
+                            const struct schema_lane **ret_lane, pawl_error *error);
 
-/* --- lanes.c: a pl, on its shard --- */
+/* --- partition_lane.c: on its shard, if nothing else is said --- */
 
 void partition_lane_open(struct partition_lane *pl);
-void partition_lane_close(struct partition_lane *pl); /* generation->busy tells when it is done */
+void partition_lane_close(struct partition_lane *pl); /* generation->busy falls when it is done */
 
-/* Acquire what can be worked on, for the workers. */
+/* Acquire leases of what can be worked on, and queue the jobs for the worker pools. */
 void partition_lane_fill(struct partition_lane *pl);
 
-/* Any thread: a job is back; or there is room in a queue. */
+/* Any thread: give a job back; say that there is room in a queue. */
 void partition_lane_return(struct job *job);
 void partition_lane_ask(struct partition_lane *pl);
 
-/* Somebody took this number's lease back, which one of these jobs, or of those behind it in the list, had. */
+/* The lease of this number was taken back: give up the job that had it, in the list from out on. */
 void jobs_give_up(struct job *out, uint64_t number);
 
-/* A job for a run of somebody else's; and its end. On any thread. NULL: no memory. */
+/* Any thread: make a job that is not in the list of jobs that are out; free it. NULL: no memory. */
 struct job *job_new(struct partition_lane *pl);
 void job_free(struct job *job);
 
@@ -190,15 +191,16 @@ void job_free(struct job *job);
 
 int maintenance_start(pawl_engine *engine, pawl_error *error);
 void maintenance_stop(pawl_engine *engine);
-void maintenance_ask(struct lanes *lanes);                          /* look again, soon; any thread */
-bool maintenance_look_after(pawl_engine *engine);                   /* the workers; true: some are at work */
-void maintenance_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked; 0: no time ends it */
+void maintenance_ask(struct lanes *lanes);        /* wake the maintenance thread; any thread */
+bool maintenance_look_after(pawl_engine *engine); /* join and replace worker threads; true: there are some */
+void maintenance_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked; 0: without an end */
 
-/* --- generation_switch.c: a generation that is as far as the one that serves takes its place. True: there is one that is
- * not so far yet. */
+/* --- generation_switch.c: let each new generation serve that has caught up with the one that serves. True:
+ * some new generation has not caught up. */
 bool lanes_switch_generations(pawl_engine *engine);
 
-/* --- row_removal.c: remove rows of generations that nobody reads any more. True: come back later. */
+/* --- row_removal.c: remove rows of generations that nobody reads any more. True: there may be more to remove:
+ * call again later. */
 bool lanes_remove_rows(pawl_engine *engine);
 
 /* --- paused.c --- */
@@ -209,12 +211,12 @@ void paused_forget(pawl_engine *engine);
 
 /* --- handler.c --- */
 
-/* Work on a job, whatever its projector is: its outcome is in it afterwards. */
+/* Run a job: its handler, if its projector has one, and the explosion. job->outcome says how it ended. */
 struct worker_pool;
 void job_work(struct job *job, struct worker_pool *pool, struct run_room *room);
 
-/* The handler alone, on a store of the caller's choice. PAWL_OK: there are intents in the run; otherwise the
- * job says what became of it. */
+/* Run the handler alone, on a store of the caller's choice. PAWL_OK: the run has its intents; otherwise
+ * job->outcome and job->words say how it ended. */
 struct expr_cache;
 struct handling {
     pawl_engine *engine;
@@ -225,17 +227,21 @@ struct handling {
 };
 int job_handle(const struct handling *handling, struct job *job, struct run_room *room);
 
-/* The handler that is registered for a projector; false: none. */
+/* The handler that is registered for a projector. False: there is none. */
 bool handler_find(pawl_engine *engine, uint16_t projector, pawl_handler *ret_fn, void **ret_arg);
 
-/* --- worker_lease.c: there may be something to lease of this projector --- */
+/* --- worker_lease.c --- */
+
+/* An operation of this projector can be leased: wake one worker that waits for it. */
 void leases_offer(pawl_engine *engine, uint16_t projector);
+
+/* Wake all waiting workers, and wait until they have left. */
 void leases_close(pawl_engine *engine);
 
-/* --- worker_commit.c: a commit's run has ended. */
+/* --- worker_commit.c: the run of a commit has ended. */
 void worker_commit_finished(struct job *job, int status);
 
-/* worker_lease.c: the lane that a lease is of. PAWL_EINVAL: it names none; PAWL_ENOTFOUND. */
+/* worker_lease.c: the lane that a lease belongs to. PAWL_EINVAL: the lease names none; PAWL_ENOTFOUND. */
 int worker_lease_find(pawl_engine *engine, const pawl_worker_lease *lease, const struct schema_lane **ret_lane,
                       pawl_error *error);
 

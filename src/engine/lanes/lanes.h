@@ -18,20 +18,21 @@ struct partition_lane;
 
 /* --- with the engine --- */
 
-/* Sets engine->lanes-> PAWL_ENOMEM. */
+/* Sets engine->lanes. PAWL_ENOMEM. */
 int lanes_new(pawl_engine *engine);
 void lanes_free_all(pawl_engine *engine); /* also if there are none */
 
 /* Load from the directory which lanes are paused. */
 int lanes_load_paused(pawl_engine *engine, pawl_error *error);
 
-/* Open what the schema has, close what it has no more. Under schema_lock, from a thread that may wait. */
+/* Open the generations that the schema names, and close all others. Under schema_lock, from a thread that may
+ * wait. */
 int lanes_reconcile(pawl_engine *engine, pawl_error *error);
 
-/* Close all of them, and wait until that is done. Handlers that run are waited for. */
+/* Close all lanes, and wait until they are closed and every running handler has returned. */
 void lanes_close(pawl_engine *engine);
 
-/* Whether the calling thread is one that runs handlers. */
+/* Whether the calling thread is a worker thread of this engine. */
 bool lanes_is_self(pawl_engine *engine);
 
 /* The lane of the present schema by its name. PAWL_ENOTFOUND. */
@@ -44,27 +45,29 @@ void lanes_applied(struct partition *partition, uint64_t offset);
 
 /* --- for readers of entities --- */
 
-/* The rows of generations that serve when a read begins stay until it ends. Returns what end is told. */
+/* The rows of every generation that serves when a read begins stay until the read ends. begin returns the
+ * parity that end must be given. */
 unsigned lanes_read_begin(pawl_engine *engine);
 void lanes_read_end(pawl_engine *engine, unsigned parity);
 
-/* The lane, in this partition, whose rows an entity is read from now; NULL: none that goes on. It stays until it
- * is released. */
+/* The lane whose rows readers of this entity see now, in this partition. It stays until it is released. NULL:
+ * no open lane makes the entity's rows. */
 struct partition_lane *lanes_hold_serving(pawl_engine *engine, const char *entity, uint16_t partition);
 void lanes_release(struct partition_lane *lane);
 
 /* All events up to this offset are in its tables. Any thread. */
 uint64_t lanes_offset(const struct partition_lane *lane);
 
-/* On its shard: whether it goes on from there. */
+/* On its shard: whether it is open, so that its offset can still grow. */
 bool lanes_is_open(const struct partition_lane *lane);
 
 /* --- which generations are needed --- */
 
-/* Whether a lane, or reads of any entity that it has rows of, still need a generation. */
+/* Whether the schema still needs a generation of a lane: the lane names it, or an entity is read from one of
+ * its tables. */
 bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables);
 
-/* Whether a generation is open, or on its way out. */
+/* Whether the engine has a generation, open or retired. */
 bool lanes_has_generation(pawl_engine *engine, uint16_t id, uint32_t number);
 
 /* --- handlers, run again outside their lanes --- */
@@ -73,9 +76,9 @@ bool lanes_has_generation(pawl_engine *engine, uint16_t id, uint32_t number);
 struct rerun;
 
 struct rerun_of {
-    struct lane_event *event; /* becomes the rerun's, in any case */
+    struct lane_event *event; /* the rerun takes it, also when it fails */
     uint64_t number;
-    uint32_t attempt;
+    uint32_t attempt; /* the number of this run among those of the operation */
     uint16_t partition;
     uint16_t lane;
     uint32_t generation;
@@ -90,8 +93,8 @@ void rerun_free(struct rerun *rerun); /* NULL is allowed */
 /* Whether a handler of the projector is registered. */
 bool rerun_can(const struct rerun *rerun, const struct schema_projector *projector);
 
-/* What the handler wants, until the next call. PAWL_EINVAL: it failed, and said why; PAWL_ENOTFOUND: there is no
- * handler; what reading the store failed with. */
+/* Run the handler. The intents that it returns last until the next call. PAWL_EINVAL: the handler failed, and
+ * error says why; PAWL_ENOTFOUND: there is no handler; or the error of a read from the store. */
 int rerun_handle(struct rerun *rerun, const struct rerun_of *of, const struct intent **ret_intents,
                  size_t *ret_count, pawl_error *error);
 

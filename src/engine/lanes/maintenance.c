@@ -1,12 +1,12 @@
-/* engine/lanes/maintenance.c: the thread that looks after the lanes: whatever of theirs may have to wait.
+/* engine/lanes/maintenance.c: the thread that does the slow work of the lanes, which may block.
  *
  *     threads that hang are replaced                    worker_pool.c
  *     a generation that is complete takes over          generation_switch.c
- *     generations that are done with are freed          generations.c
+ *     generations that nobody needs are freed           generations.c
  *     and then their rows are removed                   row_removal.c
  *
- * It sleeps until somebody asks, or, while there is something to look after, for a moment. It never waits for a
- * handler. */
+ * It sleeps until somebody asks for it; while some work is unfinished, it also wakes by itself. It never waits
+ * for a handler. */
 #include <signal.h>
 #include <time.h>
 
@@ -14,7 +14,7 @@
 #include "engine/lanes/impl.h"
 #include "engine/lanes/worker_pool.h"
 
-#define LOOK_AGAIN (50 * PAWL_MILLISECOND)
+#define POLL_EVERY (50 * PAWL_MILLISECOND)
 
 void maintenance_ask(struct lanes *lanes)
 {
@@ -64,9 +64,9 @@ static void *maintenance_main(void *arg)
     while (!is_stopped(e->lanes)) {
         bool again = maintenance_look_after(e);
         again = lanes_switch_generations(e) || again;
-        (void)generations_free_retired(e); /* whoever is the last to need one asks */
+        (void)generations_free_retired(e); /* the last one to let go of a generation asks again */
         again = lanes_remove_rows(e) || again;
-        maintenance_sleep(e->lanes, again ? LOOK_AGAIN : 0);
+        maintenance_sleep(e->lanes, again ? POLL_EVERY : 0);
     }
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* engine/lanes/partition_lane.c: a lane's generation in one partition, on its shard: jobs go out to the workers and come back.
- */
+/* engine/lanes/partition_lane.c: a lane's generation in one partition, on its shard: jobs go out to the worker
+ * pools and come back. */
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static struct shard *shard_at(const struct partition_lane *pl)
     return shard_of(engine_of(pl), pl->partition);
 }
 
-/* Lanes and jobs of a generation that are gone may be the last ones. */
+/* A lane was closed, or a job came back: if it was the last one, the generation may be freed. */
 static void less_busy(struct partition_lane *pl)
 {
     struct lanes *lanes = engine_of(pl)->lanes;
@@ -167,7 +167,7 @@ static void list_in(struct partition_lane *pl, struct job *job)
     pl->out_count--;
 }
 
-static void fill_crew(struct partition_lane *pl, struct worker_pool *pool)
+static void fill_pool(struct partition_lane *pl, struct worker_pool *pool)
 {
     struct job *first = NULL, **last = &first;
     for (uint32_t room = worker_pool_room(pool, pl->partition); room > 0; room--) {
@@ -197,7 +197,7 @@ void partition_lane_fill(struct partition_lane *pl)
         if (pool->quick)
             continue;
         if (worker_pool_is_staffed(pool))
-            fill_crew(pl, pool);
+            fill_pool(pl, pool);
         else if (pawl_leases_peek(lane_leases(pl->lane), i) != 0)
             leases_offer(generation->engine, pool->projector->id);
     }
@@ -218,8 +218,8 @@ void partition_lane_return(struct job *job)
     do
         job->queued = newest;
     while (!atomic_compare_exchange_weak(&pl->returned, &newest, job));
-    partition_lane_ask(
-        pl); /* the job may be gone; its part stays, because this thread is joined before it goes */
+    /* The job may be freed by now, but not pl: its generation is freed after this thread was joined. */
+    partition_lane_ask(pl);
 }
 
 static void take_in(struct partition_lane *pl, struct job *job)
@@ -262,7 +262,7 @@ static void take_returned(pawl_task *task)
         count++;
     }
     partition_lane_fill(pl);
-    while (count-- > 0) /* last of all: it may be what the maintenance waits for */
+    while (count-- > 0) /* last of all: then the maintenance thread may free the generation */
         less_busy(pl);
 }
 
@@ -323,14 +323,14 @@ static void applied(void *ctx, struct lane *lane, uint64_t scanned)
 
 /* --- beginning and end --- */
 
-static void link_part(struct partition_lane *pl)
+static void link_to_partition(struct partition_lane *pl)
 {
     struct partition *partition = &engine_of(pl)->partitions[pl->partition];
     pl->next = partition->lanes;
     partition->lanes = pl;
 }
 
-static void unlink_part(struct partition_lane *pl)
+static void unlink_from_partition(struct partition_lane *pl)
 {
     struct partition_lane **at = &engine_of(pl)->partitions[pl->partition].lanes;
     while (*at != pl)
@@ -372,7 +372,7 @@ void partition_lane_open(struct partition_lane *pl)
         return;
     lane_follow(pl->lane, engine_schema(e));
     atomic_fetch_add(&g->busy, 1);
-    link_part(pl);
+    link_to_partition(pl);
     atomic_store_explicit(&pl->offset, lane_cursor(pl->lane)->scanned, memory_order_release);
     if (lanes_is_paused(e, g->name))
         lane_pause(pl->lane, true);
@@ -394,7 +394,7 @@ void partition_lane_close(struct partition_lane *pl)
     if (!pl->lane || pl->closing)
         return;
     pl->closing = true;
-    unlink_part(pl);
+    unlink_from_partition(pl);
     pawl_env_cancel(engine_of(pl)->env, &pl->timer);
     pl->ticking = false;
     for (uint32_t i = 0; i < pl->generation->projections; i++)
@@ -402,7 +402,7 @@ void partition_lane_close(struct partition_lane *pl)
             struct job *next = job->queued;
             list_in(pl, job);
             job_free(job);
-            atomic_fetch_sub(&pl->generation->busy, 1); /* the lane is still open: not the last */
+            atomic_fetch_sub(&pl->generation->busy, 1); /* the lane is still open, so this is not the last */
             job = next;
         }
     for (struct job *job = pl->out; job; job = job->next)

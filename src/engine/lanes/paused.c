@@ -1,7 +1,7 @@
-/* engine/lanes/paused.c: what a node keeps for itself, neither derived nor shared: which lanes are paused.
+/* engine/lanes/paused.c: which lanes are paused. A node keeps this for itself: no log has it.
  *
- * DIR/local is a small durable store, opened for each change and closed again: they are rare. Keys are
- * "pause/" and the lane's name. */
+ * DIR/local is a small durable store. It is opened for each change and closed again, because changes are rare.
+ * Keys are "pause/" and the lane's name. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -143,7 +143,7 @@ static int store_pause(pawl_engine *e, pawl_bytes name, bool paused, pawl_error 
         status = PAWL_OK;
     int closed = pawl_store_close(store);
     status = status == PAWL_OK ? closed : status;
-    return status == PAWL_OK ? status : error_set(error, status, "cannot keep which lanes are paused");
+    return status == PAWL_OK ? status : error_set(error, status, "cannot store which lanes are paused");
 }
 
 int paused_pause(pawl_engine *e, const char *lane, bool paused, pawl_error *error)
@@ -151,7 +151,7 @@ int paused_pause(pawl_engine *e, const char *lane, bool paused, pawl_error *erro
     struct lanes *lanes = e->lanes;
     pawl_bytes name = {lane, strlen(lane)};
     if (name.size > SCHEMA_QNAME_BYTES_MAX)
-        return error_set(error, PAWL_ENOTFOUND, "there is no lane of such a long name");
+        return error_set(error, PAWL_ENOTFOUND, "no lane has a name as long as this");
     int status = store_pause(e, name, paused, error);
     if (status != PAWL_OK)
         return status;

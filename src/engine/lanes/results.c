@@ -13,9 +13,9 @@
 #include "engine/lanes/impl.h"
 
 #define ARENA_CHUNK ((size_t)4096)
-#define ROW_HEAD    ((size_t)4) /* of a row, before the bits of its fields */
-#define SLOT        ((size_t)8) /* of a value that is not null */
-#define CLEARED     ((size_t)2) /* of one that is */
+#define ROW_HEAD    ((size_t)4) /* bytes of a row before the bits of its fields */
+#define SLOT        ((size_t)8) /* bytes of a value that is not null */
+#define CLEARED     ((size_t)2) /* bytes of a null */
 
 static int fail(struct pawl_results *r, int status)
 {
@@ -27,7 +27,7 @@ static int fail(struct pawl_results *r, int status)
 struct results_set {
     struct results_set *next;
     struct schema_set set;
-    struct value value; /* if there is no expression */
+    struct value value; /* the value to set, if there is no expression */
 };
 
 struct results_write {
@@ -36,7 +36,7 @@ struct results_write {
     const struct schema_type *entity;
     const struct expr *where;
     bool has_where;
-    struct value *key; /* once a field of it is set */
+    struct value *key; /* NULL until a field of the key is set */
     bool *key_set;
     size_t key_count;
     struct results_set *sets, **last_set;
@@ -56,7 +56,7 @@ void results_release(struct pawl_results *r)
     arena_release(&r->building);
 }
 
-/* So much more of the entry. */
+/* Count bytes of the entry. PAWL_ETOOBIG: it would be too large. */
 static int charge(struct pawl_results *r, size_t bytes)
 {
     if (bytes > OPERATION_BYTES_MAX - r->bytes)
@@ -98,7 +98,7 @@ static int begin(struct pawl_results *r, enum action_kind kind, const char *name
     if (!entity || entity->kind != TYPE_ENTITY)
         return error_set(&r->error, PAWL_EINVAL, "there is no entity %s", name);
     if (!may_write(run, entity))
-        return error_set(&r->error, PAWL_EINVAL, "%s is not among what %.*s writes", name,
+        return error_set(&r->error, PAWL_EINVAL, "%s is not an entity that %.*s writes", name,
                          (int)run->projector->name.size, (const char *)run->projector->name.data);
     size_t row = kind == ACTION_DELETE ? 0 : ROW_HEAD + (entity->field_count + 7) / 8;
     if (charge(r, OPERATION_WRITE + OPERATION_ROW + row) != PAWL_OK)
@@ -139,7 +139,7 @@ static int find_field(struct pawl_results *r, const char *field, int *ret_place)
     if (r->error.code)
         return r->error.code;
     if (!r->open)
-        return error_set(&r->error, PAWL_EINVAL, "there is no write yet to set %s of", field);
+        return error_set(&r->error, PAWL_EINVAL, "there is no write yet that could set %s", field);
     const struct schema_type *entity = r->open->entity;
     *ret_place = schema_field_place(entity, (pawl_bytes){field, strlen(field)});
     if (*ret_place < 0)
@@ -148,7 +148,7 @@ static int find_field(struct pawl_results *r, const char *field, int *ret_place)
     return PAWL_OK;
 }
 
-/* Its place in the key, or -1. */
+/* The field's place in the key, or -1. */
 static int key_place(const struct schema_type *entity, int field)
 {
     for (size_t i = 0; i < entity->key_count; i++)
@@ -162,7 +162,7 @@ static int set_key(struct pawl_results *r, const char *field, size_t place, stru
     struct results_write *w = r->open;
     size_t count = w->entity->key_count;
     if (w->has_where)
-        return error_set(&r->error, PAWL_EINVAL, "%s is of the key, and there is a where", field);
+        return error_set(&r->error, PAWL_EINVAL, "%s is a field of the key, but the write has a where", field);
     if (!w->key) {
         w->key = take(r, count * sizeof *w->key);
         w->key_set = w->key ? take_of(r, &r->building, count * sizeof *w->key_set) : NULL;
@@ -207,7 +207,7 @@ static int keep(struct pawl_results *r, struct value *value)
     return PAWL_OK;
 }
 
-/* Of the entry, outside the key. */
+/* The size of a value in the entry, outside the key. */
 static size_t set_size(const struct value *value)
 {
     bool tail = value->type == VALUE_STRING || value->type == VALUE_BYTES;
@@ -299,11 +299,12 @@ int pawl_results_set_expr(pawl_results *r, const char *field, const char *expres
         return status;
     const struct schema_type *entity = r->open->entity;
     if (key_place(entity, place) >= 0)
-        return error_set(&r->error, PAWL_EINVAL, "%s is of the key: it is a value", field);
+        return error_set(&r->error, PAWL_EINVAL,
+                         "%s is a field of the key: it takes a value, not an expression", field);
     status = results_compile(r, entity, entity->fields[place].type, expression, &expr);
     if (status != PAWL_OK)
         return error_wrap(&r->error, status, "%s", field);
-    if (charge(r, CLEARED) != PAWL_OK) /* at least */
+    if (charge(r, CLEARED) != PAWL_OK) /* the least that its value can take */
         return r->error.code;
     return add_set(r, field, (uint16_t)place, expr, (struct value){.type = VALUE_NULL});
 }
@@ -331,7 +332,7 @@ int pawl_results_json(pawl_results *r, pawl_bytes json, pawl_error *error)
     int status = json_results_read(json.data, json.size, r, &why);
     if (status == PAWL_OK)
         return status;
-    r->error = why; /* with the path, where the words of what it called have none */
+    r->error = why; /* it has the path in the JSON text, which the error from the setters lacks */
     return error_set(error, status, "%s", why.text);
 }
 
@@ -339,7 +340,7 @@ int pawl_results_fail(pawl_results *r, bool permanent, const char *words)
 {
     r->failed = true;
     r->permanent = permanent;
-    return error_set(&r->error, PAWL_EINVAL, "%s", words && words[0] ? words : "it failed");
+    return error_set(&r->error, PAWL_EINVAL, "%s", words && words[0] ? words : "the handler gave no reason");
 }
 
 /* --- intents --- */
@@ -348,7 +349,7 @@ static int finish_write(struct pawl_results *r, const struct results_write *w, s
 {
     bool by_key = w->kind == ACTION_UPSERT || w->key;
     if (by_key && w->key_count != w->entity->key_count)
-        return error_set(&r->error, PAWL_EINVAL, "of %.*s's key %zu of %zu fields are set",
+        return error_set(&r->error, PAWL_EINVAL, "the key of %.*s has %zu of %zu fields set",
                          (int)w->entity->name.size, (const char *)w->entity->name.data, w->key_count,
                          w->entity->key_count);
     struct schema_set *sets = take(r, w->set_count * sizeof *sets);

@@ -1,4 +1,5 @@
-/* engine/lanes/results_expr.c: the expressions of results, compiled, and those of a worker pool kept for its next jobs. */
+/* engine/lanes/results_expr.c: compiles the expressions of results, and keeps those of a worker pool for its
+ * later jobs. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,7 +14,7 @@
 struct cached_expr {
     struct cached_expr *next;
     const struct schema *schema;
-    const struct schema_projector *projector; /* names are of its package */
+    const struct schema_projector *projector; /* names are resolved in its package */
     const struct schema_type *entity;
     uint16_t command;
     enum value_type want;
@@ -72,7 +73,8 @@ static const struct expr *find_cached(struct expr_cache *cache, const struct cac
     return found;
 }
 
-/* False: it stays whose it is. Two threads may come with the same text: both are kept. */
+/* False: not kept, so the expression stays the caller's. Two threads may add the same text: then both are
+ * kept. */
 static bool keep_cached(struct expr_cache *cache, const struct cached_expr *like, pawl_bytes text)
 {
     struct cached_expr *c = mem_resize(cache->alloc, NULL, 0, sizeof *c + text.size);

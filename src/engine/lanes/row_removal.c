@@ -1,15 +1,17 @@
-/* engine/lanes/row_removal.c: rows of generations that nobody reads any more.
+/* engine/lanes/row_removal.c: removes rows of generations that nobody reads any more.
  *
- * Rows go in pieces, each a transaction of its own, between other work of the shard (core/project/remove.h).
+ * Rows are removed in pieces, each a transaction of its own, between other work of the shard
+ * (core/project/remove.h).
  *
- * A generation is opened on a shard after its schema was published. So whoever looks on the shard, and by the
- * schema that is published there and then, takes none that is newer for one that is done with. */
+ * A new generation must not be taken for an unneeded one. A generation is opened on a shard only after its
+ * schema was published. So the search runs on the shard, and by the schema that is published at that moment: it
+ * knows every generation that has rows there. */
 #include "core/project/remove.h"
 #include "core/state/key.h"
 #include "engine/lanes/impl.h"
 
 #define ROWS_AT_ONCE 512
-#define GRACE        (10 * PAWL_SECOND) /* for readers in other processes, that look at the schema now and then */
+#define GRACE        (10 * PAWL_SECOND) /* for readers in other processes, which read the schema now and then */
 
 bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const struct digests *tables)
 {
@@ -24,90 +26,90 @@ bool lanes_need(const struct schema *schema, uint16_t id, uint32_t number, const
     return false;
 }
 
-/* One piece of work on a shard. */
-struct dropping {
+/* One piece of the removal, on one shard. */
+struct row_removal {
     pawl_engine *engine;
     uint32_t shard;
     const struct schema *schema;
     uint16_t partition;
-    struct cursor cursor; /* of what is to go, if found */
+    struct cursor cursor; /* of the generation to remove, if one was found */
     bool found;
     int status;
 };
 
 struct first_unneeded {
-    struct dropping *dropping;
+    struct row_removal *removal;
     int status;
 };
 
-static bool look_at_cursor(void *arg, pawl_bytes key, pawl_bytes value)
+static bool check_cursor(void *arg, pawl_bytes key, pawl_bytes value)
 {
     struct first_unneeded *first = arg;
-    struct dropping *d = first->dropping;
+    struct row_removal *r = first->removal;
     uint16_t partition, lane;
     uint32_t generation;
     (void)value;
     if (!cursor_key_read(key, &partition, &lane, &generation))
         return true;
-    cursor_release(&d->cursor);
-    cursor_init(&d->cursor, d->engine->options.allocator, partition, lane, generation);
-    first->status = cursor_read(&d->cursor, pawl_store_writer(d->engine->shards[d->shard].store), NULL);
-    d->found = first->status == PAWL_OK && !lanes_need(d->schema, lane, generation, &d->cursor.digests);
-    return first->status == PAWL_OK && !d->found;
+    cursor_release(&r->cursor);
+    cursor_init(&r->cursor, r->engine->options.allocator, partition, lane, generation);
+    first->status = cursor_read(&r->cursor, pawl_store_writer(r->engine->shards[r->shard].store), NULL);
+    r->found = first->status == PAWL_OK && !lanes_need(r->schema, lane, generation, &r->cursor.digests);
+    return first->status == PAWL_OK && !r->found;
 }
 
-static int find_unneeded(struct dropping *d)
+static int find_unneeded(struct row_removal *r)
 {
     uint8_t key[CURSOR_KEY], end[CURSOR_KEY];
-    struct first_unneeded first = {.dropping = d};
-    pawl_bytes prefix = cursor_key(d->partition, 0, 0, key);
+    struct first_unneeded first = {.removal = r};
+    pawl_bytes prefix = cursor_key(r->partition, 0, 0, key);
     prefix.size = CURSOR_PREFIX;
     pawl_range range = {.space = STATE_SPACE, .from = prefix, .to = key_after_prefix(prefix, end)};
-    d->found = false;
-    int status = pawl_store_scan(pawl_store_writer(d->engine->shards[d->shard].store), range, false,
-                                 look_at_cursor, &first);
+    r->found = false;
+    int status = pawl_store_scan(pawl_store_writer(r->engine->shards[r->shard].store), range, false,
+                                 check_cursor, &first);
     return status == PAWL_OK ? first.status : status;
 }
 
 static int put_removal(void *ctx, pawl_store *store, pawl_error *error)
 {
-    struct dropping *d = ctx;
+    struct row_removal *r = ctx;
     struct removal removal = {.store = store,
-                              .cursor = &d->cursor,
-                              .partitions = d->engine->file.partitions,
+                              .cursor = &r->cursor,
+                              .partitions = r->engine->file.partitions,
                               .rows_max = ROWS_AT_ONCE,
-                              .alloc = d->engine->options.allocator};
+                              .alloc = r->engine->options.allocator};
     bool last;
     return remove_piece(&removal, &last);
 }
 
-static void drop_here(void *arg)
+static void remove_here(void *arg)
 {
-    struct dropping *d = arg;
-    d->found = false;
-    d->status = PAWL_EBUSY;
-    if (engine_schema(d->engine) != d->schema) /* which may have a generation that this one knows nothing of */
+    struct row_removal *r = arg;
+    r->found = false;
+    r->status = PAWL_EBUSY;
+    if (engine_schema(r->engine) != r->schema) /* the new one may have a generation that the old one lacks */
         return;
-    cursor_init(&d->cursor, d->engine->options.allocator, 0, 0, 0);
-    d->status = find_unneeded(d);
-    if (d->status == PAWL_OK && d->found)
-        d->status = applier_write(&d->engine->shards[d->shard].applier, put_removal, d, NULL);
-    cursor_release(&d->cursor);
+    cursor_init(&r->cursor, r->engine->options.allocator, 0, 0, 0);
+    r->status = find_unneeded(r);
+    if (r->status == PAWL_OK && r->found)
+        r->status = applier_write(&r->engine->shards[r->shard].applier, put_removal, r, NULL);
+    cursor_release(&r->cursor);
 }
 
-static bool drop_partition(pawl_engine *e, const struct schema *schema, uint16_t partition)
+static bool remove_from_partition(pawl_engine *e, const struct schema *schema, uint16_t partition)
 {
-    struct dropping d = {
+    struct row_removal r = {
         .engine = e, .shard = shard_of(e, partition)->index, .schema = schema, .partition = partition};
     do {
-        int status = pawl_env_call(e->env, d.shard, drop_here, &d);
-        if (status != PAWL_OK || d.status != PAWL_OK)
-            return true; /* the store is full, or there is another schema */
-    } while (d.found && !atomic_load(&e->closing));
+        int status = pawl_env_call(e->env, r.shard, remove_here, &r);
+        if (status != PAWL_OK || r.status != PAWL_OK)
+            return true; /* the store is full, or there is a new schema: try again later */
+    } while (r.found && !atomic_load(&e->closing));
     return false;
 }
 
-/* Whether a generation that is on its way out might still write. */
+/* Whether there is a retired generation: it might still write. */
 static bool has_retired(pawl_engine *e)
 {
     bool retired = false;
@@ -123,9 +125,9 @@ bool lanes_remove_rows(pawl_engine *e)
     struct lanes *lanes = e->lanes;
     const struct schema *schema = engine_schema(e);
     pawl_instant now = pawl_env_now(e->env);
-    if (lanes->removal_seen != schema) { /* after the schema: whoever reads from now on reads by this one */
+    if (lanes->removal_seen != schema) { /* published already: readers of the next epoch read by it */
         if (atomic_load(&lanes->readers[(atomic_load(&lanes->epoch) + 1) & 1]) > 0)
-            return true; /* readers of two epochs ago would be counted among those of the next */
+            return true; /* readers of the epoch before would be counted with those of the next one */
         bool first = !lanes->removal_seen;
         lanes->removal_seen = schema;
         lanes->removal_due = true;
@@ -140,7 +142,7 @@ bool lanes_remove_rows(pawl_engine *e)
     bool left = false;
     knobs_step(&e->knobs, "rows of lanes are looked for");
     for (uint32_t i = 0; i < e->file.partitions && !atomic_load(&e->closing); i++)
-        left = drop_partition(e, schema, (uint16_t)i) || left;
+        left = remove_from_partition(e, schema, (uint16_t)i) || left;
     lanes->removal_due = left;
     if (!left)
         knobs_step(&e->knobs, "rows of lanes are removed");

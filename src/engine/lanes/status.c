@@ -1,4 +1,5 @@
-/* engine/lanes/status.c: how the lanes are doing, and what of theirs is under way. */
+/* engine/lanes/status.c: the status of the lanes, their operations under way, and waiting until they have
+ * caught up. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "engine/lanes/worker_pool.h"
 
 #define TIMEOUT_DEFAULT (10 * PAWL_SECOND)
-#define LOOK_AGAIN      (5 * PAWL_MILLISECOND)
+#define POLL_EVERY      (5 * PAWL_MILLISECOND)
 #define LEASES_AT_ONCE  256
 
 /* --- one generation, in all partitions --- */
@@ -35,7 +36,7 @@ static pawl_lane_state state_of(enum writer_state state)
     return PAWL_LANE_RECOVERING;
 }
 
-/* What waits for somebody outside: nobody here works for its projector. */
+/* Whether an operation waits for an outside worker, because no thread here runs its projector. */
 static bool waits_for_workers(const struct partition_lane *pl)
 {
     const struct generation *g = pl->generation;
@@ -46,7 +47,7 @@ static bool waits_for_workers(const struct partition_lane *pl)
     return false;
 }
 
-static void look_at_part(const struct partition_lane *pl, struct partition_lane_status *s)
+static void read_status(const struct partition_lane *pl, struct partition_lane_status *s)
 {
     struct lane_figures figures = {0};
     s->error = pl->error;
@@ -71,7 +72,7 @@ static void gather_here(void *arg)
     const struct gathering *g = arg;
     for (size_t i = 0; i < g->shard->partitions.count; i++) {
         uint16_t partition = partition_set_at(&g->shard->partitions, i);
-        look_at_part(&g->generation->lanes[partition], &g->statuses[partition]);
+        read_status(&g->generation->lanes[partition], &g->statuses[partition]);
     }
 }
 
@@ -112,7 +113,7 @@ static void show(struct reading *r, struct partition_lane_status *s, pawl_bytes 
     r->stopped = r->stopped || !r->visit(r->arg, &s->status);
 }
 
-/* Of a process that only reads: as far as the stores say. */
+/* For a process that only reads: what the stores say. */
 static int read_stored(pawl_engine *e, const struct schema_lane *lane, uint32_t generation, struct reading *r,
                        pawl_error *error)
 {
@@ -192,7 +193,7 @@ int pawl_lanes_read(pawl_engine *e, const char *name, pawl_lane_visit visit, voi
     return status;
 }
 
-/* --- numbers under way --- */
+/* --- operations under way --- */
 
 struct listed {
     pawl_lease lease;
@@ -234,12 +235,12 @@ int pawl_lane_leases(pawl_engine *e, uint16_t partition, const char *name, uint3
                      size_t limit, pawl_lease_visit visit, void *arg, pawl_error *error)
 {
     const struct schema_lane *lane;
-    int status = lanes_find_part(e, partition, name, &lane, error);
+    int status = lanes_find_in_partition(e, partition, name, &lane, error);
     if (status != PAWL_OK)
         return status;
     struct generation *g = generation_hold(e, lane->id, generation);
     if (!g)
-        return error_set(error, PAWL_ENOTFOUND, "lane %s: generation %" PRIu32 " is not worked on", name,
+        return error_set(error, PAWL_ENOTFOUND, "lane %s: generation %" PRIu32 " is not open", name,
                          generation);
     struct listed *listed = mem_new(e->options.allocator, LEASES_AT_ONCE, sizeof *listed);
     bool more = listed && limit > 0;
@@ -272,13 +273,13 @@ pawl_wall pawl_engine_wall(pawl_engine *e, pawl_instant instant)
 {
     if (instant.ns == 0)
         return (pawl_wall){0};
-    int64_t ago = (int64_t)(pawl_env_now(e->env).ns - instant.ns); /* below 0: it is to come */
+    int64_t ago = (int64_t)(pawl_env_now(e->env).ns - instant.ns); /* below 0: it is in the future */
     return (pawl_wall){pawl_env_wall_now(e->env).ns - ago};
 }
 
 /* --- waiting for them --- */
 
-/* How things stand, seen by somebody who waits for certain offsets. */
+/* Whether lanes have come to the offsets that somebody waits for. */
 enum progress { PROGRESS_DONE, PROGRESS_GOING_ON, PROGRESS_STUCK };
 
 static enum progress judge(const struct partition_lane_status *s, uint64_t target, const char **ret_why)
@@ -304,10 +305,10 @@ struct watching {
     pawl_engine *engine;
     const uint64_t *targets;
     struct partition_lane_status *statuses;
-    pawl_error why; /* what is stuck, if something is */
+    pawl_error why; /* which lane is stuck, and why */
 };
 
-static enum progress look_at(struct watching *w, struct generation *g, const struct schema_lane *lane)
+static enum progress judge_generation(struct watching *w, struct generation *g, const struct schema_lane *lane)
 {
     enum progress all = PROGRESS_DONE;
     if (lane_status_gather(g, lane, w->statuses) != PAWL_OK)
@@ -326,8 +327,8 @@ static enum progress look_at(struct watching *w, struct generation *g, const str
     return all;
 }
 
-/* Something that goes on may yet be done, so only if nothing does is it stuck. */
-static enum progress look_at_all(struct watching *w, const char *name)
+/* All are stuck only if at least one is, and none goes on: a lane that goes on may still get there. */
+static enum progress judge_all(struct watching *w, const char *name)
 {
     pawl_engine *e = w->engine;
     const struct schema *schema = engine_schema(e);
@@ -337,9 +338,9 @@ static enum progress look_at_all(struct watching *w, const char *name)
         const struct schema_lane *lane = schema_lane_by_id(schema, g->id);
         if (name && !bytes_equal(g->name, (pawl_bytes){name, strlen(name)}))
             continue;
-        enum progress one = look_at(w, g, lane);
+        enum progress one = judge_generation(w, g, lane);
         if (one == PROGRESS_DONE && lane && lane->generation == g->number && lane->serving != g->number)
-            one = PROGRESS_GOING_ON; /* about to be switched to */
+            one = PROGRESS_GOING_ON; /* it is complete, and will serve soon */
         if (one == PROGRESS_GOING_ON || all == PROGRESS_GOING_ON)
             all = PROGRESS_GOING_ON;
         else if (one == PROGRESS_STUCK)
@@ -354,25 +355,25 @@ static int watch(struct watching *w, const char *name, pawl_duration timeout, pa
     pawl_instant deadline = engine_deadline(e, timeout ? timeout : TIMEOUT_DEFAULT);
     unsigned stuck = 0;
     for (;;) {
-        enum progress progress = look_at_all(w, name);
+        enum progress progress = judge_all(w, name);
         if (progress == PROGRESS_DONE)
             return PAWL_OK;
         stuck = progress == PROGRESS_STUCK ? stuck + 1 : 0;
-        if (stuck > 2) /* what was seen between two steps of it does not count */
+        if (stuck > 2) /* a lane seen between two of its steps may look stuck once */
             return error_set(error, PAWL_EBUSY, "%s", w->why.text);
         if (atomic_load(&e->closing))
             return error_set(error, PAWL_ECLOSED, "the engine is being closed");
         pawl_instant now = pawl_env_now(e->env);
         if (now.ns >= deadline.ns)
-            return error_set(error, PAWL_ETIMEOUT, "the lanes have not come so far in time");
+            return error_set(error, PAWL_ETIMEOUT, "the lanes did not catch up in time");
         struct latch never;
         latch_init(&never);
-        (void)latch_wait_until(&never, (pawl_instant){now.ns + LOOK_AGAIN});
+        (void)latch_wait_until(&never, (pawl_instant){now.ns + POLL_EVERY});
     }
 }
 
-/* Where each partition's log has come to, as far as anybody was told: an event that is acknowledged as durable
- * may not be applied yet. */
+/* The offset of each partition's last acknowledged event. It may be beyond the last applied one: an event can
+ * be acknowledged as durable before it is applied. */
 struct aiming {
     const struct shard *shard;
     uint64_t *targets;

@@ -1,5 +1,7 @@
-/* engine/lanes/worker_commit.c: what a worker outside commits: exploded on its own thread, and handed in. It waits
- * there for its turn; if it is tired of that, its run goes on without it. */
+/* engine/lanes/worker_commit.c: commits of outside workers.
+ *
+ * The result is exploded on the worker's own thread, and handed in to the lane. The worker waits there for the
+ * operation's turn. If its time is over before that, it leaves, and the run goes on without it. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -9,12 +11,12 @@
 #include "engine/lanes/results.h"
 #include "engine/lanes/worker_pool.h"
 
-/* Between the worker that waits and the run, whichever goes first. */
+/* What the waiting worker and the run share. Whoever ends last frees it. */
 struct worker_commit {
     struct job job;
     struct generation *generation; /* held */
-    bool left;                     /* the worker is gone; the shard's, like the next */
-    bool finished;
+    bool left;                     /* the worker no longer waits; only its shard touches this and the next */
+    bool finished;                 /* the run has ended */
     int status;
     struct latch latch;
 };
@@ -59,7 +61,7 @@ struct resuming {
     struct worker_commit *commit;
     pawl_operation_id id;
     uint64_t number;
-    bool again;
+    bool again; /* a result was committed under this ID before: this one is not used */
     int status;
 };
 
@@ -75,8 +77,8 @@ static void resume_here(void *arg)
 struct leaving {
     struct worker_commit *commit;
     bool left;
-    bool idle; /* nobody but the worker needs its run */
-    bool soon; /* it is only looked up in the log, and will be told */
+    bool idle; /* the run only waited to be told how its operation ended: the worker frees it */
+    bool soon; /* the lane reads the log for the run, and finishes it when it has */
 };
 
 static void leave_here(void *arg)
@@ -91,8 +93,8 @@ static void leave_here(void *arg)
     l->left = commit->left = !l->soon && !l->idle;
 }
 
-/* The result, as writes. PAWL_EINVAL, PAWL_ETOOBIG: it does not make sense. Others: the rows that it is about
- * cannot be read now. The lease is still held. */
+/* Turn the result into writes. PAWL_EINVAL, PAWL_ETOOBIG: the result is not valid. Others: the rows that it
+ * changes cannot be read now. In all cases the worker keeps its lease. */
 static int explode_result(struct job *job, pawl_results_fill fill, void *arg, pawl_error *error)
 {
     struct generation *g = job->pl->generation;
@@ -116,9 +118,9 @@ static int explode_result(struct job *job, pawl_results_fill fill, void *arg, pa
     if (status == PAWL_OK)
         status = run_explode(&job->run, shard_of(e, job->run.partition)->store, &room, error);
     run_room_release(&room);
-    return status == PAWL_OK
-               ? status
-               : error_set(error, status, "cannot read what the result is about: %s", pawl_status_text(status));
+    return status == PAWL_OK ? status
+                             : error_set(error, status, "cannot read the rows that the result changes: %s",
+                                         pawl_status_text(status));
 }
 
 static int outcome(const struct worker_commit *commit, pawl_error *error)
@@ -131,7 +133,8 @@ static int outcome(const struct worker_commit *commit, pawl_error *error)
     default:
         if (atomic_load(&commit->generation->engine->closing))
             return error_set(error, PAWL_ECLOSED, "the engine is being closed");
-        return error_set(error, PAWL_EFENCED, "operation %" PRIu64 " is not this one's any more", run->number);
+        return error_set(error, PAWL_EFENCED, "operation %" PRIu64 " is no longer leased to this worker",
+                         run->number);
     }
 }
 
@@ -154,7 +157,7 @@ static int wait_for_turn(pawl_engine *e, struct worker_commit *commit, pawl_dura
         commit_free(commit);
     if (leaving.left || leaving.idle)
         return error_set(error, PAWL_ETIMEOUT,
-                         "operation %" PRIu64 " is handed in, and waits for those before it", number);
+                         "operation %" PRIu64 " is handed in, and waits for the operations before it", number);
     status = outcome(commit, error);
     commit_free(commit);
     return status;
@@ -171,11 +174,11 @@ static struct worker_commit *commit_new(struct generation *g, uint16_t partition
     commit->job.commit = commit;
     commit->job.pl = &g->lanes[partition];
     commit->generation = g;
-    generation_hold_more(g); /* it may be retired by now */
+    generation_hold_more(g); /* its caller may let go of it before the run ends */
     return commit;
 }
 
-/* To one generation. PAWL_EFENCED: not this one's, or not any more. */
+/* Commit to one generation. PAWL_EFENCED: it has no such lease, or no longer. */
 static int commit_to(struct generation *g, uint16_t partition, struct resuming *r, pawl_results_fill fill,
                      void *arg, pawl_duration wait, pawl_error *error)
 {
@@ -189,7 +192,7 @@ static int commit_to(struct generation *g, uint16_t partition, struct resuming *
     if (status == PAWL_EBUSY)
         error_set(error, status, "the lane is recovering");
     else if (status == PAWL_EFENCED)
-        error_set(error, status, "operation %" PRIu64 " is not leased to this one", r->number);
+        error_set(error, status, "operation %" PRIu64 " is not leased to this worker", r->number);
     else if (status != PAWL_OK)
         error_set(error, status, "%s", pawl_status_text(status));
     else if (!r->again)
@@ -209,14 +212,14 @@ int pawl_worker_commit(pawl_engine *e, const pawl_worker_lease *lease, pawl_resu
     int status = worker_lease_find(e, lease, &lane, error);
     if (status != PAWL_OK)
         return status;
-    status = error_set(error, PAWL_EFENCED, "lane %s is not worked on", lease->lane);
+    status = error_set(error, PAWL_EFENCED, "no generation of lane %s is open", lease->lane);
     while ((status == PAWL_EFENCED || status == PAWL_EBUSY) && (g = generation_hold_next(e, g))) {
         pawl_error why = {0};
         if (g->id != lane->id)
             continue;
         int one = commit_to(g, lease->partition, &r, fill, arg, wait, &why);
         if (one == PAWL_EFENCED && status == PAWL_EBUSY)
-            continue; /* it may be the other one's */
+            continue; /* the generation that was busy may have the lease */
         status = one == PAWL_OK ? one : error_set(error, one, "%s", why.text);
     }
     if (g)

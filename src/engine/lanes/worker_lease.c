@@ -1,7 +1,7 @@
-/* engine/lanes/worker_lease.c: leases for workers outside: acquire, commit, extend, release.
+/* engine/lanes/worker_lease.c: leases for outside workers: acquire, extend, release. worker_commit.c has
+ * commit.
  *
- * They come on threads of their own, and reach a lane on its shard. What a worker commits is exploded on its
- * own thread. It waits there for its turn; if it is tired of that, its run goes on without it. */
+ * A worker calls on a thread of its own; the call reaches the lane on the lane's shard. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void join(struct lanes *lanes, struct lease_wait *wait, uint16_t projecto
     *wait = (struct lease_wait){.projector = projector};
     latch_init(&wait->latch);
     pthread_mutex_lock(&lanes->lock);
-    struct lease_wait **at = &lanes->waits; /* first come, first told */
+    struct lease_wait **at = &lanes->waits; /* first come, first served */
     while (*at)
         at = &(*at)->next;
     *at = wait;
@@ -36,7 +36,7 @@ static void join(struct lanes *lanes, struct lease_wait *wait, uint16_t projecto
     pthread_mutex_unlock(&lanes->lock);
 }
 
-/* One is told; if there is more than it takes, it tells the next one. */
+/* Wakes one worker. If there is more than it takes, that worker wakes the next one: see try_acquire. */
 void leases_offer(pawl_engine *e, uint16_t projector)
 {
     struct lanes *lanes = e->lanes;
@@ -71,12 +71,12 @@ void leases_close(pawl_engine *e)
 struct acquiring {
     struct generation *generation;
     uint32_t projection;
-    uint32_t first; /* partition to begin with */
+    uint32_t first; /* the partition to begin with */
     uint32_t shard;
     pawl_duration duration;
     struct job *job;
-    struct partition_lane *pl; /* where there was one */
-    bool more;
+    struct partition_lane *pl; /* that gave the lease; NULL: none did */
+    bool more;                 /* pl has more to lease */
 };
 
 static void acquire_here(void *arg)
@@ -95,7 +95,7 @@ static void acquire_here(void *arg)
     }
 }
 
-/* From whichever partition; which one comes first is left to chance, so that none is forgotten. */
+/* From any partition. A random one is tried first, so that each gets its share. */
 static bool acquire_from(struct generation *g, uint32_t projection, pawl_duration duration, struct job *job,
                          bool *ret_more)
 {
@@ -188,7 +188,7 @@ void pawl_worker_lease_free(pawl_worker_lease *lease)
 
 static void release_here(void *arg);
 
-/* Something of one of the lane's generations, those that serve first. *ret_found: whether there was. */
+/* Lease an operation of any of the lane's generations, the oldest first. *ret_found: whether there was one. */
 static int try_acquire(pawl_engine *e, uint16_t projector, pawl_duration duration, bool *ret_found,
                        pawl_worker_lease *ret_lease, pawl_error *error)
 {
@@ -226,7 +226,7 @@ static int find_projector(pawl_engine *e, const char *name, uint16_t *ret_id, pa
     if (!p)
         return error_set(error, PAWL_ENOTFOUND, "there is no projector %s", name);
     if (!p->handler)
-        return error_set(error, PAWL_EINVAL, "%s says in the schema what it does", name);
+        return error_set(error, PAWL_EINVAL, "%s has actions in the schema, so it takes no workers", name);
     pthread_mutex_lock(&e->lanes->lock);
     const struct handler *h = e->lanes->handlers;
     while (h && h->projector != p->id)
@@ -255,27 +255,27 @@ int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration
     while (!found && !late && status == PAWL_OK) {
         struct lease_wait waiting;
         join(e->lanes, &waiting, projector);
-        status = try_acquire(e, projector, duration, &found, ret_lease, error); /* what came before it joined */
+        status = try_acquire(e, projector, duration, &found, ret_lease, error); /* offered before the join */
         if (!found && status == PAWL_OK)
             late = latch_wait_until(&waiting.latch, deadline) != PAWL_OK;
         pthread_mutex_lock(&e->lanes->lock);
         bool told = waiting.told, closing = atomic_load(&e->closing);
         leave(e->lanes, &waiting);
         pthread_mutex_unlock(&e->lanes->lock);
-        /* Then the engine is not looked at any more: whoever closes it waited only for this. */
+        /* Do not touch a closing engine after this: closing it waits only until the last worker has left. */
         if (closing && !found && status == PAWL_OK)
             return error_set(error, PAWL_ECLOSED, "the engine is being closed");
         if (told && !closing && (found || late || status != PAWL_OK))
-            leases_offer(e, projector); /* it was told for nothing: another one may want it */
+            leases_offer(e, projector); /* this worker does not need the offer: pass it on */
         if (!found && !late && status == PAWL_OK)
             status = try_acquire(e, projector, duration, &found, ret_lease, error);
     }
     if (status != PAWL_OK || found)
         return status;
-    return error_set(error, PAWL_ENOTFOUND, "there is nothing to lease of %s", name);
+    return error_set(error, PAWL_ENOTFOUND, "%s has nothing to lease now", name);
 }
 
-/* --- what a worker says of its lease --- */
+/* --- extend and release --- */
 
 struct saying {
     uint64_t number;
@@ -287,7 +287,7 @@ struct saying {
     int status;
 };
 
-/* A generation that was given up, or has not opened: whatever was leased of it is over. */
+/* NULL: the generation is closing or could not be opened, so none of its leases is valid any more. */
 static struct lane *lane_of(struct saying *s)
 {
     s->status = PAWL_EFENCED;
@@ -323,10 +323,10 @@ int worker_lease_find(pawl_engine *e, const pawl_worker_lease *lease, const stru
 {
     if (!lease->lane)
         return error_set(error, PAWL_EINVAL, "the lease names no lane");
-    return lanes_find_part(e, lease->partition, lease->lane, ret_lane, error);
+    return lanes_find_in_partition(e, lease->partition, lease->lane, ret_lane, error);
 }
 
-/* Both generations of a lane may have leased this number: the ID tells which. */
+/* Both generations of a lane may have leased this number: the operation's ID tells which one is meant. */
 static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s, void (*fn)(void *arg),
                pawl_error *error)
 {
@@ -345,7 +345,7 @@ static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s,
     if (status == PAWL_OK)
         status = s->status;
     if (status == PAWL_EFENCED)
-        error_set(error, status, "operation %" PRIu64 " of %s is not leased to this one", s->number,
+        error_set(error, status, "operation %" PRIu64 " of %s is not leased to this worker", s->number,
                   lease->lane);
     if (g)
         generation_release(g);

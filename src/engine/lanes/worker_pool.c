@@ -8,17 +8,17 @@
 #include "engine/lanes/results.h"
 
 #define WORKERS_DEFAULT 4
-#define PARTITIONS_MANY 16 /* of which that many may have hanging handlers before others suffer */
+#define PARTITIONS_MANY 16 /* in so many partitions all handlers may hang before other partitions suffer */
 #define QUICK           PAWL_MILLISECOND
 #define QUICK_AHEAD     32
-#define SLOW_AHEAD      8 /* one for so many workers */
+#define SLOW_AHEAD      8 /* one job is queued ahead for so many workers */
 #define ARENA_CHUNK     ((size_t)4096)
 
 struct worker_thread {
     struct worker_pool *pool;
     pthread_t id;
     struct worker_thread *next, **link;
-    struct worker_queue *busy; /* whose job it works on; NULL: none */
+    struct worker_queue *busy; /* the queue of the job that it works on; NULL: none */
     pawl_instant since;
     bool slow;
 };
@@ -30,7 +30,7 @@ static pawl_engine *engine_of(const struct worker_pool *pool)
 
 /* --- the queue; all of it under the lock --- */
 
-static void list_bench(struct worker_pool *pool, struct worker_queue *queue)
+static void list_queue(struct worker_pool *pool, struct worker_queue *queue)
 {
     if (queue->listed || !queue->first)
         return;
@@ -51,8 +51,8 @@ static struct job *pop(struct worker_pool *pool, struct worker_queue *queue)
     return job;
 }
 
-/* The first in line that may have one more, which then goes to the end of the line. */
-static struct job *take(struct worker_pool *pool, struct worker_queue **ret_bench)
+/* A job of the first queue in the list whose partition may have one more run. The queue goes to the end. */
+static struct job *take(struct worker_pool *pool, struct worker_queue **ret_queue)
 {
     struct worker_queue **at = &pool->first;
     while (*at && (*at)->running >= pool->limit)
@@ -65,8 +65,8 @@ static struct job *take(struct worker_pool *pool, struct worker_queue **ret_benc
         pool->last = at;
     queue->listed = false;
     struct job *job = pop(pool, queue);
-    list_bench(pool, queue);
-    *ret_bench = queue;
+    list_queue(pool, queue);
+    *ret_queue = queue;
     return job;
 }
 
@@ -101,7 +101,7 @@ static void end_job(struct worker_thread *t)
     t->slow = false;
 }
 
-/* It was replaced, and its replacement is still there. */
+/* A thread that was slow was replaced, and is not slow any more: now there is one too many. */
 static bool is_too_many(const struct worker_pool *pool)
 {
     return pool->count - pool->slow > pool->limit;
@@ -132,8 +132,8 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&pool->lock);
     while (!over) {
         while (!is_too_many(pool) && (job = take(pool, &queue))) {
-            bool ask =
-                queue->queued == 0 && pool->average >= QUICK; /* else the shard hears of it soon enough */
+            /* A quick job is back soon, and then the shard fills the queue. */
+            bool ask = queue->queued == 0 && pool->average >= QUICK;
             begin_job(t, queue);
             pthread_mutex_unlock(&pool->lock);
             if (ask)
@@ -178,7 +178,7 @@ static void start_thread(struct worker_pool *pool)
         t->next->link = &t->next;
     pool->threads = t;
     pool->count++;
-    maintenance_ask(e->lanes); /* to look after it */
+    maintenance_ask(e->lanes); /* which replaces the thread if it hangs */
     return;
 
 create_failed:
@@ -187,7 +187,7 @@ too_many:
     atomic_fetch_sub(&e->lanes->threads, 1);
 }
 
-/* Under the lock: as many awake as there is to do, within the limits. */
+/* Under the lock: wake or start a thread for each queued job, within the limits. */
 static void wake(struct worker_pool *pool)
 {
     uint32_t wanted = pool->queued;
@@ -202,14 +202,14 @@ static void wake(struct worker_pool *pool)
     }
 }
 
-/* --- for the parts --- */
+/* --- for the lanes --- */
 
 bool worker_pool_is_staffed(struct worker_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
-    bool manned = !pool->projector->handler || pool->handler;
+    bool staffed = !pool->projector->handler || pool->handler;
     pthread_mutex_unlock(&pool->lock);
-    return manned;
+    return staffed;
 }
 
 void worker_pool_set_handler(struct worker_pool *pool, pawl_handler handler, void *arg)
@@ -227,7 +227,8 @@ void worker_pool_resize(struct worker_pool *pool, uint32_t count)
     pool->limit = count ? count : WORKERS_DEFAULT;
     pool->cap = pool->limit * (partitions < PARTITIONS_MANY ? partitions : PARTITIONS_MANY);
     wake(pool);
-    pthread_cond_broadcast(&pool->work); /* those who are too many now leave, and take no signal along */
+    /* A thread that is too many now may take the signal of wake, and leave: wake all. */
+    pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -257,9 +258,9 @@ void worker_pool_push(struct worker_pool *pool, uint16_t partition, struct job *
         queue->queued++;
         pool->queued++;
     }
-    list_bench(pool, queue);
+    list_queue(pool, queue);
     wake(pool);
-    if (pool->count == 0) /* no thread could be started: it is tried again */
+    if (pool->count == 0) /* no thread could be started: the maintenance thread tries again */
         maintenance_ask(engine_of(pool)->lanes);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -331,7 +332,7 @@ bool worker_pool_is_self(struct worker_pool *pool)
 
 /* --- beginning and end --- */
 
-/* As the lane does. */
+/* Whether the lane runs the projector itself; judged as the lane judges it. */
 static int judge_quick(struct worker_pool *pool)
 {
     struct arena memory;
@@ -367,7 +368,7 @@ int worker_pool_init(struct worker_pool *pool, struct generation *g, uint32_t pr
         return PAWL_ENOMEM;
     for (uint32_t i = 0; i < partitions; i++)
         pool->queues[i].last = &pool->queues[i].first;
-    pool->average = QUICK; /* until it is known */
+    pool->average = QUICK; /* a guess, until jobs have run */
     int status = judge_quick(pool);
     return status == PAWL_OK ? expr_cache_new(e->options.allocator, &pool->cache) : status;
 }

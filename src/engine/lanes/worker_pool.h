@@ -1,17 +1,17 @@
 /* engine/lanes/worker_pool.h: threads that run one projector of one generation of a lane, in all partitions.
  *
- *     part ── worker_pool_push ──► its queue ──► a thread: job_work ──► partition_lane_return
+ *     partition_lane ── worker_pool_push ──► its queue ──► a thread: job_work ──► partition_lane_return
  *
- * They are started when there is something to do, up to the projector's number of workers, and end when there
- * was nothing for a while. Partitions take turns: each time a thread is free the next partition that has
- * something queued gets it, so none gets more than its share while another waits.
+ * Threads are started when there is something to do, up to the projector's number of workers. A thread ends
+ * when there was nothing to do for a while. Partitions take turns: a thread that is free takes a job of the
+ * next partition that has one queued, so no partition gets more than its share while another waits.
  *
- * A handler may hang. A thread that is busy for longer than WORKERS_SLOW no longer counts: another may be started
- * in its place. But in no partition does the projector ever run more often at once than it has workers, so what
- * hangs in one partition ends up with so many threads, and the others go on.
+ * A handler may hang. A thread that is busy for longer than WORKERS_SLOW no longer counts: another may be
+ * started in its place. But one partition never has more runs of the projector at once than the projector has
+ * workers. So if everything hangs in one partition, it holds that many threads, and the other partitions go on.
  *
- * Jobs are queued ahead, so that threads go on without waiting for the shard: many of those that are quick, a
- * few of others. */
+ * Jobs are queued ahead, so that threads need not wait for the shard: many jobs if they are quick, else a
+ * few. */
 #ifndef ENGINE_LANES_WORKER_POOL_H
 #define ENGINE_LANES_WORKER_POOL_H
 
@@ -23,13 +23,13 @@
 
 struct worker_thread;
 
-/* What a worker pool has of a partition. */
+/* The jobs of one partition that a worker pool has. */
 struct worker_queue {
     struct job *first, **last;
     uint32_t queued;
     uint32_t running;
-    bool listed;
-    struct worker_queue *next; /* among those with something queued */
+    bool listed;               /* in the pool's list */
+    struct worker_queue *next; /* in the pool's list */
 };
 
 struct worker_pool {
@@ -41,46 +41,47 @@ struct worker_pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
     pthread_cond_t gone;  /* the last of its threads has left */
-    uint32_t limit;       /* at once */
-    uint32_t cap;         /* slow ones included */
-    pawl_handler handler; /* NULL: it has actions, or outsiders work on it */
+    uint32_t limit;       /* of threads that are not slow; of runs at once in one partition */
+    uint32_t cap;         /* of all threads, slow ones included */
+    pawl_handler handler; /* NULL: the projector has actions, or outside workers run it */
     void *arg;
     bool stopping;
 
-    struct worker_queue *queues; /* by partition */
-    struct worker_queue *first, **last;
-    uint32_t queued;
+    struct worker_queue *queues;        /* by partition */
+    struct worker_queue *first, **last; /* the queues that are not empty, in the order of their turns */
+    uint32_t queued;                    /* jobs in all queues */
     struct worker_thread *threads;
     struct worker_thread *ended; /* to be joined */
     uint32_t count, idle, slow;
     uint64_t average; /* of a job, in nanoseconds */
 
-    struct expr_cache *cache; /* of what its handler's results say: results.c */
+    struct expr_cache *cache; /* compiled expressions of its handler's results: results_expr.c */
 };
 
 int worker_pool_init(struct worker_pool *pool, struct generation *generation, uint32_t projection,
                      const struct schema_projector *projector);
 
-/* Nothing is queued or running: join its threads, and forget it. */
+/* Join its threads, and free what it has. Only when nothing is queued or running. */
 void worker_pool_release(struct worker_pool *pool);
 
-/* Whether anybody here works for it. */
+/* Whether threads of this process run the projector. False: it needs outside workers. */
 bool worker_pool_is_staffed(struct worker_pool *pool);
 void worker_pool_set_handler(struct worker_pool *pool, pawl_handler handler, void *arg);
 
-/* The schema wants another number of workers. */
+/* Set the number of workers, as the schema says; 0: the default. */
 void worker_pool_resize(struct worker_pool *pool, uint32_t count);
 
 /* How many more jobs a partition may queue now. */
 uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition);
 
-/* Jobs in a list, by queued. */
+/* Queue a list of jobs, linked by job->queued. */
 void worker_pool_push(struct worker_pool *pool, uint16_t partition, struct job *jobs);
 
-/* What is queued of a partition and nobody has begun, as a list. */
+/* Take back the jobs of a partition that no thread has begun, as a list linked by job->queued. */
 struct job *worker_pool_take_back(struct worker_pool *pool, uint16_t partition);
 
-/* Join those that have ended, replace those that are slow. True: there is something to look after. */
+/* Join threads that have ended, replace slow ones. True: it has threads, or jobs are queued: call again
+ * soon. */
 bool worker_pool_look_after(struct worker_pool *pool);
 
 /* Whether the calling thread is one of its own. */

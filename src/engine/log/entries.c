@@ -22,7 +22,7 @@ static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct log_entries *e = read->arg;
     if (entry->offset < e->from)
-        return true; /* where the piece before ended */
+        return true; /* the last entry of the piece before: reading began at its place */
     e->place = place;
     return copies_take(&e->copies, entry, place, BYTES_AT_ONCE);
 }

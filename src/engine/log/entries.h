@@ -1,8 +1,8 @@
 /* engine/log/entries.h: a stream's entries one after the other, for a thread that may block.
  *
- * The log port shows entries to a visitor; whoever has two streams to read in step, or more to do with an entry
- * than a visitor should, takes them from here. A piece of the stream is copied at a time; the next one is read
- * from the place of the last entry on, because a log that knows no place has to search for it. */
+ * The log port shows entries to a visitor. This is for a caller that reads two streams side by side, or that
+ * needs more time for an entry than a visitor should take. It copies a piece of the stream at a time. The next
+ * piece is read from the place of the last entry on, so that the log need not search for it. */
 #ifndef ENGINE_LOG_ENTRIES_H
 #define ENGINE_LOG_ENTRIES_H
 
@@ -11,9 +11,9 @@
 struct log_entries {
     pawl_log *log;
     pawl_stream stream;
-    uint64_t from;        /* what is read next */
-    pawl_place place;     /* of the entry before it, once there was one */
-    struct copies copies; /* read, and not yet taken */
+    uint64_t from;        /* the offset to read next */
+    pawl_place place;     /* of the entry before that; zero: nothing was read yet */
+    struct copies copies; /* entries that were read, and not taken yet */
 };
 
 void log_entries_init(struct log_entries *entries, pawl_log *log, pawl_stream stream, uint64_t from,

@@ -98,7 +98,7 @@ static void count_streams(void *arg, pawl_stream stream, uint64_t first, uint64_
     ++*(uint64_t *)arg;
 }
 
-/* Whether there is something that the files do not witness, and no writer that will. */
+/* Whether the files have entries that nothing in them proves durable, and no process is writing. */
 static bool lacks_witness(pawl_log *log)
 {
     uint64_t streams = 0;
@@ -106,7 +106,7 @@ static bool lacks_witness(pawl_log *log)
            && streams > 0;
 }
 
-/* The stores are asked only where that matters: to open one leaves its mark on LMDB's table of readers. */
+/* The stores are opened only if their witness is needed: opening one writes to LMDB's table of readers. */
 static int open_to_read(pawl_env *env, const char *where, const char *path, pawl_log **ret_log,
                         pawl_error *error)
 {
@@ -184,7 +184,7 @@ pawl_env *engine_log_env(struct engine_log *log)
 }
 
 /* Whether a writer that opens it now would find something to recover. */
-static int look_for_unwitnessed(const char *where, bool *ret_found, pawl_error *error)
+static int find_unwitnessed(const char *where, bool *ret_found, pawl_error *error)
 {
     struct engine_log *log;
     uint64_t streams = 0;
@@ -197,7 +197,7 @@ static int look_for_unwitnessed(const char *where, bool *ret_found, pawl_error *
     return status;
 }
 
-/* The lock of the engine's directory that was named, if it was one. */
+/* Take the lock of an engine's directory, if where names one. */
 static int lock_directory(const char *where, int *ret_lock, pawl_error *error)
 {
     const char *dir;
@@ -208,8 +208,8 @@ static int lock_directory(const char *where, int *ret_lock, pawl_error *error)
     if (status != PAWL_OK)
         return status == PAWL_ENOTFOUND ? PAWL_OK : status;
     if (file.log[0])
-        return error_set(error, PAWL_EREADONLY, "%s holds only state, of the log in %s: recover that one", dir,
-                         file.log);
+        return error_set(error, PAWL_EREADONLY,
+                         "%s holds only state, derived from the log in %s: recover that one", dir, file.log);
     return node_lock(dir, NODE_LOCK, ret_lock, error);
 }
 
@@ -220,7 +220,7 @@ int pawl_log_recover(const char *where, pawl_error *error)
     bool found = false;
     if (cluster_is(where))
         return error_set(error, PAWL_EINVAL, "a log on Kafka leaves nothing to recover");
-    int status = look_for_unwitnessed(where, &found, error);
+    int status = find_unwitnessed(where, &found, error);
     if (status != PAWL_OK || !found)
         return status;
     status = lock_directory(where, &lock, error);

@@ -13,50 +13,50 @@ static void take(pawl_place *highest, pawl_place place)
         *highest = place;
 }
 
-struct looking {
+struct store_places {
     pawl_reader *snapshot;
     const pawl_allocator *alloc;
     pawl_place *highest;
-    int status; /* of a cursor */
+    int status; /* of reading a cursor */
 };
 
-static bool look_at_cursor(void *arg, pawl_bytes key, pawl_bytes value)
+static bool take_cursor(void *arg, pawl_bytes key, pawl_bytes value)
 {
-    struct looking *l = arg;
+    struct store_places *p = arg;
     struct cursor cursor;
     uint16_t partition, lane;
     uint32_t generation;
     if (!cursor_key_read(key, &partition, &lane, &generation))
         return true;
-    cursor_init(&cursor, l->alloc, partition, lane, generation);
-    int status = cursor_read(&cursor, l->snapshot, NULL);
+    cursor_init(&cursor, p->alloc, partition, lane, generation);
+    int status = cursor_read(&cursor, p->snapshot, NULL);
     if (status == PAWL_OK)
-        take(l->highest, cursor.place);
+        take(p->highest, cursor.place);
     cursor_release(&cursor);
-    l->status = status == PAWL_ENOMEM ? status : PAWL_OK;
-    return l->status == PAWL_OK;
+    p->status = status == PAWL_ENOMEM ? status : PAWL_OK;
+    return p->status == PAWL_OK;
 }
 
-static int look_at_cursors(struct looking *l, uint16_t partition, pawl_error *error)
+static int take_cursors(struct store_places *p, uint16_t partition, pawl_error *error)
 {
     uint8_t key[CURSOR_KEY], end[CURSOR_KEY];
     pawl_bytes prefix = cursor_key(partition, 0, 0, key);
     prefix.size = CURSOR_PREFIX;
     pawl_range range = {.space = STATE_SPACE, .from = prefix, .to = key_after_prefix(prefix, end)};
-    int status = pawl_store_scan(l->snapshot, range, false, look_at_cursor, l);
+    int status = pawl_store_scan(p->snapshot, range, false, take_cursor, p);
     if (status == PAWL_OK)
-        status = l->status;
+        status = p->status;
     return status == PAWL_OK ? PAWL_OK
                              : error_set(error, status, "cannot read the lanes of partition %u", partition);
 }
 
-static int look_at_position(struct looking *l, uint16_t partition, pawl_error *error)
+static int take_position(struct store_places *p, uint16_t partition, pawl_error *error)
 {
     struct position position;
-    position_init(&position, l->alloc, partition);
-    int status = position_read(&position, l->snapshot, error);
+    position_init(&position, p->alloc, partition);
+    int status = position_read(&position, p->snapshot, error);
     if (status == PAWL_OK)
-        take(l->highest, position.place);
+        take(p->highest, position.place);
     position_release(&position);
     return status;
 }
@@ -64,23 +64,23 @@ static int look_at_position(struct looking *l, uint16_t partition, pawl_error *e
 int witness_of_store(pawl_store *store, const struct node_file *file, uint32_t shard,
                      const pawl_allocator *alloc, pawl_place *highest, pawl_error *error)
 {
-    struct looking l = {.alloc = alloc, .highest = highest};
+    struct store_places p = {.alloc = alloc, .highest = highest};
     struct partition_set set = partition_set_of(shard, file->partitions, file->shards);
     int worst = PAWL_OK;
-    int status = pawl_store_snapshot(store, &l.snapshot);
+    int status = pawl_store_snapshot(store, &p.snapshot);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot read the state of shard %u", shard);
     for (size_t i = 0; status == PAWL_OK && i < set.count; i++) {
         uint16_t partition = partition_set_at(&set, i);
-        status = look_at_position(&l, partition, error);
+        status = take_position(&p, partition, error);
         if (status == PAWL_ECORRUPT) {
             worst = status;
             status = PAWL_OK;
         }
         if (status == PAWL_OK)
-            status = look_at_cursors(&l, partition, error);
+            status = take_cursors(&p, partition, error);
     }
-    pawl_store_release(store, l.snapshot);
+    pawl_store_release(store, p.snapshot);
     return status != PAWL_OK ? status : worst;
 }
 

@@ -1,4 +1,4 @@
-/* engine/node/alerts.c: the two states of a partition are compared, and what differs is told to whoever asks. */
+/* engine/node/alerts.c: compares the two states of a partition, and keeps the alerts. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static bool is_known(const pawl_engine *e, const pawl_alert *alert)
     return false;
 }
 
-/* What is wrong once is wrong from then on: it is told once, and counted each time. */
+/* What was found once is found again and again: the alert is kept once, and counted each time. */
 static void raise_alert(pawl_engine *e, const pawl_alert *alert)
 {
     e->alerted++;

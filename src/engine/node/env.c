@@ -1,4 +1,4 @@
-/* engine/node/env.c: the public face of the env on real threads. */
+/* engine/node/env.c: the public calls of the env on real threads. */
 #include <pawl/env.h>
 
 #include "adapter/uv/env.h"
@@ -19,7 +19,7 @@ int pawl_env_open(const pawl_env_options *options, pawl_env **ret_env, pawl_erro
     return status;
 }
 
-/* Every pawl_env that a user has is pawl_env_open's, and an implementation has its port first. */
+/* The cast is safe: a user's pawl_env can only come from pawl_env_open, and a uv_env has its port first. */
 int pawl_env_close(pawl_env *env)
 {
     return uv_env_close((struct uv_env *)env);

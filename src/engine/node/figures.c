@@ -19,7 +19,7 @@ static void gather_partition(const struct processor *processor, pawl_figures *fi
     pawl_sequencer_figures_add(&figures->sequencers, &sequencer);
 }
 
-/* On the shard: what its processors count is its own. */
+/* On the shard, because only the shard may read what its processors count. */
 static void gather(void *arg)
 {
     const struct gathering *g = arg;

@@ -1,10 +1,11 @@
-/* engine/node/node.h: a node's insides: shards, their partitions, group0.
+/* engine/node/node.h: what a node consists of: shards, their partitions, group0.
  *
  *     callers ── mailbox ──► shard: one thread, one live store, one applier
  *                              └── processors of its partitions (core/command)
  *     schema ── group0 stream ──► group0 ── published: one atomic pointer
  *
- * Which partitions live on a shard is base/partition_set.h's. The log, with one writer thread, serves them all. */
+ * base/partition_set.h says which partitions live on a shard. All shards share one log, with one writer
+ * thread. */
 #ifndef ENGINE_NODE_NODE_H
 #define ENGINE_NODE_NODE_H
 
@@ -35,7 +36,7 @@ struct pawl_engine {
     struct partition *partitions;
 
     pthread_mutex_t schema_lock; /* one command of group0 is proposed at a time */
-    pthread_mutex_t group0_lock; /* of group0 itself, which shards look into too */
+    pthread_mutex_t group0_lock; /* protects group0 itself, which shards read too */
     struct group0 *group0;
     uint64_t group0_epoch;
     uint64_t group0_next;
@@ -44,15 +45,15 @@ struct pawl_engine {
     struct lanes *lanes;
 
     pthread_mutex_t audit_lock;
-    pawl_alert alerts[ALERTS_MAX]; /* under it, like the next ones */
+    pawl_alert alerts[ALERTS_MAX]; /* under audit_lock, like the next two */
     size_t alert_count;
-    uint64_t alerted; /* how often there was something to tell, told or not */
+    uint64_t alerted; /* how often something was found, also if the alert was there already */
 
     atomic_bool closing;
 
     struct latch opened;
-    _Atomic uint32_t opening; /* partitions whose fate is not known yet */
-    _Atomic int refused;      /* a partition that was; its error below is written once */
+    _Atomic uint32_t opening; /* partitions that have not reported yet whether they run */
+    _Atomic int refused;      /* 1: a partition cannot run; its error below is written once */
     pawl_error error;
     struct latch closed;
     _Atomic uint32_t open; /* partitions not yet closed */
@@ -63,7 +64,7 @@ static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
     return &engine->shards[partition_shard(partition, engine->file.shards)];
 }
 
-/* The shard's partition of this place in its set. */
+/* The partition at this place of the shard's set. */
 static inline struct partition *shard_partition(const struct shard *shard, size_t index)
 {
     return &shard->engine->partitions[partition_set_at(&shard->partitions, index)];
@@ -80,7 +81,7 @@ static inline const struct schema *engine_schema(const pawl_engine *engine)
     return atomic_load_explicit(&engine->schema, memory_order_acquire);
 }
 
-/* So much later; never, if that is beyond the clock. */
+/* The instant this long from now; if the clock cannot show it, one that never comes. */
 static inline pawl_instant engine_deadline(const pawl_engine *engine, pawl_duration wait)
 {
     uint64_t now = pawl_env_now(engine->env).ns;
@@ -90,40 +91,41 @@ static inline pawl_instant engine_deadline(const pawl_engine *engine, pawl_durat
 /* schema.c: claim group0 and read it. */
 int engine_group0_open(pawl_engine *engine, pawl_error *error);
 
-/* Write a command of group0, if it says something new, and apply it: when this returns it is durable, and every
- * shard knows the schema that it makes. Of an engine that may write; not on a shard's thread, because each is
- * waited for. Errors: those of group0_check, and the log's. */
+/* Write a command of group0, unless it changes nothing, and apply it. When this returns, the command is durable
+ * and every shard knows the schema that it makes. The engine must be open for writing. Not on a shard's thread,
+ * because this waits for all shards. Errors: those of group0_check, and the log's. */
 int engine_group0_propose(pawl_engine *engine, pawl_bytes command, enum group0_outcome *ret_outcome,
                           pawl_error *error);
 
-/* The same, of whoever has schema_lock. */
+/* The same, for a caller that holds schema_lock. */
 int engine_group0_propose_held(pawl_engine *engine, pawl_bytes command, pawl_error *error);
 
-/* Whether this is a thread of the engine's, inside a callback of a shard or of a follower; and that a follower
- * is visited on this one from now on, or, with NULL, no longer. */
+/* is_self: whether this thread runs a callback of the engine, on a shard or for a follower. visiting: from now
+ * on this thread runs a follower's callback; NULL: no longer. */
 bool engine_is_self(const pawl_engine *engine);
 void engine_visiting(const pawl_engine *engine);
 
-/* Any of the engine's calls, from a thread that may make it. */
+/* At the beginning of every public call: PAWL_EMISUSE inside a callback; PAWL_ECLOSED; of writing also
+ * PAWL_EREADONLY. */
 int engine_enter(const pawl_engine *engine, pawl_error *error);
 int engine_enter_writing(const pawl_engine *engine, pawl_error *error);
 
-/* The schema that the command at this very position made; NULL if none did. Any thread. */
+/* The schema that the command at exactly this position made; NULL if it made none. Any thread. */
 const struct schema *engine_schema_at(pawl_engine *engine, uint64_t position);
 
-/* The schema under which a generation of a lane projects an event that was made under another; NULL: it does
- * not. Any thread. */
+/* The schema by which a generation of a lane projects an event that was made under event_schema; NULL: it does
+ * not project it. Any thread. */
 const struct schema *engine_schema_for(pawl_engine *engine, uint16_t lane, uint32_t generation,
                                        uint64_t event_schema);
 
-/* The present schema; beside another process, what that has published by now. */
+/* The present schema. If this engine only reads: the newest one that the writing process has published. */
 const struct schema *engine_schema_refresh(pawl_engine *engine);
 
-/* alerts.c: something is not as it should be, and is told once for each kind, partition and table. Any thread.
- */
+/* alerts.c: something is not as it should be. One alert is kept for each kind, partition and table. Any
+ * thread. */
 void engine_alert(pawl_engine *engine, const pawl_alert *alert);
 
-/* One of the two sides of a partition has come to an offset that is compared. Any thread. */
+/* One of the two states of a partition has come to an offset at which they are compared. Any thread. */
 void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position, uint64_t offset);
 uint64_t engine_audit_every(const pawl_engine *engine);
 

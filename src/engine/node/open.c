@@ -3,7 +3,7 @@
  *     node file ─► env ─► stores ─► log (with the stores' positions and cursors as witnesses) ─► group0
  *     ─► partitions ─► lanes ─► open
  *
- * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
+ * Closing goes the other way round. A store is opened, written and closed on its shard's thread. */
 #include <pawl/pawl.h>
 
 #include <errno.h>
@@ -48,9 +48,10 @@ static int check_options(pawl_options *o, pawl_error *error)
         return error_set(error, PAWL_EINVAL, "events of %zu bytes; at most %zu", o->event_bytes_max,
                          PAWL_ENTRY_BYTES_MAX);
     if (o->lease_first > LEASE_MAX || o->lease_min > LEASE_MAX)
-        return error_set(error, PAWL_EINVAL, "leases of more than ten minutes");
+        return error_set(error, PAWL_EINVAL, "a lease may last at most ten minutes");
     if (o->backoff_min > BACKOFF_MAX)
-        return error_set(error, PAWL_EINVAL, "more than a minute between attempts");
+        return error_set(error, PAWL_EINVAL,
+                         "the pause before an operation is run again may be at most a minute");
     pawl_sequencer_limits limits = o->sequences; /* zeros stay: a processor has defaults of its own */
     int status = sequencer_limits_fill(&limits, error);
     return status == PAWL_OK ? PAWL_OK : error_wrap(error, status, "sequences");
@@ -68,7 +69,7 @@ static int check_new(const char *dir, pawl_error *error)
                   : error_set(error, PAWL_EEXISTS, "it is there already, and is not empty");
 }
 
-/* Whoever has the lock makes it: what others would have it made with must not get in between. */
+/* Make the directory under the lock: two processes with different options must not make it at the same time. */
 static int make(pawl_engine *e, pawl_error *error)
 {
     const pawl_options *o = &e->options;
@@ -98,8 +99,8 @@ static int find_or_make(pawl_engine *e, pawl_error *error)
     }
     status = node_file_read(e->dir, &e->file, error);
     if (status == PAWL_OK && e->file.log[0] && !o->read_only)
-        return error_set(error, PAWL_EREADONLY, "it holds only state, of the log in %s: open it read-only",
-                         e->file.log);
+        return error_set(error, PAWL_EREADONLY,
+                         "it holds only state, derived from the log in %s: open it read-only", e->file.log);
     return status != PAWL_ENOTFOUND || o->must_exist || o->read_only ? status : make(e, error);
 }
 
@@ -173,7 +174,7 @@ static void open_store(void *arg)
 static void close_store(void *arg)
 {
     struct storing *s = arg;
-    if (s->shard->applier.env) /* it was opened for writing */
+    if (s->shard->applier.env) /* the store was opened for writing */
         applier_close(&s->shard->applier);
     s->status = pawl_store_close(s->shard->store);
 }
@@ -217,8 +218,8 @@ static int close_stores(pawl_engine *e)
     return status;
 }
 
-/* The places that the states have come to were durable: a log without them has lost something. A position that
- * is none says nothing: whoever only reads is not here to judge it. */
+/* The highest place that any state has come to. It was durable: a log that ends before it has lost something.
+ * A read-only engine ignores a position that is not valid: it need not judge the state. */
 static int gather_witness(pawl_engine *e, pawl_place *highest, pawl_error *error)
 {
     int status = PAWL_OK;
@@ -283,7 +284,8 @@ static void close_partitions(pawl_engine *e)
             processor_free(e->partitions[i].processor);
 }
 
-/* Once the partitions run: what they have applied by then need not be copied, or followed, twice. */
+/* Only when the partitions run. What they apply until then is in the live store when a checkpoint is copied
+ * from it, and need not be read from the log again. */
 static int start_checkpoints(pawl_engine *e, pawl_error *error)
 {
     int status = PAWL_OK;
@@ -293,8 +295,8 @@ static int start_checkpoints(pawl_engine *e, pawl_error *error)
     return status;
 }
 
-/* They read the log and copy the live stores: they end before either does. Their memory stays until the shards
- * are gone, which look at it. */
+/* Checkpointers read the log and copy the live stores, so they end before these are closed. Their memory stays
+ * until the shards have ended, which still read it. */
 static void stop_checkpoints(pawl_engine *e)
 {
     for (uint32_t i = 0; i < e->file.shards; i++)
@@ -302,7 +304,7 @@ static void stop_checkpoints(pawl_engine *e)
             checkpointer_stop(e->shards[i].checkpointer);
 }
 
-/* Whatever there is of it. */
+/* Close and free all that was opened, also after opening failed halfway. */
 static int put_away(pawl_engine *e)
 {
     const pawl_allocator *alloc = e->options.allocator;
@@ -418,7 +420,8 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     return PAWL_OK;
 }
 
-/* Whose follower this thread is visiting: one of the pool's, which the env does not tell from others. */
+/* The engine whose follower's callback this thread runs. Followers run on the pool, and the env cannot tell
+ * which engine a thread of the pool works for. */
 static _Thread_local const pawl_engine *visited;
 
 void engine_visiting(const pawl_engine *e)

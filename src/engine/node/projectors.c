@@ -1,5 +1,4 @@
-/* engine/node/projectors.c: the projectors and lanes of the schema that is in force, for whoever wants to show
- * them. */
+/* engine/node/projectors.c: describes the projectors and lanes of the present schema. */
 #include <pawl/pawl.h>
 
 #include "base/error.h"
@@ -15,7 +14,7 @@ static pawl_bytes *entity_names(struct arena *memory, const struct schema_type *
     return names;
 }
 
-/* Names in the memory; false: there is none. */
+/* The lists of names are in the arena. False: no memory. */
 static bool describe(const struct schema *schema, const struct schema_projector *p, struct arena *memory,
                      pawl_projector *ret_projector)
 {

@@ -1,7 +1,8 @@
-/* engine/node/schema.c: the schema, from JSON to the group0 stream to every shard; and any other command of group0.
+/* engine/node/schema.c: commands of group0: how a schema gets from JSON into the group0 stream, and from there
+ * to every shard.
  *
- * One command is proposed at a time, under group0's lock. It is checked before it is written, so what is in the
- * stream can always be applied; it is durable before anyone can name it; and the schema that it makes is
+ * One command is proposed at a time, under group0's lock. It is checked before it is written, so every command
+ * in the stream can be applied. It is durable before anything refers to it. The schema that it makes is
  * published before its proposal returns. */
 #include <pawl/pawl.h>
 
@@ -63,7 +64,7 @@ static void never_called(pawl_read *read)
 {
 }
 
-/* What the stream has beyond what was applied. */
+/* Read and apply the commands that the stream has and group0 has not. */
 static int read_group0(pawl_engine *e, pawl_error *error)
 {
     struct reading reading = {.engine = e, .error = error};
@@ -92,8 +93,8 @@ const struct schema *engine_schema_at(pawl_engine *e, uint64_t position)
 {
     pthread_mutex_lock(&e->group0_lock);
     if (e->options.read_only && position > group0_position(e->group0)) {
-        /* The process that writes has applied a schema meanwhile, and it comes before the events made under it.
-         */
+        /* The writing process has published a schema meanwhile. It is durable before any event made under
+         * it. */
         (void)read_group0(e, NULL);
         publish(e);
     }
@@ -105,7 +106,7 @@ const struct schema *engine_schema_at(pawl_engine *e, uint64_t position)
 const struct schema *engine_schema_for(pawl_engine *e, uint16_t lane, uint32_t generation,
                                        uint64_t event_schema)
 {
-    if (!engine_schema_at(e, event_schema)) /* which reads what a process that writes has applied meanwhile */
+    if (!engine_schema_at(e, event_schema)) /* it also reads new schemas, if another process writes */
         return NULL;
     pthread_mutex_lock(&e->group0_lock);
     const struct schema *schema = group0_schema_for(e->group0, lane, generation, event_schema);
@@ -155,7 +156,7 @@ static int append_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
     return append.status;
 }
 
-/* After a failure the stream is claimed again and read: if the command is there after all, it is applied. */
+/* After a failure, claim the stream again and read it. If the command is in it after all, it is applied. */
 static int settle(pawl_engine *e, int failed, pawl_error *error)
 {
     pawl_error words = {0};
@@ -181,13 +182,13 @@ static int write_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
         return status;
     status = append_command(e, command, error);
     if (status != PAWL_OK) {
-        e->group0_epoch = 0; /* nothing more is written under it */
+        e->group0_epoch = 0; /* this epoch writes nothing more */
         status = settle(e, status, error);
         return status;
     }
     status = group0_apply(e->group0, e->group0_next, command, &outcome, error);
     e->group0_next++;
-    if (status != PAWL_OK) /* it is in the stream, and is taken in from there before anything else is written */
+    if (status != PAWL_OK) /* the command is in the stream: settle reads it before anything else is written */
         e->group0_epoch = 0;
     return status;
 }
@@ -204,7 +205,7 @@ static void tell_shard(void *arg)
         processor_schema(shard_partition(t->shard, i)->processor, t->schema);
 }
 
-/* schema_at takes the lock on a shard: so shards are told after it was given back. */
+/* Without group0_lock: a shard takes it itself, in engine_schema_at. */
 static void tell_shards(pawl_engine *e, const struct schema *schema)
 {
     for (uint32_t i = 0; i < e->file.shards; i++) {
@@ -213,8 +214,8 @@ static void tell_shards(pawl_engine *e, const struct schema *schema)
     }
 }
 
-/* ret_before, ret_after: the schemas in force. They differ even on failure, when what another process or an
- * earlier proposal wrote was met. Under schema_lock. */
+/* Under schema_lock. *ret_before, *ret_after: the schemas in force before and after. They may differ even on
+ * failure, if the stream had a command of another process or of an earlier proposal. */
 static int propose_held(pawl_engine *e, pawl_bytes command, const struct schema **ret_before,
                         const struct schema **ret_after, pawl_error *error)
 {
@@ -263,7 +264,7 @@ static int apply(pawl_engine *e, pawl_bytes json, struct arena *arena, uint64_t 
     pawl_bytes command;
     const struct schema *before, *after = NULL;
     int status = schema_read(json, arena, &definition, error);
-    if (status == PAWL_OK) /* or a list that is too long to be encoded would be told without its path */
+    if (status == PAWL_OK) /* before encoding, whose error for a list that is too long would have no path */
         status = definition_check(&definition, arena, error);
     if (status != PAWL_OK)
         return status;

@@ -1,7 +1,7 @@
 /* engine/node/sequencer.c: the sequencer's calls that block: wait and free.
  *
- * Each puts a request on its own stack, lets the shard see to it, and sleeps on a latch. The shard sets the
- * latch last: after that the request is gone, and after free's so is the sequencer. */
+ * Each call puts a request on its own stack, posts it to the shard, and sleeps on a latch. The shard sets the
+ * latch last: after that the request may be gone, and after free the sequencer too. */
 #include <pawl/sequencer.h>
 
 #include "base/error.h"
@@ -47,7 +47,7 @@ static void wait_late(pawl_timer *timer)
     wait_end(wait, PAWL_ETIMEOUT);
 }
 
-/* The timer first: once the waiter is known it may be told, and the request be gone. */
+/* Set the timer first: sequencer_wait may end the wait at once, and then the request is gone. */
 static void wait_begin(pawl_task *task)
 {
     struct wait *wait = heap_entry(task, struct wait, task);
@@ -58,7 +58,7 @@ static void wait_begin(pawl_task *task)
 int pawl_sequencer_wait(pawl_sequencer *s, pawl_duration timeout, pawl_error *error)
 {
     if (pawl_env_self(s->env) != PAWL_NO_SHARD)
-        return error_set(error, PAWL_EMISUSE, "a shard cannot wait for what happens on shards");
+        return error_set(error, PAWL_EMISUSE, "called on a shard, which must not wait");
     struct wait wait = {
         .task.fn = wait_begin,
         .timer.fn = wait_late,

@@ -1,4 +1,4 @@
-/* engine/node/version.c: which Pawl this is. The only file that is compiled anew with every commit. */
+/* engine/node/version.c: version, commit and formats. Only this file is compiled again for every commit. */
 #include <pawl/version.h>
 
 #include "adapter/journal/segment.h"

@@ -1,8 +1,9 @@
-/* engine/read/entities.c: rows of entities as they are read: from a snapshot of their shard's store, on the caller's
- * own thread.
+/* engine/read/entities.c: reads rows of entities from a snapshot of their shard's store, on the caller's
+ * thread.
  *
- * Those of a lane lie in the tables of its generation that serves. Between begin and end the reader is counted,
- * so that they are not removed under it when another generation takes over. */
+ * Rows that a lane makes are in the tables of the generation that serves. Between begin and end the reader is
+ * counted: when another generation takes over, rows of the old one are not removed while somebody reads
+ * them. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>
@@ -16,9 +17,9 @@
 #include "engine/read/entity_read.h"
 #include "engine/read/read.h"
 
-struct looking {
+struct counted_read {
     struct entity_read read;
-    unsigned parity; /* in which it is counted */
+    unsigned parity; /* of lanes_read_begin */
     pawl_store *store;
 };
 
@@ -33,8 +34,8 @@ static int wait(pawl_engine *e, uint16_t partition, const char *name, const pawl
                         : engine_wait_applied(e, partition, options, error);
 }
 
-static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *name, struct entity_query at,
-                 const pawl_read_options *options, pawl_error *error)
+static int begin(struct counted_read *l, pawl_engine *e, uint64_t wsid, const char *name,
+                 struct entity_query at, const pawl_read_options *options, pawl_error *error)
 {
     uint16_t partition = pawl_partition_of(e, wsid);
     int status = engine_enter(e, error);
@@ -51,20 +52,20 @@ static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const char *n
         lanes_read_end(e, parity);
         return error_set(error, PAWL_ENOTFOUND, "there is no entity %s", name);
     }
-    *l = (struct looking){.read = {.engine = e,
-                                   .schema = schema,
-                                   .entity = entity,
-                                   .table = schema_serving_table(schema, entity),
-                                   .wsid = wsid,
-                                   .at = at,
-                                   .error = error},
-                          .parity = parity,
-                          .store = shard_of(e, partition)->store};
+    *l = (struct counted_read){.read = {.engine = e,
+                                        .schema = schema,
+                                        .entity = entity,
+                                        .table = schema_serving_table(schema, entity),
+                                        .wsid = wsid,
+                                        .at = at,
+                                        .error = error},
+                               .parity = parity,
+                               .store = shard_of(e, partition)->store};
     entity_read_begin(&l->read, e->options.allocator);
     return PAWL_OK;
 }
 
-static int end(struct looking *l, int status, pawl_text *ret_text)
+static int end(struct counted_read *l, int status, pawl_text *ret_text)
 {
     lanes_read_end(l->read.engine, l->parity);
     return entity_read_end(&l->read, status, ret_text);
@@ -78,7 +79,7 @@ static int not_read(const struct entity_read *l, int status)
     return error_set(l->error, status, "cannot read workspace %" PRIu64, l->wsid);
 }
 
-static int get(struct looking *l)
+static int get(struct counted_read *l)
 {
     pawl_bytes key, value;
     pawl_reader *snapshot;
@@ -98,7 +99,7 @@ static int get(struct looking *l)
 static int read_one(pawl_engine *e, uint64_t wsid, const char *entity, struct entity_query at,
                     const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
-    struct looking l;
+    struct counted_read l;
     int status = begin(&l, e, wsid, entity, at, options, error);
     return status == PAWL_OK ? end(&l, get(&l), ret_text) : status;
 }
@@ -118,7 +119,7 @@ int pawl_entity_read(pawl_engine *e, uint64_t wsid, const char *entity, pawl_key
 
 static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit, void *arg)
 {
-    struct looking *l = ctx;
+    struct counted_read *l = ctx;
     pawl_reader *snapshot;
     int status = pawl_store_snapshot(l->store, &snapshot);
     if (status != PAWL_OK)
@@ -132,7 +133,7 @@ static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit,
 static int read_many(pawl_engine *e, uint64_t wsid, const char *entity, struct entity_query at,
                      const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
-    struct looking l;
+    struct counted_read l;
     int status = begin(&l, e, wsid, entity, at, options, error);
     return status == PAWL_OK ? end(&l, entity_read_list(&l.read, scan, &l), ret_text) : status;
 }

@@ -1,5 +1,5 @@
-/* engine/read/entity_read.c: rows of an entity, shown. A list is read in slices, each in a snapshot of its own, which goes
- * on behind the key that was shown last. */
+/* engine/read/entity_read.c: shows rows of an entity. A list is read in slices, each in a snapshot of its own.
+ * A slice begins behind the key that was shown last. */
 #include "engine/read/entity_read.h"
 
 #include "base/bytes.h"
@@ -16,7 +16,7 @@ void entity_read_begin(struct entity_read *l, const pawl_allocator *alloc)
     json_out_init(&l->out, alloc);
 }
 
-/* The whole key, in the memory: where the row of a workspace lies in its table. */
+/* The whole key of a row, with table and workspace, in l->memory. */
 static int place_key(struct entity_read *l, pawl_bytes own, uint8_t **ret_own, pawl_bytes *ret_key)
 {
     uint8_t *key = arena_take(&l->memory, KEY_WORKSPACE + own.size);
@@ -60,7 +60,7 @@ int entity_read_show(struct entity_read *l, pawl_bytes bytes)
 
 struct listing {
     struct entity_read *read;
-    pawl_bytes last; /* the key that was shown last, in the memory; or that to begin with */
+    pawl_bytes last; /* the key that was shown last; at first the one to begin with */
     bool inclusive;
     size_t rows; /* in this slice */
     size_t left;
@@ -90,7 +90,7 @@ static bool list_row(void *arg, pawl_bytes key, pawl_bytes value)
     return false;
 }
 
-/* The key that the first row lies behind. *ret_inclusive: there is none, but the beginning. */
+/* The key before the first row. *ret_inclusive: there is no such key; *ret_key is where the rows begin. */
 static int find_start(struct entity_read *l, pawl_bytes *ret_key, bool *ret_inclusive)
 {
     pawl_bytes own = scan_cursor_key(l->at.cursor);

@@ -60,7 +60,8 @@ const pawl_row *pawl_event_argument(const pawl_event *event)
     return event->source->event.head.argument_count ? &event->source->argument : NULL;
 }
 
-/* The event's own schema has every type that its records are of; a later one may have the one that is asked for. */
+/* The event's own schema has the types of all its records. The type that is asked for may be newer: then the
+ * event has no record of it, and this is not an error. */
 static int find_type(const struct pawl_event_source *s, const char *name, const struct schema_type **ret_type,
                      pawl_error *error)
 {
@@ -97,7 +98,7 @@ int pawl_event_json(const pawl_event *event, pawl_bytes *ret_json, pawl_error *e
         .partition = s->partition, .offset = s->offset, .schema = s->schema, .body = s->body};
     if (s->out->size == 0) {
         int status = json_event(s->out, &source, error);
-        out_raw(s->out, (pawl_bytes){"", 1}); /* an end for those who print it */
+        out_raw(s->out, (pawl_bytes){"", 1}); /* a 0 byte, for callers that print it */
         if (status == PAWL_OK && s->out->status != PAWL_OK)
             status = error_set(error, s->out->status, "no memory for an event");
         if (status != PAWL_OK) {

@@ -1,4 +1,4 @@
-/* engine/read/events.c: events as they are read: from the log, decoded under the schema they name. */
+/* engine/read/events.c: reads events from the log, decoded by the schema that each names. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "engine/read/event.h"
 #include "engine/read/read.h"
 
-/* Entries become events for a visitor, whichever way they come. */
+/* Shows entries as events to a visitor: for all kinds of reads below. */
 struct showing {
     pawl_engine *engine;
     uint16_t partition;
@@ -105,10 +105,10 @@ int pawl_events_read(pawl_engine *e, uint16_t partition, uint64_t from, size_t l
     return status;
 }
 
-/* --- of a workspace: its log's rows say where its events are --- */
+/* --- events of a workspace: the rows of its WLog say where they are --- */
 
 #define ROWS_AT_ONCE 256
-#define NEAR         64 /* events of others that are read past, because to seek costs more */
+#define NEAR         64 /* up to so many events of others are read and skipped: a new seek would cost more */
 
 struct wlog_page {
     uint64_t plog_offset[ROWS_AT_ONCE];
@@ -147,7 +147,7 @@ static int read_page(pawl_engine *e, uint64_t wsid, uint64_t from, size_t limit,
         pawl_store_release(store, snapshot);
     }
     if (status == PAWL_OK && page->bad)
-        return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": a row of its log is not one", wsid);
+        return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": a row of its log is not valid", wsid);
     return status == PAWL_OK ? status : error_set(error, status, "cannot read workspace %" PRIu64, wsid);
 }
 
@@ -162,8 +162,8 @@ static bool show_wanted(pawl_read *read, const pawl_entry *entry, pawl_place pla
     return page->shown < page->count && page->plog_offset[page->shown] - entry->offset <= NEAR;
 }
 
-/* Those of the page that lie near each other are read at once. Beside another process the state may be a moment
- * ahead of what the files witness to be durable: then fewer are shown. */
+/* Events of the page that lie near each other are read at once. If another process writes, the state may be a
+ * moment ahead of what the log's files prove to be durable; then fewer events are shown. */
 static int read_events(struct showing *s, struct wlog_page *page, pawl_error *error)
 {
     int status = PAWL_OK;
@@ -174,7 +174,7 @@ static int read_events(struct showing *s, struct wlog_page *page, pawl_error *er
                                   page, NULL, error);
         if (status == PAWL_OK)
             status = s->status;
-        page->shown += s->stopped; /* it was, before visit said so */
+        page->shown += s->stopped; /* the event at which visit stopped was shown, too */
         if (status != PAWL_OK || page->shown > before)
             continue;
         if (s->engine->options.read_only)
@@ -211,7 +211,7 @@ int pawl_workspace_events_read(pawl_engine *e, uint64_t wsid, uint64_t from, siz
     return status;
 }
 
-/* --- and those to come --- */
+/* --- following --- */
 
 struct pawl_events {
     pawl_follow follow;
@@ -241,7 +241,7 @@ static void follow_ended(pawl_follow *follow)
     latch_set(&events->ended);
 }
 
-/* Follow or unfollow, where the log wants it. */
+/* A call of follow or unfollow, which may have to run on a shard. */
 struct asking {
     pawl_events *events;
     int (*ask)(pawl_log *log, pawl_follow *follow);
@@ -254,8 +254,8 @@ static void ask_here(void *arg)
     asking->status = asking->ask(asking->events->showing.engine->log, &asking->events->follow);
 }
 
-/* Beside another process a log is followed by a timer, and those are a shard's; shards have nothing else to do
- * then. */
+/* In a read-only engine a log is followed by a timer, and timers run on shards. Its shards have no other
+ * work. */
 static int ask(pawl_events *events, int (*ask_log)(pawl_log *log, pawl_follow *follow))
 {
     pawl_engine *e = events->showing.engine;
@@ -301,7 +301,7 @@ int pawl_events_unfollow(pawl_events *events, pawl_error *error)
     pawl_engine *e = events->showing.engine;
     if (engine_is_self(e))
         return error_set(error, PAWL_EMISUSE, "called from inside a callback");
-    (void)ask(events, pawl_log_unfollow); /* refused if it has ended by itself: then the latch is set */
+    (void)ask(events, pawl_log_unfollow); /* refused if following has ended already: then the latch is set */
     latch_wait(&events->ended);
     int status = events->showing.status;
     if (status == PAWL_OK && events->follow.status != PAWL_ECLOSED)
@@ -313,7 +313,7 @@ int pawl_events_unfollow(pawl_events *events, pawl_error *error)
     return status;
 }
 
-/* --- and those that are not shown --- */
+/* --- entries that are not shown --- */
 
 int pawl_unwitnessed(pawl_engine *e, pawl_unwitnessed_visit visit, void *arg, pawl_error *error)
 {

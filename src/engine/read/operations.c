@@ -1,4 +1,4 @@
-/* engine/read/operations.c: operations as they are read: from a lane's log, decoded under the schema they name. */
+/* engine/read/operations.c: reads operations from a lane's log, decoded by the schema that each names. */
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -79,7 +79,7 @@ static bool probe(pawl_read *read, const pawl_entry *entry, pawl_place place)
     return false;
 }
 
-/* Whether an operation is there, and of an event before this one. */
+/* Whether there is an operation with this number, and it belongs to an event before this one. */
 static int is_before(pawl_engine *e, pawl_stream log, uint64_t number, uint64_t event, bool *ret_before,
                      pawl_error *error)
 {
@@ -92,8 +92,8 @@ static int is_before(pawl_engine *e, pawl_stream log, uint64_t number, uint64_t 
     return status;
 }
 
-/* Operations are in the order of their events. Where the log ends is not known, so the number is doubled until
- * it is far enough, and what is between it and the one before is halved. */
+/* Operations are in the order of their events. It is not known where the log ends. So the number is doubled
+ * until it is too high; then a binary search finds the first one between it and the number before. */
 int pawl_operations_find(pawl_engine *e, uint16_t partition, const char *name, uint32_t generation,
                          uint64_t event, uint64_t *ret_number, pawl_error *error)
 {

@@ -1,11 +1,11 @@
-/* engine/read/read.h: reading; everything that the other rooms may use of it.
+/* engine/read/read.h: reading, as the other rooms may use it.
  *
  *     row.h            a row as its reader sees it: a record's, an entity's, an argument's
  *     event.h          an event as its reader sees it
  *     entity_read.h    one read of an entity, wherever its rows come from: a store, or what a run sees
  *     text.h           text on its way to the caller
  *
- * and the calls that check and read on behalf of others, below. */
+ * and the calls below. */
 #ifndef ENGINE_READ_READ_H
 #define ENGINE_READ_READ_H
 

@@ -1,7 +1,7 @@
-/* engine/read/record.c: one record, read where it lies: a snapshot, a get, and the row's bytes as they are.
+/* engine/read/record.c: reads one record: a snapshot, a get, and the row's bytes as they are stored.
  *
- * Beside another process that writes, a newer schema is looked for only when a type is not in the one that is
- * known: engine/read/row.c says why. */
+ * If another process writes, this one reads a newer schema only when the known one lacks a type:
+ * engine/read/row.c says why. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>

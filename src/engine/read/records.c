@@ -1,9 +1,8 @@
-/* engine/read/records.c: records as they are read: from a snapshot of their shard's store, on the caller's own
- * thread.
+/* engine/read/records.c: reads records from a snapshot of their shard's store, on the caller's thread.
  *
- * Documents of O types are no rows: they live in the event that made them. The rows of a workspace's log carry
- * the last number that was given by each event, numbers only grow, and so the event of a record is found by
- * halving. */
+ * Documents of O types have no rows: they are in the event that made them. Each row of a workspace's WLog has
+ * the last record number that its event gave. Numbers only grow, so a binary search finds the event of a
+ * record. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>
@@ -20,25 +19,25 @@
 #define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
 
 /* One read of a record. */
-struct looking {
+struct record_read {
     pawl_engine *engine;
     const struct schema *schema;
     uint16_t partition;
     uint64_t wsid;
     uint64_t id;
-    const struct schema_type *type; /* the only one that is wanted; NULL: any */
+    const struct schema_type *type; /* the record must be of this type; NULL: any */
     pawl_reader *snapshot;
     struct json_out *out;
     int status; /* of a visit */
     pawl_error *error;
 };
 
-static int not_found(const struct looking *l)
+static int not_found(const struct record_read *l)
 {
     return error_set(l->error, PAWL_ENOTFOUND, "workspace %" PRIu64 " has no record %" PRIu64, l->wsid, l->id);
 }
 
-static int show_record(struct looking *l, const struct schema_type *type, pawl_bytes value)
+static int show_record(struct record_read *l, const struct schema_type *type, pawl_bytes value)
 {
     struct record_row record;
     if (!record_row_read(value, &record) || record.type != type->id)
@@ -48,7 +47,7 @@ static int show_record(struct looking *l, const struct schema_type *type, pawl_b
     return json_record(l->out, l->schema, l->id, &record, NULL, l->error);
 }
 
-static int look_in_table(struct looking *l, const struct schema_type *type)
+static int find_in_table(struct record_read *l, const struct schema_type *type)
 {
     uint8_t key[KEY_NUMBERED];
     pawl_bytes value;
@@ -57,7 +56,7 @@ static int look_in_table(struct looking *l, const struct schema_type *type)
     return status == PAWL_OK ? show_record(l, type, value) : status;
 }
 
-/* Whether a record of this ID could be of this type, which has a table. */
+/* Whether a record with this ID could be of this type. The type has a table. */
 static bool could_be(const struct schema_type *type, uint64_t id)
 {
     if (type->kind == TYPE_ENTITY || !type_has_table(type->kind))
@@ -65,12 +64,12 @@ static bool could_be(const struct schema_type *type, uint64_t id)
     return type->singleton ? type->singleton == id : type_in_c(type->kind) == record_in_c(id);
 }
 
-static int look_in_tables(struct looking *l)
+static int find_in_tables(struct record_read *l)
 {
     for (size_t i = 0; i < l->schema->type_count; i++) {
         if (!could_be(&l->schema->types[i], l->id))
             continue;
-        int status = look_in_table(l, &l->schema->types[i]);
+        int status = find_in_table(l, &l->schema->types[i]);
         if (status != PAWL_ENOTFOUND)
             return status;
     }
@@ -79,8 +78,8 @@ static int look_in_tables(struct looking *l)
 
 /* --- in an event --- */
 
-/* Of what an event has, only what has no table: a record of a table may have changed since. */
-static bool is_wanted(const struct looking *l, const struct event_object *object)
+/* Only records of types without a table: any other may have changed after the event. */
+static bool is_wanted(const struct record_read *l, const struct event_object *object)
 {
     const struct schema_type *type = schema_type_by_id(l->schema, object->type);
     return object->id == l->id && type && !type_has_table(type->kind) && (!l->type || l->type == type);
@@ -88,7 +87,7 @@ static bool is_wanted(const struct looking *l, const struct event_object *object
 
 static bool show_object(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
-    struct looking *l = read->arg;
+    struct record_read *l = read->arg;
     struct event event;
     struct event_object object;
     l->status = event_decode(entry->body, &event, l->error);
@@ -108,7 +107,7 @@ static bool show_object(pawl_read *read, const pawl_entry *entry, pawl_place pla
     return false;
 }
 
-static int wlog_at(const struct looking *l, uint64_t offset, struct wlog_row *ret_row)
+static int wlog_at(const struct record_read *l, uint64_t offset, struct wlog_row *ret_row)
 {
     uint8_t key[KEY_NUMBERED];
     pawl_bytes value;
@@ -119,10 +118,10 @@ static int wlog_at(const struct looking *l, uint64_t offset, struct wlog_row *re
     return status;
 }
 
-/* The first event whose last number is not below the record's: it gave that number, or nobody did. */
-static int find_event(const struct looking *l, uint64_t *ret_plog_offset)
+/* The first event whose last number is not below the record's. Only this event can have given that number. */
+static int find_event(const struct record_read *l, uint64_t *ret_plog_offset)
 {
-    uint64_t low = 0, high = 0; /* of events: low is below it, or 0; high is not, or the one behind the last */
+    uint64_t low = 0, high = 0; /* the event is behind low (0: before the first), and at high or before it */
     struct wlog_row row;
     int status = engine_last_offset(l->snapshot, l->wsid, &high);
     uint64_t end = ++high;
@@ -141,7 +140,7 @@ static int find_event(const struct looking *l, uint64_t *ret_plog_offset)
     return status;
 }
 
-static int look_in_events(struct looking *l)
+static int find_in_events(struct record_read *l)
 {
     uint64_t offset;
     if (record_in_c(l->id) || record_base(l->id) < RECORD_FIRST)
@@ -154,12 +153,12 @@ static int look_in_events(struct looking *l)
     return status == PAWL_OK ? l->status : status;
 }
 
-static int look(struct looking *l)
+static int find_record(struct record_read *l)
 {
     if (l->type && type_has_table(l->type->kind))
-        return look_in_table(l, l->type);
-    int status = l->type ? PAWL_ENOTFOUND : look_in_tables(l);
-    return status == PAWL_ENOTFOUND ? look_in_events(l) : status;
+        return find_in_table(l, l->type);
+    int status = l->type ? PAWL_ENOTFOUND : find_in_tables(l);
+    return status == PAWL_ENOTFOUND ? find_in_events(l) : status;
 }
 
 static int find_type(const struct schema *schema, const char *name, const struct schema_type **ret_type,
@@ -174,16 +173,17 @@ static int find_type(const struct schema *schema, const char *name, const struct
     return PAWL_OK;
 }
 
-static int begin(struct looking *l, pawl_engine *e, uint64_t wsid, const pawl_read_options *options,
+static int begin(struct record_read *l, pawl_engine *e, uint64_t wsid, const pawl_read_options *options,
                  pawl_error *error)
 {
     int status = engine_enter(e, error);
-    *l = (struct looking){.engine = e, .partition = pawl_partition_of(e, wsid), .wsid = wsid, .error = error};
+    *l = (struct record_read){
+        .engine = e, .partition = pawl_partition_of(e, wsid), .wsid = wsid, .error = error};
     return status == PAWL_OK ? engine_wait_applied(e, l->partition, options, error) : status;
 }
 
-/* The schema after the snapshot: whatever a row names had its name before the row was there. */
-static int take_snapshot(struct looking *l, pawl_store *store)
+/* Read the schema after the snapshot: then it has every name that a row in the snapshot uses. */
+static int take_snapshot(struct record_read *l, pawl_store *store)
 {
     int status = pawl_store_snapshot(store, &l->snapshot);
     if (status == PAWL_OK)
@@ -194,7 +194,7 @@ static int take_snapshot(struct looking *l, pawl_store *store)
 int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64_t id,
                     const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
 {
-    struct looking l;
+    struct record_read l;
     struct json_out out;
     int status = begin(&l, e, wsid, options, error);
     if (status != PAWL_OK)
@@ -211,7 +211,7 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
         pawl_store_release(store, l.snapshot);
         return status;
     }
-    status = look(&l);
+    status = find_record(&l);
     pawl_store_release(store, l.snapshot);
     if (status == PAWL_ENOTFOUND)
         status = engine_workspace(e, wsid, error);
@@ -222,9 +222,9 @@ int pawl_record_get(pawl_engine *e, uint64_t wsid, const char *type_name, uint64
 
 /* --- lists --- */
 
-/* Each record goes to a visitor, or, if there is none, as a line into the text. */
+/* Each record goes to the visitor; if there is none, it becomes a line of the text. */
 struct listing {
-    struct looking looking;
+    struct record_read read;
     const struct schema_type *type;
     pawl_row_visit visit;
     void *arg;
@@ -234,7 +234,7 @@ struct listing {
     size_t left;
 };
 
-static int list_line(struct looking *l, const struct schema_type *type, pawl_bytes value)
+static int list_line(struct record_read *l, const struct schema_type *type, pawl_bytes value)
 {
     int status = show_record(l, type, value);
     out_raw(l->out, (pawl_bytes){"\n", 1});
@@ -243,7 +243,7 @@ static int list_line(struct looking *l, const struct schema_type *type, pawl_byt
 
 static int list_row(struct listing *list, pawl_bytes value)
 {
-    struct looking *l = &list->looking;
+    struct record_read *l = &list->read;
     struct pawl_row row = {.engine = l->engine, .type = list->type, .id = l->id};
     int status = row_of_record(l->wsid, value, &row, l->error);
     if (status == PAWL_OK)
@@ -254,9 +254,9 @@ static int list_row(struct listing *list, pawl_bytes value)
 static bool list_record(void *arg, pawl_bytes key, pawl_bytes value)
 {
     struct listing *list = arg;
-    struct looking *l = &list->looking;
+    struct record_read *l = &list->read;
     if (key.size != KEY_NUMBERED) {
-        l->status = error_set(l->error, PAWL_ECORRUPT, "workspace %" PRIu64 ": a key is not one", l->wsid);
+        l->status = error_set(l->error, PAWL_ECORRUPT, "workspace %" PRIu64 ": a key is not valid", l->wsid);
         return false;
     }
     l->id = get_u64_sorted((const uint8_t *)key.data + KEY_WORKSPACE);
@@ -269,7 +269,7 @@ static bool list_record(void *arg, pawl_bytes key, pawl_bytes value)
 
 static int list_some(struct listing *list, pawl_store *store)
 {
-    struct looking *l = &list->looking;
+    struct record_read *l = &list->read;
     uint8_t first[KEY_NUMBERED], prefix[KEY_WORKSPACE], end[KEY_WORKSPACE];
     pawl_range range = {.space = STATE_SPACE,
                         .from = key_numbered(list->type->table, l->wsid, l->id + 1, first),
@@ -285,7 +285,7 @@ static int list_some(struct listing *list, pawl_store *store)
 
 static int list_records(struct listing *list, pawl_engine *e, const char *type_name, uint64_t after)
 {
-    struct looking *l = &list->looking;
+    struct record_read *l = &list->read;
     int status = find_type(engine_schema_refresh(e), type_name, &list->type, l->error);
     if (status == PAWL_OK && (!list->type || !type_has_table(list->type->kind)))
         status = error_set(l->error, PAWL_EINVAL,
@@ -305,11 +305,11 @@ int pawl_record_list(pawl_engine *e, uint64_t wsid, const char *type_name, uint6
 {
     struct listing list = {.left = limit};
     struct json_out out;
-    int status = begin(&list.looking, e, wsid, options, error);
+    int status = begin(&list.read, e, wsid, options, error);
     if (status != PAWL_OK)
         return status;
     json_out_init(&out, e->options.allocator);
-    list.looking.out = &out;
+    list.read.out = &out;
     return text_take(&out, list_records(&list, e, type_name, after), ret_text, error);
 }
 
@@ -318,10 +318,10 @@ int pawl_record_scan(pawl_engine *e, uint64_t wsid, const char *type_name, uint6
                      pawl_error *error)
 {
     struct listing list = {.visit = visit, .arg = arg, .left = limit};
-    int status = begin(&list.looking, e, wsid, options, error);
+    int status = begin(&list.read, e, wsid, options, error);
     if (status == PAWL_OK)
         status = list_records(&list, e, type_name, after);
     if (status == PAWL_OK && ret_after)
-        *ret_after = list.stopped || list.left == 0 ? list.looking.id : 0;
+        *ret_after = list.stopped || list.left == 0 ? list.read.id : 0;
     return status;
 }

@@ -1,9 +1,9 @@
-/* engine/read/row.c: fields of a row, read where it lies. Rows were checked when they were written, so of the row only
- * its shape is looked at, and of a field only what is read.
+/* engine/read/row.c: reads fields of a row from its stored bytes. Rows were checked when they were written, so
+ * only the row's shape and the fields that are read are checked here.
  *
- * The schema that a row is read with may be older than the field that is asked for: an event is read with the
- * schema that it was made under; and beside another process that writes, a newer schema is looked for only when
- * something is not in the one that is known, because that costs a hundred times what the rest does. */
+ * The schema that a row is read with may be older than a field that is asked for. An event is read with the
+ * schema that it was made under. And if another process writes, this one reads a newer schema only when the
+ * known one lacks something: reading it costs a hundred times as much as the rest. */
 #include "engine/read/row.h"
 
 #include <inttypes.h>
@@ -89,7 +89,7 @@ static const struct schema_field *field_of(const struct schema_type *type, pawl_
     return &type->fields[place];
 }
 
-/* Of the schema that the row was read with, or of one that came later: a field keeps its place for ever. */
+/* In the schema that the row is read with, or in a later one: a field keeps its place for ever. */
 static const struct schema_field *find_field(const pawl_row *row, const char *name, size_t *ret_place)
 {
     pawl_bytes text = {name, strlen(name)};
@@ -110,7 +110,7 @@ static const struct value *find_in_key(const pawl_row *row, size_t place)
     return NULL;
 }
 
-/* The field's value, zeros if it is null. */
+/* The field's value; all zeros if it is null. */
 static int get(const pawl_row *row, const char *name, enum value_type type, struct value *ret_value,
                bool *ret_null)
 {
@@ -158,7 +158,7 @@ GETTER(bytes, VALUE_BYTES, pawl_bytes, value.bytes)
 GETTER(time, VALUE_TIMESTAMP, pawl_wall, ((pawl_wall){value.integer}))
 GETTER(ref, VALUE_REF, uint64_t, value.id)
 
-/* Every schema has the names of all before it. */
+/* The present schema can be used: every schema has the names of all earlier ones. */
 int pawl_row_name(const pawl_row *row, const char *field, pawl_bytes *ret_value, bool *ret_null)
 {
     struct value value;
@@ -216,7 +216,7 @@ int pawl_row_children(const pawl_row *row, const char *container, pawl_row_visit
     const struct pawl_event_source *source = row->event;
     size_t place = 0; /* 0: any */
     if (!source)
-        return error_set(error, PAWL_EINVAL, "only what is in an event's argument has children to visit");
+        return error_set(error, PAWL_EINVAL, "only an object of an event's argument has children to visit");
     int status = container ? find_container(row, container, &place, error) : PAWL_OK;
     struct event_object object;
     size_t cursor = row->behind;

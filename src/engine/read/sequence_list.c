@@ -1,10 +1,10 @@
-/* engine/read/sequence_list.c: the last numbers of sequences: what the sequences view has, and what the events
- * behind it took.
+/* engine/read/sequence_list.c: lists the last numbers of sequences, from the sequences view and from the events
+ * that it lacks.
  *
  *     view, complete up to an offset ──┐
  *     PLog from that offset on: tail ──┴── merged by workspace and sequence, the larger number counts
  *
- * Numbers only grow, so it does no harm that the view goes on while it is read, a page at a time. */
+ * The view may change while it is read, a page at a time. This does no harm, because numbers only grow. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>
@@ -28,15 +28,15 @@ struct last {
 struct listing {
     pawl_engine *engine;
     uint16_t partition;
-    uint64_t wsid; /* the only one; 0: all */
+    uint64_t wsid; /* only this workspace; 0: all */
     pawl_last_number_visit visit;
     void *arg;
     bool stopped;
 
-    struct last *tail; /* once it is read: ascending, one a sequence */
+    struct last *tail; /* of the events that the view lacks; once sorted: ascending, one a sequence */
     size_t tail_count;
     size_t tail_room;
-    size_t tail_at; /* what of it was shown */
+    size_t tail_at; /* how many of the tail were shown */
     uint64_t tail_end;
 
     struct last page[ROWS_AT_ONCE];
@@ -59,7 +59,7 @@ static int by_sequence(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Of each sequence its largest number. */
+/* Sort, and keep only the largest number of each sequence. */
 static void sort_tail(struct listing *l)
 {
     size_t kept = 0;
@@ -74,7 +74,8 @@ static void sort_tail(struct listing *l)
     l->tail_count = kept;
 }
 
-/* Room is made by sorting first: most events are of sequences that were met before. */
+/* If there is no room, sort first: this frees much, because most events take numbers of the same few
+ * sequences. */
 static int add(struct listing *l, struct last last)
 {
     if (l->tail_count == l->tail_room)
@@ -142,7 +143,7 @@ static bool take_row(void *arg, pawl_bytes key, pawl_bytes value)
     struct listing *l = arg;
     const uint8_t *at = key.data;
     if (key.size != VIEW_KEY_BYTES || value.size != VIEW_VALUE_BYTES) {
-        l->status = error_set(l->error, PAWL_ECORRUPT, "the sequences view of partition %u: a row is not one",
+        l->status = error_set(l->error, PAWL_ECORRUPT, "the sequences view of partition %u: a row is not valid",
                               l->partition);
         return false;
     }
@@ -150,7 +151,7 @@ static bool take_row(void *arg, pawl_bytes key, pawl_bytes value)
     return l->count < ROWS_AT_ONCE;
 }
 
-/* Rows from this workspace and sequence on. */
+/* Read a page of rows, from this workspace and sequence on. */
 static int read_page(struct listing *l, uint64_t wsid, uint16_t seq)
 {
     pawl_store *store = shard_of(l->engine, l->partition)->store;
@@ -187,7 +188,7 @@ static void show(struct listing *l, struct last last)
     l->stopped = !l->visit(l->arg, &shown);
 }
 
-/* Everything of the tail that comes before the row, and then the row, by whichever has the larger number. */
+/* Show all of the tail that comes before the row; then the row, with the larger number if both have it. */
 static void merge(struct listing *l, struct last row)
 {
     int order = 1;
@@ -210,7 +211,7 @@ static int show_all(struct listing *l)
         int status = read_page(l, wsid, seq);
         if (status != PAWL_OK)
             return status;
-        (void)engine_schema_refresh(l->engine); /* after they were read: then it has their names */
+        (void)engine_schema_refresh(l->engine); /* after the numbers were read: then it has their names */
         for (size_t i = 0; i < l->count && !l->stopped; i++)
             merge(l, l->page[i]);
         if (l->count > 0) {

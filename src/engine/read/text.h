@@ -1,4 +1,4 @@
-/* engine/read/text.h: text that was made, on its way to the caller. */
+/* engine/read/text.h: gives a text that was made to the caller. */
 #ifndef ENGINE_READ_TEXT_H
 #define ENGINE_READ_TEXT_H
 
@@ -6,8 +6,8 @@
 
 #include "engine/json/json.h"
 
-/* The text becomes the caller's if status, and that of the text, is PAWL_OK; otherwise it is released. Returns
- * the first of them that is not. */
+/* If status and out->status are PAWL_OK, the text becomes the caller's; otherwise it is freed. Returns the
+ * first of the two that is not PAWL_OK. */
 int text_take(struct json_out *out, int status, pawl_text *ret_text, pawl_error *error);
 
 #endif

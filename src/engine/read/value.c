@@ -1,4 +1,4 @@
-/* engine/read/value.c: values of a key as a program has them, and where a scan has stopped. */
+/* engine/read/value.c: values of a key that a program makes, and cursors of scans. */
 #include <math.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ pawl_value pawl_value_ref(uint64_t id)
 
 /* --- keys --- */
 
-/* What is wrong with a value, or NULL. The numbers of the types are those of the schema. */
+/* Says what is wrong with a value; NULL: nothing. pawl_type has the same numbers as the schema's types. */
 static const char *take_value(const pawl_value *from, const struct schema *schema, struct value *ret_value)
 {
     *ret_value = (struct value){.type = (enum value_type)from->type};

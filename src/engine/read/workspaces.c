@@ -1,8 +1,8 @@
-/* engine/read/workspaces.c: which workspaces there are, and how far each has come.
+/* engine/read/workspaces.c: lists workspaces, and the last event of each.
  *
- * A workspace is a row of TABLE_WORKSPACE in its shard's store, and its last event the last row of its log
- * there. Rows lie in the order of their tokens, and a partition is a slice of the tokens: so partition after
- * partition, each in its shard's store, gives all of them in one order, which after can be looked up in. */
+ * A workspace is a row of TABLE_WORKSPACE in its shard's store. The last row of its WLog there tells its last
+ * event. Rows are in the order of their tokens, and each partition has a range of tokens. So reading one
+ * partition after the other gives all workspaces in one order, and a list can go on behind any of them. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #define ROWS_AT_ONCE 1000 /* in one snapshot, which must not live long */
 
 struct last_event {
-    uint64_t workspace_offset; /* 0: there is none */
+    uint64_t workspace_offset; /* 0: the workspace has no event */
     uint64_t offset;
     bool bad;
 };
@@ -52,9 +52,9 @@ int engine_last_offset(pawl_reader *snapshot, uint64_t wsid, uint64_t *ret_last)
     return status;
 }
 
-/* From its row. */
-static int look_at(pawl_engine *e, pawl_reader *snapshot, uint64_t wsid, pawl_bytes value,
-                   pawl_workspace *ret_workspace)
+/* Fills in a workspace from its row. */
+static int read_workspace(pawl_engine *e, pawl_reader *snapshot, uint64_t wsid, pawl_bytes value,
+                          pawl_workspace *ret_workspace)
 {
     struct last_event last;
     int status = value.size == WORKSPACE_BYTES ? find_last(snapshot, wsid, &last) : PAWL_ECORRUPT;
@@ -88,7 +88,7 @@ static int get(pawl_engine *e, uint64_t wsid, pawl_workspace *ret_workspace, paw
     status = pawl_store_get(snapshot, STATE_SPACE, key_of_workspace(TABLE_WORKSPACE, wsid, key), &value);
     if (status == PAWL_OK && ret_workspace) {
         (void)engine_schema_refresh(e); /* after the snapshot: then it has the kind's name */
-        status = look_at(e, snapshot, wsid, value, ret_workspace);
+        status = read_workspace(e, snapshot, wsid, value, ret_workspace);
     }
     pawl_store_release(store, snapshot);
     return status == PAWL_OK ? status : not_read(wsid, status, error);
@@ -117,9 +117,9 @@ struct page {
     size_t count;
     size_t room;
     uint32_t partition;
-    uint64_t token; /* where to go on: behind this workspace of this token */
+    uint64_t token; /* go on behind the workspace with this token and this ID */
     uint64_t wsid;
-    bool over; /* the partition has no more */
+    bool over; /* the partition has no more workspaces */
     int status;
 };
 
@@ -139,7 +139,7 @@ static bool take_row(void *arg, pawl_bytes key, pawl_bytes value)
         return false;
     if (token == page->token && wsid == page->wsid)
         return true;
-    page->status = look_at(page->engine, page->snapshot, wsid, value, &page->rows[page->count]);
+    page->status = read_workspace(page->engine, page->snapshot, wsid, value, &page->rows[page->count]);
     page->count += page->status == PAWL_OK;
     page->token = token;
     page->wsid = wsid;

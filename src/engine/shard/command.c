@@ -12,7 +12,7 @@
 #include "engine/node/node.h"
 #include "engine/read/read.h"
 
-/* A request that could not be put together goes nowhere. */
+/* A request that has kept an error is not sent. */
 static int send(pawl_engine *e, pawl_request *r, pawl_error *error)
 {
     if (r->kept.code != PAWL_OK)
@@ -24,7 +24,7 @@ static int send(pawl_engine *e, pawl_request *r, pawl_error *error)
     int status = mpsc_push(&shard->mailbox, &r);
     if (status != PAWL_OK)
         return error_set(error, PAWL_EBUSY, "the mailbox of shard %u is full", shard->index);
-    /* Refused only once close has begun, and then nobody may be calling any more. */
+    /* A post is refused only after close has begun, and by then callers must have stopped. */
     (void)pawl_env_post(e->env, shard->index, &shard->drain);
     return PAWL_OK;
 }
@@ -36,7 +36,7 @@ int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, 
     if (e->options.read_only)
         return error_set(error, PAWL_EREADONLY, "the engine was opened read-only");
     if (!done)
-        return error_set(error, PAWL_EINVAL, "there is nobody to be told");
+        return error_set(error, PAWL_EINVAL, "there is no function to call when it is done");
     r->done = done;
     r->arg = arg;
     return send(e, r, error);

@@ -1,4 +1,5 @@
-/* engine/shard/request.c: a request, made by calls; names become numbers under the schema of its beginning. */
+/* engine/shard/request.c: a request, put together by calls. Names become numbers by the schema that was in
+ * force when it was begun. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>
@@ -25,7 +26,7 @@ int pawl_request_new(pawl_engine *engine, pawl_request **ret_request)
     if (!r)
         return PAWL_ENOMEM;
     r->engine = engine;
-    r->schema = engine_schema(engine); /* for whoever forgets to begin */
+    r->schema = engine_schema(engine); /* in case the caller adds to it without pawl_request_begin */
     arena_init(&r->memory, engine->options.allocator, ARENA_CHUNK);
     arena_init(&r->answered, engine->options.allocator, ARENA_CHUNK);
     request_init(&r->request, &r->memory);
@@ -57,11 +58,12 @@ void request_restart(pawl_request *r, uint64_t wsid)
 
 /* --- the first error, which is kept until the next beginning --- */
 
-/* What a call returns that was refused: what it came upon, or what one before it did. Nothing is added to a
- * request that has failed, so calls that follow an error cannot hide it by others of their own. */
+/* Keeps the error, and returns its status. Nothing is added to a request that has an error, so only its first
+ * error is ever kept. */
 #define refuse(r, status, ...) error_set(&(r)->kept, status, __VA_ARGS__)
 
-/* "$.records[0].fields.qty": a field, known or not, of the object that was added last. */
+/* "$.records[0].fields.qty": the path of a field of the object that was added last, also if it has no such
+ * field. */
 static const char *field_path(const pawl_request *r, const char *field, char *text)
 {
     size_t last = r->request.object_count - 1;
@@ -166,7 +168,7 @@ int pawl_request_record(pawl_request *r, uint64_t id, const char *type)
     return added(r, request_add_record(&r->request, id, found->id));
 }
 
-/* The record that was added last; NULL: there is none, or the request has failed before. */
+/* The record that was added last; NULL: there is none, or the request has an error. */
 static struct request_object *last_record(pawl_request *r)
 {
     if (r->kept.code != PAWL_OK)
@@ -177,7 +179,7 @@ static struct request_object *last_record(pawl_request *r)
     return NULL;
 }
 
-/* Which place that is depends on the parent's type, which is known when the command is processed. */
+/* The container's number depends on the parent's type, which is known only when the command is processed. */
 int pawl_request_parent(pawl_request *r, uint64_t parent, const char *container)
 {
     struct request_object *record = last_record(r);
@@ -291,7 +293,7 @@ int pawl_request_set_null(pawl_request *r, const char *field)
     return set(r, field, (struct value){.type = VALUE_NULL});
 }
 
-/* --- what goes with it --- */
+/* --- options of the command --- */
 
 void pawl_request_expect(pawl_request *r, uint64_t workspace_offset)
 {

@@ -5,7 +5,7 @@
 #include "core/sequence/view.h"
 
 #define CHUNK     ((size_t)256 * 1024)
-#define BYTES_MAX ((size_t)16 << 20) /* of a shard: some 150,000 events, more than its views should lag by */
+#define BYTES_MAX ((size_t)16 << 20) /* of a shard: some 150,000 events, more than its views should lack */
 
 struct tail_event {
     struct tail_event *next;
@@ -15,7 +15,7 @@ struct tail_event {
 
 struct tail {
     uint64_t after;
-    uint64_t next; /* 0: nothing is known of it */
+    uint64_t next; /* the offset behind the last envelope; 0: nothing was read */
     struct tail_event *first;
     struct tail_event **last;
     bool handed_out;
@@ -71,7 +71,7 @@ static bool keep(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_
     return r->bytes < BYTES_MAX;
 }
 
-/* From the last event that each view has, which the log must have too. */
+/* Each stream is read from the last event that its view has, to see that the log has this event too. */
 static bool begin(struct sequence_tails *t, pawl_sweep_stream *streams)
 {
     pawl_reader *snapshot;
@@ -106,7 +106,7 @@ static void read_all(struct sequence_tails *t)
     mem_free(t->options.alloc, streams, streams ? count * sizeof *streams : 0);
 }
 
-/* The partition's, if it was not handed out before. */
+/* The tail of the partition. False: it was handed out before. */
 static bool hand_out(struct sequence_tails *t, uint16_t partition, struct tail *ret_tail)
 {
     size_t index = partition_set_index(&t->options.partitions, partition);

@@ -1,14 +1,15 @@
-/* engine/shard/sequence_tails.h: what the sequences views of a shard lag by, read in one sweep when the shard is opened.
+/* engine/shard/sequence_tails.h: the events that the sequences views of a shard lack, read in one sweep when
+ * the shard is opened.
  *
  *     log ── one sweep, by the first that asks ──► numbers of every partition ── once each ──► sequencers
  *
- * A sequencer that begins reads what its view lags by, some thousands of events. All of a shard's begin
- * together, and share one log. So the first of them reads for all, and keeps of each event the envelope, which
- * is what a sequencer looks at. What is kept is bounded, and handed out once; whoever wants more, or has to
- * begin again later, reads the log by itself.
+ * A sequencer that begins must read the events that its view lacks: the tail, some thousands of events. All
+ * sequencers of a shard begin together, and share one log. So the first of them reads for all, and keeps the
+ * envelope of each event, which is all that a sequencer needs. The memory for this is bounded, and each tail is
+ * handed out once. A sequencer that needs more, or begins again later, reads the log by itself.
  *
- * What is kept is the beginning of a tail, and its reader goes on behind it. So nothing that goes wrong here (a
- * log that cannot be read, no memory) is told: the reader comes to it by itself.
+ * Only the beginning of a tail may be kept; its sequencer reads on behind it. So errors here (a log that cannot
+ * be read, no memory) are not reported: the sequencer reads the same place again, and meets them itself.
  *
  * Any thread that may block. */
 #ifndef ENGINE_SHARD_SEQUENCE_TAILS_H
@@ -25,7 +26,7 @@ struct tail;
 
 struct sequence_tails_options {
     pawl_log *log;
-    pawl_store *store; /* which has the views */
+    pawl_store *store; /* that has the views */
     struct partition_set partitions;
     const pawl_allocator *alloc;
 };
@@ -43,9 +44,9 @@ struct sequence_tails {
 void sequence_tails_init(struct sequence_tails *tails, const struct sequence_tails_options *options);
 void sequence_tails_release(struct sequence_tails *tails); /* also of one that is all zeros */
 
-/* Hand out what there is of a partition behind an offset, which its view has: take gets the envelopes one by
- * one, and its error ends it. *ret_next is the offset behind the last, or 0 if there is nothing for it, not
- * even that the log has the offset itself. */
+/* Hand out what is kept of a partition behind an offset, the last one that its view has. take gets the
+ * envelopes one by one; an error that it returns ends this. *ret_next is the offset behind the last envelope;
+ * 0: nothing is kept of the partition, and it is not known whether the log has the offset itself. */
 int sequence_tails_take(struct sequence_tails *tails, uint16_t partition, uint64_t after,
                         int (*take)(void *arg, uint64_t offset, pawl_bytes envelope), void *arg,
                         uint64_t *ret_next);

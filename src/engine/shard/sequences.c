@@ -142,7 +142,7 @@ static void never_called(pawl_read *read)
 {
 }
 
-/* Read on this thread, which may block. */
+/* Reads on this thread, which may block. */
 static int read_from(const struct sequences *s, uint64_t from,
                      bool (*visit)(pawl_read *, const pawl_entry *, pawl_place), void *arg, uint64_t *ret_next,
                      pawl_error *error)
@@ -162,11 +162,11 @@ static int read_from(const struct sequences *s, uint64_t from,
     return read.status;
 }
 
-/* The log's last offset, which is below high: by halving, because it is asked for only when something is wrong.
- */
+/* The log's last offset, which is below high. A binary search over reads is good enough: this is called only
+ * when something is wrong. */
 static int find_last(const struct sequences *s, uint64_t high, uint64_t *ret_last, pawl_error *error)
 {
-    uint64_t low = 0; /* there is an entry low, or low is 0; there is none at high */
+    uint64_t low = 0; /* the log has an entry at low, or low is 0; it has none at high */
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2, next = middle;
         int status = read_from(s, middle, stop_at_once, NULL, &next, error);

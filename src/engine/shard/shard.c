@@ -1,8 +1,8 @@
 /* engine/shard/shard.c: a shard's mailbox and its partitions.
  *
- * A caller pushes its request and posts the shard's task, which takes all that is there, hands each command to
- * its partition's processor, and lets every processor that got something run once: so what came together goes
- * to the log as one append (turn_appends.h), and is synced together. */
+ * A caller pushes its request and posts the shard's task. The task takes all requests that are there, hands
+ * each command to its partition's processor, and runs every processor that got one once. So commands that came
+ * together go to the log as one append (turn_appends.h), and are synced together. */
 #include <assert.h>
 
 #include "adapter/lmdb/store.h"
@@ -12,14 +12,14 @@
 #include "engine/node/node.h"
 
 #define HOLD_DEFAULT (10 * PAWL_SECOND)
-#define DRAIN_MAX    1024 /* commands in one turn: the loop has other things to do */
+#define DRAIN_MAX    1024 /* commands in one turn: the loop has other work too */
 
 static uint16_t call_partition(const pawl_request *r)
 {
     return partition_of(hash_token(r->request.wsid), r->engine->file.partitions);
 }
 
-/* The log has this event: it counts for the checkpoint's lag from now on. */
+/* The log has this event now: it counts for the lag of the checkpoint. */
 static void see(struct shard *shard, struct partition *partition, uint64_t offset)
 {
     if (offset <= partition->seen)
@@ -42,7 +42,7 @@ void shard_open_gates(pawl_task *task)
     gates_open(&heap_entry(task, struct shard, open_gates)->gates);
 }
 
-/* When all that are being answered now have been. */
+/* Open the gates after all requests that are being answered now. */
 static void open_soon(struct shard *shard)
 {
     if (pawl_env_post(shard->engine->env, shard->index, &shard->open_gates) != PAWL_OK)
@@ -72,7 +72,7 @@ static void finished(struct call *call)
     }
     if (!r->done) {
         call->status = status;
-        if (gates_answer(&shard->gates, &r->ticket)) /* the request is its owner's from here on */
+        if (gates_answer(&shard->gates, &r->ticket)) /* from here on the request belongs to its caller again */
             open_soon(shard);
         return;
     }
@@ -124,8 +124,9 @@ static void held_too_long(pawl_timer *timer)
     refuse_all(shard, PAWL_EBUSY);
 }
 
-/* The checkpoint is as far behind as it may be: commands stay in the mailbox until it has come on. Hurry is set
- * before there is looked once more: the checkpointer does it the other way round. */
+/* The checkpoint is as far behind as it may be: commands stay in the mailbox until it has come on. Set hurry
+ * first, then check for room again. The checkpointer makes room first, then reads hurry. So one of the two
+ * always sees the other. */
 static bool hold(struct shard *shard)
 {
     if (!shard->holding) {
@@ -150,8 +151,8 @@ static void hold_no_more(struct shard *shard)
     checkpointer_hurry(shard->checkpointer, false);
 }
 
-/* Whether all that it has to do is to wait for what is about to be sent: then it writes and syncs that by
- * itself, which spares a change of thread there and one back. */
+/* Whether the shard would only wait for the append that it is about to send. Then it writes and syncs on its
+ * own thread, which saves two switches between threads. */
 static bool has_nothing_else(const struct shard *shard)
 {
     return !shard->applier.first && turn_appends_kept(&shard->appends) == shard->outstanding;
@@ -194,7 +195,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(ctx, position);
 }
 
-/* At the loop's next turn: those who wait for an answer go first. */
+/* Notify at the loop's next turn: callers that wait for an answer go first. */
 static void notify_lanes_later(struct shard *shard, struct partition *partition)
 {
     if (!partition->lanes || partition->notifying)
@@ -231,7 +232,8 @@ static void mark(void *ctx, const struct position *position, uint64_t offset)
     engine_audit(ctx, AUDIT_LIVE, position, offset);
 }
 
-/* A partition's fate is known: it runs, or it cannot, or it will take a while. */
+/* While the engine is opened: a partition runs now, cannot run, or will need a while. The first report
+ * counts. */
 static void changed(void *arg)
 {
     struct partition *partition = arg;

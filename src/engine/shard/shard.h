@@ -5,7 +5,7 @@
  *                              ├── sequences.h        their sequencers
  *                              └── turn_appends.h ──► the log: what they append in one turn, together
  *
- * What a shard owns is touched on its thread only, save what is said to be for any thread. */
+ * What a shard owns is touched on its thread only, except what is said to be for any thread. */
 #ifndef ENGINE_SHARD_SHARD_H
 #define ENGINE_SHARD_SHARD_H
 
@@ -32,13 +32,13 @@ struct applied_wait {
     uint16_t partition;
     const struct partition_lane *pl; /* NULL: the state */
     uint64_t offset;
-    bool gone; /* the lane is: look again who serves */
+    bool gone; /* the lane is closed: find the one that serves now */
     struct latch latch;
 };
 
 struct shard {
     pawl_engine *engine;
-    struct partition *to_notify; /* whose lanes are to be told how far it has come */
+    struct partition *to_notify; /* partitions whose lanes must be told of new events */
     pawl_task notify;
     uint32_t index;
     struct partition_set partitions; /* that live here */
@@ -46,7 +46,7 @@ struct shard {
     struct turn_appends appends;
     struct applier applier;
     struct sequence_tails tails;
-    struct mpsc mailbox; /* of struct node_call * */
+    struct mpsc mailbox; /* of pawl_request * */
     pawl_task drain;
     size_t outstanding; /* commands that are not answered yet */
     struct gates gates; /* where blocking callers sleep */
@@ -55,25 +55,25 @@ struct shard {
 
     struct checkpointer *checkpointer; /* NULL: there is none */
     _Atomic uint64_t seen;             /* events that are known to be in the log, of all its partitions */
-    bool holding;                      /* the mailbox waits for the checkpoint */
-    bool refusing;                     /* it has waited too long */
+    bool holding;                      /* commands stay in the mailbox until the checkpoint has come on */
+    bool refusing;                     /* they have waited too long: commands are refused */
     bool closed;
     pawl_timer hold;
-    _Atomic uint64_t held; /* how often that began */
-    bool taken_over;       /* the store was the checkpoint until now; or, read-only, is */
+    _Atomic uint64_t held; /* how often holding began */
+    bool taken_over;       /* the store was the checkpoint until it was opened; read-only: it still is */
 };
 
 struct partition {
     struct processor *processor;
     struct sequences sequences;
-    bool touched;                 /* during a drain: there is something to run */
-    bool reported;                /* during opening: its fate is known */
-    _Atomic uint64_t offset;      /* applied; for any thread */
-    uint64_t seen;                /* the last that is known to be in the log */
+    bool touched;                 /* during a drain: its processor has got a command */
+    bool reported;                /* during opening: it is known whether it runs */
+    _Atomic uint64_t offset;      /* of the last applied event; for any thread */
+    uint64_t seen;                /* the offset of the last event that is known to be in the log */
     struct audit audit;           /* under audit_lock */
-    struct partition_lane *lanes; /* of lanes, that are open; the shard's */
-    struct partition *to_notify;  /* the next one whose lanes are to be told */
-    bool notifying;
+    struct partition_lane *lanes; /* its open lanes; only the shard touches them */
+    struct partition *to_notify;  /* the next one in the shard's list */
+    bool notifying;               /* it is in the shard's list */
     pawl_engine *engine;
 };
 
@@ -94,7 +94,7 @@ struct pawl_request {
     struct shard *shard;
     pawl_error error;
     struct ticket ticket;
-    pawl_command_done done; /* NULL: somebody waits with the ticket */
+    pawl_command_done done; /* NULL: the caller waits with the ticket */
     void *arg;
 };
 
@@ -109,10 +109,11 @@ void shard_open_gates(pawl_task *task);
 struct answered_event;
 void answered_event_free(struct answered_event *event, const pawl_allocator *alloc);
 
-/* request.c: forget what was asked. */
+/* request.c: empty the request, for another command. */
 void request_restart(pawl_request *request, uint64_t wsid);
 
-/* wait.c: wait until the state is at least there. */
+/* wait.c: wait until the state, or the tables of an entity, have come to options->min_offset. tell_applied and
+ * tell_gone wake those who wait. */
 int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,
                         pawl_error *error);
 int engine_wait_entity(pawl_engine *engine, uint16_t partition, const char *entity,

@@ -10,10 +10,10 @@
 #define PAUSE PAWL_MILLISECOND
 
 /* One request to the log, in place of several. */
-struct combined {
+struct joined_append {
     pawl_append append;
     struct turn_appends *appends;
-    struct combined *next;
+    struct joined_append *next;
     pawl_append *first;
     pawl_append *last;
     pawl_append_entry *entries;
@@ -21,8 +21,8 @@ struct combined {
     pawl_error error;
 };
 
-/* The first of what is kept, as far as it goes together. */
-struct run {
+/* The first appends of those that are kept, as many as go together. */
+struct group {
     pawl_append *last;
     size_t appends;
     size_t entries;
@@ -33,47 +33,47 @@ static pawl_append *next_of(const pawl_append *append)
     return append->impl[0];
 }
 
-static void free_combined(struct turn_appends *c, struct combined *combined)
+static void free_joined(struct turn_appends *c, struct joined_append *joined)
 {
-    mem_free(c->alloc, combined->entries, combined->room * sizeof combined->entries[0]);
-    mem_free(c->alloc, combined, sizeof *combined);
+    mem_free(c->alloc, joined->entries, joined->room * sizeof joined->entries[0]);
+    mem_free(c->alloc, joined, sizeof *joined);
 }
 
-static void give_back(struct combined *combined)
+static void give_back(struct joined_append *joined)
 {
-    combined->next = combined->appends->free;
-    combined->appends->free = combined;
+    joined->next = joined->appends->free;
+    joined->appends->free = joined;
 }
 
 /* NULL: no memory. */
-static struct combined *take_combined(struct turn_appends *c, size_t entries)
+static struct joined_append *take_joined(struct turn_appends *c, size_t entries)
 {
-    struct combined *combined = c->free;
-    if (combined)
-        c->free = combined->next;
+    struct joined_append *joined = c->free;
+    if (joined)
+        c->free = joined->next;
     else
-        combined = mem_new(c->alloc, 1, sizeof *combined);
-    if (!combined)
+        joined = mem_new(c->alloc, 1, sizeof *joined);
+    if (!joined)
         return NULL;
-    combined->appends = c;
-    if (combined->room >= entries)
-        return combined;
-    size_t room = combined->room ? combined->room : 64;
+    joined->appends = c;
+    if (joined->room >= entries)
+        return joined;
+    size_t room = joined->room ? joined->room : 64;
     while (room < entries)
         room *= 2;
-    void *larger = mem_resize(c->alloc, combined->entries, combined->room * sizeof combined->entries[0],
-                              room * sizeof combined->entries[0]);
+    void *larger = mem_resize(c->alloc, joined->entries, joined->room * sizeof joined->entries[0],
+                              room * sizeof joined->entries[0]);
     if (!larger) {
-        free_combined(c, combined);
+        free_joined(c, joined);
         return NULL;
     }
-    combined->entries = larger;
-    combined->room = room;
-    return combined;
+    joined->entries = larger;
+    joined->room = room;
+    return joined;
 }
 
-/* C2. */
-static void tell(const struct combined *combined, pawl_append *append, const pawl_append_entry *entries)
+/* Gives an append the outcome of its own entries: C2. */
+static void tell(const struct joined_append *joined, pawl_append *append, const pawl_append_entry *entries)
 {
     append->status = PAWL_OK;
     for (size_t i = 0; i < append->count; i++) {
@@ -83,23 +83,23 @@ static void tell(const struct combined *combined, pawl_append *append, const paw
             append->status = entries[i].status;
     }
     if (append->status != PAWL_OK)
-        error_set(append->error, append->status, "%s", combined->error.text);
+        error_set(append->error, append->status, "%s", joined->error.text);
     append->done(append);
 }
 
 static void appended(pawl_append *request)
 {
-    struct combined *combined = heap_entry(request, struct combined, append);
-    const pawl_append_entry *entries = combined->entries;
-    pawl_append *append = combined->first;
+    struct joined_append *joined = heap_entry(request, struct joined_append, append);
+    const pawl_append_entry *entries = joined->entries;
+    pawl_append *append = joined->first;
     while (append) {
-        pawl_append *next = append == combined->last ? NULL : next_of(append); /* its owner may use it again */
+        pawl_append *next = append == joined->last ? NULL : next_of(append); /* its owner may use it again */
         size_t count = append->count;
-        tell(combined, append, entries);
+        tell(joined, append, entries);
         entries += count;
         append = next;
     }
-    give_back(combined);
+    give_back(joined);
 }
 
 static size_t body_bytes(const pawl_append *append)
@@ -110,20 +110,20 @@ static size_t body_bytes(const pawl_append *append)
     return bytes;
 }
 
-static struct run first_run(const struct turn_appends *c)
+static struct group first_group(const struct turn_appends *c)
 {
-    struct run run = {.last = c->first, .appends = 1, .entries = c->first->count};
+    struct group group = {.last = c->first, .appends = 1, .entries = c->first->count};
     size_t bytes = body_bytes(c->first);
-    while (run.last != c->last) {
-        pawl_append *next = next_of(run.last);
+    while (group.last != c->last) {
+        pawl_append *next = next_of(group.last);
         bytes += body_bytes(next);
         if (bytes > TURN_APPENDS_BYTES_MAX)
             break;
-        run.last = next;
-        run.appends++;
-        run.entries += next->count;
+        group.last = next;
+        group.appends++;
+        group.entries += next->count;
     }
-    return run;
+    return group;
 }
 
 static void take_off(struct turn_appends *c, pawl_append *last)
@@ -140,7 +140,7 @@ static int send_one(struct turn_appends *c, bool alone)
     append->alone = alone;
     int status = pawl_log_append(c->log, append);
     if (status == PAWL_EBUSY) {
-        append->impl[0] = next; /* the log may have used it */
+        append->impl[0] = next; /* the log may have overwritten it */
         return status;
     }
     c->first = next;
@@ -156,32 +156,32 @@ static int send_one(struct turn_appends *c, bool alone)
     return PAWL_OK;
 }
 
-/* PAWL_ENOMEM, PAWL_EBUSY, or what is wrong with one of them: nothing was sent. */
-static int send_run(struct turn_appends *c, struct run run, bool alone)
+/* On any error nothing was sent. PAWL_ENOMEM, PAWL_EBUSY, or an error of one of the appends. */
+static int send_group(struct turn_appends *c, struct group group, bool alone)
 {
-    struct combined *combined = take_combined(c, run.entries);
-    if (!combined)
+    struct joined_append *joined = take_joined(c, group.entries);
+    if (!joined)
         return PAWL_ENOMEM;
     pawl_append *append = c->first;
-    for (size_t at = 0; at < run.entries; append = next_of(append)) {
-        memcpy(combined->entries + at, append->entries, append->count * sizeof append->entries[0]);
+    for (size_t at = 0; at < group.entries; append = next_of(append)) {
+        memcpy(joined->entries + at, append->entries, append->count * sizeof append->entries[0]);
         at += append->count;
     }
-    combined->first = c->first;
-    combined->last = run.last;
-    combined->error.text[0] = '\0';
-    combined->append = (pawl_append){.entries = combined->entries,
-                                     .count = run.entries,
-                                     .done = appended,
-                                     .error = &combined->error,
-                                     .alone = alone};
-    int status = pawl_log_append(c->log, &combined->append);
+    joined->first = c->first;
+    joined->last = group.last;
+    joined->error.text[0] = '\0';
+    joined->append = (pawl_append){.entries = joined->entries,
+                                   .count = group.entries,
+                                   .done = appended,
+                                   .error = &joined->error,
+                                   .alone = alone};
+    int status = pawl_log_append(c->log, &joined->append);
     if (status == PAWL_OK || status == PAWL_APPEND_DONE)
-        take_off(c, run.last);
+        take_off(c, group.last);
     else
-        give_back(combined);
+        give_back(joined);
     if (status == PAWL_APPEND_DONE)
-        appended(&combined->append);
+        appended(&joined->append);
     return status == PAWL_APPEND_DONE ? PAWL_OK : status;
 }
 
@@ -196,15 +196,15 @@ size_t turn_appends_kept(const struct turn_appends *c)
 void turn_appends_send(struct turn_appends *c, bool alone)
 {
     while (c->first && !c->busy) {
-        struct run run = first_run(c);
-        alone = alone && run.last == c->last;
-        int status = run.appends > 1 ? send_run(c, run, alone) : PAWL_ENOMEM;
+        struct group group = first_group(c);
+        alone = alone && group.last == c->last;
+        int status = group.appends > 1 ? send_group(c, group, alone) : PAWL_ENOMEM;
         if (status != PAWL_OK && status != PAWL_EBUSY) {
-            /* By itself it needs no memory, and is answered for its own faults only. */
-            alone = alone && run.appends == 1;
+            /* An append that goes by itself needs no memory, and gets only its own errors. */
+            alone = alone && group.appends == 1;
             status = send_one(c, alone);
         }
-        alone = false; /* of what has not come back another must not be done before */
+        alone = false; /* a later append, if sent as alone, could be done before this one */
         if (status != PAWL_EBUSY)
             continue;
         c->busy = true;
@@ -274,7 +274,7 @@ static int turn_appends_tail(pawl_log *port, pawl_tail *tail)
     return pawl_log_tail(((struct turn_appends *)port)->log, tail);
 }
 
-/* The log's owner closes it. */
+/* Not for a shard: the owner of the log closes it. */
 static int turn_appends_close(pawl_log *port)
 {
     return PAWL_EMISUSE;
@@ -307,8 +307,8 @@ void turn_appends_release(struct turn_appends *c)
 {
     assert(!c->first);
     while (c->free) {
-        struct combined *combined = c->free;
-        c->free = combined->next;
-        free_combined(c, combined);
+        struct joined_append *joined = c->free;
+        c->free = joined->next;
+        free_joined(c, joined);
     }
 }

@@ -1,7 +1,8 @@
-/* engine/shard/turn_appends.h: what the partitions of a shard append in one turn of its loop goes to the log together.
+/* engine/shard/turn_appends.h: what the partitions of a shard append in one turn of its loop goes to the log
+ * together.
  *
- * Each partition appends its own batch. The first of them would wake the log's writer, which would sync for it
- * alone while the others just miss that sync. So appends are kept until all of the turn have come, and go as
+ * Each partition appends its own batch. The first one would wake the log's writer, which would sync for it
+ * alone, and the others would miss that sync. So all appends of a turn are kept until its end, and then go as
  * one.
  *
  *     processor ── append ──┐
@@ -9,14 +10,14 @@
  *     processor ── append ──┘                          │
  *                                             busy ────┴──► kept, tried again; new ones are PAWL_EBUSY
  *
- * It is the log port before the log port: everything but append goes through, and so does an append that is
- * alone. What is kept may be alone as a whole: a shard that has nothing else to do writes it by itself. On the
- * shard's thread only.
+ * It is a log port in front of the real one. It changes only append; an append that is marked alone goes
+ * straight through. All that is kept can also be sent as alone: then a shard that has nothing else to do writes
+ * it on its own thread. On the shard's thread only.
  *
  * Invariants
  *   C1  Appends reach the log in the order in which they came.
- *   C2  Each has its own outcome, that of its own entries, as if it had gone by itself; what is wrong with one
- *       append's size or room does not befall more than the TURN_APPENDS_BYTES_MAX around it.
+ *   C2  Each append has its own outcome, that of its own entries, as if it had gone by itself. An append that
+ *       is too large, or finds no room, can fail only those that go together with it: TURN_APPENDS_BYTES_MAX.
  *   C3  While something is kept, a task or a timer is under way that will send it. */
 #ifndef ENGINE_SHARD_TURN_APPENDS_H
 #define ENGINE_SHARD_TURN_APPENDS_H
@@ -26,7 +27,7 @@
 
 #define TURN_APPENDS_BYTES_MAX ((size_t)1 << 20) /* of bodies; one append that has more goes by itself */
 
-struct combined;
+struct joined_append;
 
 struct turn_appends {
     pawl_log port; /* first */
@@ -36,10 +37,10 @@ struct turn_appends {
     const pawl_allocator *alloc;
     pawl_task task;
     pawl_timer timer;
-    bool busy;          /* the log was: the timer is set */
-    pawl_append *first; /* kept, linked through impl[0] */
+    bool busy;          /* the log was busy: the timer is set */
+    pawl_append *first; /* what is kept, linked through impl[0] */
     pawl_append *last;
-    struct combined *free; /* requests to the log that were used before */
+    struct joined_append *free; /* requests to the log that were used before */
 };
 
 void turn_appends_init(struct turn_appends *appends, pawl_log *log, pawl_env *env, uint32_t shard,
@@ -48,11 +49,11 @@ void turn_appends_init(struct turn_appends *appends, pawl_log *log, pawl_env *en
 /* Nothing may be under way. */
 void turn_appends_release(struct turn_appends *appends);
 
-/* The turn has come to its end, before the loop says so. alone: as in pawl_append, for all that is kept; dones
- * may then be called from in here. Not from inside an append or a done. */
+/* Send what is kept now, before the loop's turn ends. alone: as in pawl_append, for all that is kept; done may
+ * then be called before this returns. Not from inside an append or a done. */
 void turn_appends_send(struct turn_appends *appends, bool alone);
 
-/* Entries that are kept. */
+/* How many entries are kept. */
 size_t turn_appends_kept(const struct turn_appends *appends);
 
 static inline pawl_log *turn_appends_port(struct turn_appends *appends)

@@ -1,8 +1,8 @@
 /* engine/shard/wait.c: wait until a partition's state, or the tables of a lane in it, have come to an offset.
  *
- * The waiter's struct lies on its own stack and in a list of the shard's, which alone touches it. A waiter
- * whose time is over has itself taken out of the list by the shard, and so never leaves while it could still be
- * told. */
+ * The waiter's struct lies on the waiter's stack, and in a list that only the shard touches. A waiter whose
+ * time is over has the shard take the struct out of the list before it returns. So the shard never touches a
+ * struct that is gone. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #include "engine/node/node.h"
 
 #define TIMEOUT_DEFAULT (10 * PAWL_SECOND)
-#define LOOK_AGAIN      (10 * PAWL_MILLISECOND)
+#define POLL_EVERY      (10 * PAWL_MILLISECOND)
 
 struct request_wait {
     struct shard *shard;
     struct applied_wait *wait;
-    bool over; /* it is not in the list, and whoever was to be told has been */
+    bool over; /* it is not in the list: the waiter need not wait, or was woken */
 };
 
 static void add_wait(void *arg)
@@ -54,7 +54,7 @@ static void tell(struct shard *shard, const struct partition_lane *pl, uint16_t 
         }
         *at = wait->next;
         wait->gone = gone;
-        latch_set(&wait->latch); /* it is gone from here on */
+        latch_set(&wait->latch); /* the waiter may free wait now */
     }
 }
 
@@ -100,10 +100,10 @@ static void pause(pawl_instant now)
 {
     struct latch never;
     latch_init(&never);
-    (void)latch_wait_until(&never, (pawl_instant){now.ns + LOOK_AGAIN});
+    (void)latch_wait_until(&never, (pawl_instant){now.ns + POLL_EVERY});
 }
 
-/* How far the tables have come that an entity is read from. */
+/* The offset that the tables of an entity have come to, those that readers see. */
 static int stored_entity_offset(pawl_engine *e, uint16_t partition, const char *name, uint64_t *ret_offset,
                                 pawl_error *error)
 {
@@ -124,8 +124,8 @@ static int stored_entity_offset(pawl_engine *e, uint16_t partition, const char *
                              : error_set(error, status, "cannot read the state of partition %u", partition);
 }
 
-/* Another process writes: there is nobody to be told by, so it is looked at again and again. entity NULL: the
- * state. */
+/* Another process writes, and cannot wake this one, so read the offset again and again. entity NULL: the offset
+ * of the state. */
 static int wait_read_only(pawl_engine *e, uint16_t partition, const char *entity,
                           const pawl_read_options *options, pawl_error *error)
 {
@@ -143,7 +143,7 @@ static int wait_read_only(pawl_engine *e, uint16_t partition, const char *entity
     }
 }
 
-/* PAWL_ETIMEOUT, without words. */
+/* PAWL_ETIMEOUT; it sets no error text. */
 static int wait_until(pawl_engine *e, struct applied_wait *wait, pawl_instant deadline)
 {
     struct request_wait request = {.shard = shard_of(e, wait->partition), .wait = wait};
@@ -186,7 +186,7 @@ int engine_wait_entity(pawl_engine *e, uint16_t partition, const char *entity, c
             lanes_release(pl);
         if (there || (pl && !wait.gone && status != PAWL_ETIMEOUT))
             return status;
-        /* Another generation is about to take its place, or to come back. */
+        /* The lane is closed. Soon another generation serves, or this one is opened again. */
         pawl_instant now = pawl_env_now(e->env);
         if (now.ns >= deadline.ns)
             return too_late(partition, options->min_offset, error);
