@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adapter/lmdb/store.h"
@@ -36,16 +35,12 @@ static pawl_engine *engine_of(const struct checkpointer *c)
 void checkpointer_init(struct checkpointer *c, struct shard *shard, const struct stores_options *stores,
                        const struct stores_opened *opened)
 {
-    pthread_condattr_t monotonic;
     *c = (struct checkpointer){.shard = shard, .stores = *stores};
     atomic_store(&c->guards, !opened->durable);
     atomic_store(&c->committed, opened->checkpoint_offsets);
     atomic_store(&c->wake_at, NEVER);
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&c->wake);
 }
 
 /* --- sleeping and waking --- */
@@ -54,16 +49,12 @@ void checkpointer_init(struct checkpointer *c, struct shard *shard, const struct
  * which is said before the lock is taken to wake this thread. */
 static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration timeout, bool heed)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + timeout;
-    until.tv_sec += (time_t)(ns / PAWL_SECOND);
-    until.tv_nsec = (long)(ns % PAWL_SECOND);
+    uint64_t end = wait_deadline(timeout);
     pthread_mutex_lock(&c->lock);
     atomic_store(&c->wake_at, wake_at); /* before seen is looked at: whoever raises it looks here afterwards */
     bool awake = c->stop || atomic_load(&c->shard->seen) >= wake_at || (heed && atomic_load(&c->hurry));
     if (!awake)
-        pthread_cond_timedwait(&c->wake, &c->lock, &until);
+        (void)cond_wait_until(&c->wake, &c->lock, end);
     atomic_store(&c->wake_at, NEVER);
     pthread_mutex_unlock(&c->lock);
 }

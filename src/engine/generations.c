@@ -9,14 +9,10 @@
 void lanes_init(pawl_engine *e)
 {
     struct lanes *lanes = &e->lanes;
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&lanes->lock, NULL);
     pthread_cond_init(&lanes->waits_gone, NULL);
     pthread_mutex_init(&lanes->steward_lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&lanes->steward_wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&lanes->steward_wake);
 }
 
 /* --- one generation --- */
@@ -334,7 +330,7 @@ void lanes_close(pawl_engine *e)
         generation_visit(g, part_close);
     }
     while (generations_bury(e))
-        steward_sleep(lanes, 0);
+        steward_sleep(lanes, WAIT_FOREVER);
 }
 
 void lanes_release(pawl_engine *e)

@@ -261,15 +261,6 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     return status;
 }
 
-/* Too many snapshots, for instance: that is over in a moment. */
-static void pause_thread(struct job *job)
-{
-    struct latch never;
-    latch_init(&never);
-    pawl_instant now = pawl_env_now(job->part->generation->engine->env);
-    (void)latch_wait_until(&never, (pawl_instant){now.ns + TRY_AGAIN});
-}
-
 void job_work(struct job *job, struct crew *crew, struct run_room *room)
 {
     pawl_engine *e = crew->generation->engine;
@@ -286,7 +277,7 @@ void job_work(struct job *job, struct crew *crew, struct run_room *room)
         if (i > 0 && atomic_load(&job->given_up))
             break;
         if (i > 0)
-            pause_thread(job);
+            wait_pause(TRY_AGAIN); /* too many snapshots, for instance: that is over in a moment */
         status = run_explode(&job->run, shard_of(e, job->run.partition)->store, room, &error);
     }
     end(job, status == PAWL_OK ? JOB_DONE : JOB_POSTPONED, false, error.text);

@@ -220,7 +220,7 @@ int steward_start(pawl_engine *engine, pawl_error *error);
 void steward_stop(pawl_engine *engine);
 void steward_ask(struct lanes *lanes);                          /* look again, soon; any thread */
 bool steward_look_after(pawl_engine *engine);                   /* the crews; true: some are at work */
-void steward_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked; 0: no time ends it */
+void steward_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked, or the time is over */
 
 /* --- switch.c: a generation that is as far as the one that serves takes its place. True: there is one that is
  * not so far yet. */

@@ -15,11 +15,12 @@
 
 #include "adapter/uv/env.h"
 #include "base/arena.h"
-#include "base/gates.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/latch.h"
 #include "base/mpsc.h"
+#include "base/wait.h"
+#include "base/wake_group.h"
 #include "core/command/processor.h"
 #include "core/command/request.h"
 #include "core/group0/group0.h"
@@ -54,9 +55,9 @@ struct shard {
     struct tails tails;
     struct mpsc mailbox; /* of struct node_call * */
     pawl_task drain;
-    size_t outstanding; /* commands that are not answered yet */
-    struct gates gates; /* where blocking callers sleep */
-    pawl_task open_gates;
+    size_t outstanding;        /* commands that are not answered yet */
+    struct wake_group callers; /* blocking callers sleep here */
+    pawl_task wake_callers;
     struct applied_wait *waits;
 
     struct checkpointer *checkpointer; /* NULL: there is none */
@@ -134,8 +135,8 @@ struct pawl_request {
     struct call call;
     struct shard *shard;
     pawl_error error;
-    struct ticket ticket;
-    pawl_command_done done; /* NULL: somebody waits with the ticket */
+    struct waiter waiter;
+    pawl_command_done done; /* NULL: a thread waits with the waiter */
     void *arg;
 };
 
@@ -144,7 +145,7 @@ int shard_open(struct shard *shard, pawl_error *error);
 void shard_close(struct shard *shard);
 void shard_drain(pawl_task *task);
 void shard_poke(pawl_task *task);
-void shard_open_gates(pawl_task *task);
+void shard_wake_callers(pawl_task *task);
 
 static inline struct shard *shard_of(pawl_engine *engine, uint16_t partition)
 {

@@ -36,16 +36,16 @@ static bool has_room(const struct shard *shard)
            || checkpointer_has_room(shard->checkpointer, atomic_load(&shard->seen), shard->outstanding);
 }
 
-void shard_open_gates(pawl_task *task)
+void shard_wake_callers(pawl_task *task)
 {
-    gates_open(&heap_entry(task, struct shard, open_gates)->gates);
+    wake_group_wake(&heap_entry(task, struct shard, wake_callers)->callers);
 }
 
 /* When all that are being answered now have been. */
-static void open_soon(struct shard *shard)
+static void wake_soon(struct shard *shard)
 {
-    if (pawl_env_post(shard->engine->env, shard->index, &shard->open_gates) != PAWL_OK)
-        gates_open(&shard->gates);
+    if (pawl_env_post(shard->engine->env, shard->index, &shard->wake_callers) != PAWL_OK)
+        wake_group_wake(&shard->callers);
 }
 
 static void finished(struct call *call)
@@ -71,8 +71,8 @@ static void finished(struct call *call)
     }
     if (!r->done) {
         call->status = status;
-        if (gates_answer(&shard->gates, &r->ticket)) /* the request is its owner's from here on */
-            open_soon(shard);
+        if (wake_group_answer(&shard->callers, &r->waiter)) /* the request is its owner's from here on */
+            wake_soon(shard);
         return;
     }
     r->done(r->arg, r, status, &r->answer, &r->error);
@@ -181,7 +181,7 @@ void shard_drain(pawl_task *task)
         engine->partitions[i].touched = false;
         processor_run(engine->partitions[i].processor, alone);
     }
-    gates_turn(&shard->gates);
+    wake_group_next(&shard->callers);
     combine_send(&shard->combine, has_nothing_else(shard));
     if (taken == DRAIN_MAX)
         (void)pawl_env_post(engine->env, shard->index, &shard->drain);

@@ -8,7 +8,6 @@
  * It sleeps until somebody asks, or, while there is something to look after, for a moment. It never waits for a
  * handler. */
 #include <signal.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "engine/node.h"
@@ -26,16 +25,11 @@ void steward_ask(struct lanes *lanes)
 
 void steward_sleep(struct lanes *lanes, pawl_duration timeout)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + timeout;
-    until.tv_sec += (time_t)(ns / PAWL_SECOND);
-    until.tv_nsec = (long)(ns % PAWL_SECOND);
+    uint64_t end = wait_deadline(timeout);
+    bool in_time = true;
     pthread_mutex_lock(&lanes->steward_lock);
-    int rc = 0;
-    while (!lanes->steward_asked && !lanes->steward_stop && rc == 0)
-        rc = timeout ? pthread_cond_timedwait(&lanes->steward_wake, &lanes->steward_lock, &until)
-                     : pthread_cond_wait(&lanes->steward_wake, &lanes->steward_lock);
+    while (!lanes->steward_asked && !lanes->steward_stop && in_time)
+        in_time = cond_wait_until(&lanes->steward_wake, &lanes->steward_lock, end);
     lanes->steward_asked = false;
     pthread_mutex_unlock(&lanes->steward_lock);
 }
@@ -66,7 +60,7 @@ static void *steward_main(void *arg)
         again = lanes_switch(e) || again;
         (void)generations_bury(e); /* whoever is the last to need one asks */
         again = lanes_drop(e) || again;
-        steward_sleep(&e->lanes, again ? LOOK_AGAIN : 0);
+        steward_sleep(&e->lanes, again ? LOOK_AGAIN : WAIT_FOREVER);
     }
     return NULL;
 }

@@ -1,7 +1,6 @@
 #include "engine/workers.h"
 
 #include <signal.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "engine/node.h"
@@ -74,11 +73,9 @@ static struct job *take(struct crew *crew, struct bench **ret_bench)
 
 static void wait_idle(struct crew *crew, bool *ret_over)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(CREW_IDLE / PAWL_SECOND);
+    uint64_t end = wait_deadline(CREW_IDLE);
     crew->idle++;
-    *ret_over = pthread_cond_timedwait(&crew->work, &crew->lock, &until) != 0;
+    *ret_over = !cond_wait_until(&crew->work, &crew->lock, end);
     crew->idle--;
 }
 
@@ -350,16 +347,12 @@ int crew_init(struct crew *crew, struct generation *g, uint32_t projection,
 {
     pawl_engine *e = g->engine;
     uint32_t partitions = e->file.partitions;
-    pthread_condattr_t monotonic;
     crew->generation = g;
     crew->projection = projection;
     crew->projector = projector;
     crew->last = &crew->first;
     pthread_mutex_init(&crew->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&crew->work, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&crew->work);
     pthread_cond_init(&crew->gone, NULL);
     crew_resize(crew, projector->workers);
     crew->benches = mem_new(e->options.allocator, partitions, sizeof *crew->benches);

@@ -210,7 +210,7 @@ void claim_reported(struct view *v, uint64_t number, const rd_kafka_message_t *m
         return;
     }
     v->claim_at = (uint64_t)m->offset;
-    v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
+    v->deadline = clock_boot_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
     claim_step(v, false);
 }
 

@@ -20,6 +20,7 @@
 #include "adapter/kafka/kafka.h"
 #include "adapter/kafka/record.h"
 #include "base/map.h"
+#include "base/wait.h"
 #include "port/claim_owner.h"
 
 #define VIEWS_MAX     65535
@@ -268,7 +269,6 @@ static inline struct op *op_list_pop(struct op_list *list)
 void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op));
 void kafka_ring(struct kafka_log *log);
 bool kafka_in_round(const struct kafka_log *log); /* whether this thread is */
-uint64_t now_ns(void);
 
 /* cursor.c: messages of one stream from a position on. bell: they ring it. take: as
  * rd_kafka_consume_batch_queue. */

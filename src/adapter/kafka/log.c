@@ -4,20 +4,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adapter/kafka/impl.h"
 #include "adapter/kafka/topics.h"
 #include "base/alloc.h"
 #include "base/error.h"
-
-uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op))
 {
@@ -145,7 +137,7 @@ static void *log_thread(void *arg)
         uint64_t rung;
         if (poll(&fd, 1, more ? 0 : TICK_MS) > 0)
             (void)!read(log->bell, &rung, sizeof rung);
-        uint64_t now = now_ns();
+        uint64_t now = clock_boot_ns();
         bool tick = now - ticked >= (uint64_t)TICK_MS * 1000000;
         ticked = tick ? now : ticked;
         pthread_mutex_lock(&log->lock);

@@ -213,7 +213,7 @@ int view_read_from_owner(struct view *v, pawl_error *error)
         return status;
     v->reading = true;
     v->known = v->latest.judge.at;
-    v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
+    v->deadline = clock_boot_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
     v->next_reading = v->log->reading;
     v->log->reading = v;
     return PAWL_OK;
@@ -282,7 +282,7 @@ static void feed(struct view *v, const rd_kafka_message_t *m)
     uint64_t at = v->owner.judge.at;
     bool at_end = sight == SIGHT_END && r.head.position >= at && at >= v->known;
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
+        v->deadline = clock_boot_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
         at_end = v->phase == PHASE_LOOK && at >= v->known && cursor_end(&v->cursor) <= at;
     }
     claim_step(v, at_end);

@@ -18,7 +18,7 @@
 
 static uint64_t deadline_of(const struct kafka_log *log)
 {
-    return now_ns() + (uint64_t)log->url.timeout_ms * 1000000;
+    return clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
 }
 
 static int no_answer(const struct kafka_log *log, pawl_error *error)
@@ -263,7 +263,7 @@ static void looked(struct tour *t)
     } else if (t->view->stream.partition < t->view->partitions) {
         begin(t);
     } else if (t->kind == TOUR_FOLLOW) {
-        t->deadline = now_ns() + LOOK_AGAIN_NS;
+        t->deadline = clock_boot_ns() + LOOK_AGAIN_NS;
         t->next = log->tours;
         log->tours = t;
     } else {
@@ -386,7 +386,7 @@ static int read_stream(struct kafka_log *log, pawl_read *read, struct view *v, s
                    || (status == PAWL_OK && messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR && eye_at_end(eye));
             rd_kafka_message_destroy(messages[i]);
         }
-        if (!over && status == PAWL_OK && now_ns() > deadline)
+        if (!over && status == PAWL_OK && clock_boot_ns() > deadline)
             status = no_answer(log, read->error);
         pthread_mutex_lock(&log->lock);
         if (status == PAWL_OK)

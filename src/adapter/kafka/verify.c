@@ -20,7 +20,7 @@ static int read_all(struct verifying *job, struct eye *eye, struct kafka_verify_
 {
     struct kafka_log *log = job->log;
     rd_kafka_message_t *messages[TAKE_MAX];
-    uint64_t deadline = now_ns() + (uint64_t)log->url.timeout_ms * 1000000, end = UINT64_MAX;
+    uint64_t deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000, end = UINT64_MAX;
     int status = PAWL_OK;
     bool over = false;
     while (!over && status == PAWL_OK) {
@@ -44,8 +44,8 @@ static int read_all(struct verifying *job, struct eye *eye, struct kafka_verify_
             rd_kafka_message_destroy(messages[i]);
         }
         if (taken > 0)
-            deadline = now_ns() + (uint64_t)log->url.timeout_ms * 1000000;
-        else if (now_ns() > deadline)
+            deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
+        else if (clock_boot_ns() > deadline)
             status = error_set(error, PAWL_EIO, "topic %s, partition %u: no broker answers",
                                eye->cursor.view->topic, eye->cursor.view->stream.partition);
         if (job->progress)

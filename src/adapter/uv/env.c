@@ -5,12 +5,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "adapter/uv/parts.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/latch.h"
+#include "base/wait.h"
 
 #define THREADS_MAX 1024
 
@@ -21,26 +21,14 @@ static struct uv_env *env_of(pawl_env *port)
     return (struct uv_env *)port;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * PAWL_SECOND + (uint64_t)t.tv_nsec;
-}
-
-uint64_t uv_env_boot_ns(void)
-{
-    return clock_ns(CLOCK_BOOTTIME);
-}
-
 static pawl_instant port_now(pawl_env *port)
 {
-    return (pawl_instant){uv_env_boot_ns()};
+    return (pawl_instant){clock_boot_ns()};
 }
 
 static pawl_wall port_wall_now(pawl_env *port)
 {
-    return (pawl_wall){(int64_t)clock_ns(CLOCK_REALTIME)};
+    return (pawl_wall){clock_wall_ns()};
 }
 
 /* The kernel's own random bytes, fetched ahead: a call for each number would cost ten times as much. The stock

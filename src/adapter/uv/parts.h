@@ -69,8 +69,6 @@ struct uv_place {
 };
 extern _Thread_local struct uv_place uv_place;
 
-uint64_t uv_env_boot_ns(void);
-
 static inline bool uv_env_closing(struct uv_env *env)
 {
     return atomic_load(&env->closing);

@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "adapter/uv/parts.h"
+#include "base/wait.h"
 
 /* So many times the mailbox is emptied before timers get their turn, though tasks keep posting tasks. */
 #define ROUNDS_MAX 64
@@ -70,7 +71,7 @@ static void arm(struct uv_shard *shard)
         shard->armed_for = NEVER;
         return;
     }
-    uint64_t now = uv_env_boot_ns();
+    uint64_t now = clock_boot_ns();
     uint64_t left = min->key > now ? min->key - now : 0;
     uv_update_time(&shard->loop);
     uv_timer_start(&shard->wake, on_wake, left / PAWL_MILLISECOND + (left % PAWL_MILLISECOND != 0), 0);
@@ -83,10 +84,10 @@ static bool linger(struct uv_shard *shard)
     if (!uv_mailbox_empty(&shard->mailbox))
         return true;
     const struct heap_node *min = heap_min(&shard->timers);
-    uint64_t now = uv_env_boot_ns(), until = now + LINGER;
+    uint64_t now = clock_boot_ns(), until = now + LINGER;
     if (min && min->key < until)
         until = min->key;
-    for (; now < until && !uv_env_closing(shard->env); now = uv_env_boot_ns()) {
+    for (; now < until && !uv_env_closing(shard->env); now = clock_boot_ns()) {
         sched_yield();
         if (!uv_mailbox_empty(&shard->mailbox))
             return true;
@@ -120,7 +121,7 @@ static void on_mail(uv_async_t *handle)
 static void on_wake(uv_timer_t *handle)
 {
     struct uv_shard *shard = handle->data;
-    uint64_t now = uv_env_boot_ns();
+    uint64_t now = clock_boot_ns();
     shard->armed_for = NEVER;
     for (;;) {
         struct heap_node *min = heap_min(&shard->timers);
@@ -137,7 +138,7 @@ static void on_wake(uv_timer_t *handle)
 void uv_shard_after(struct uv_shard *shard, struct uv_wait *wait, pawl_duration delay)
 {
     uv_shard_cancel(shard, wait);
-    if (__builtin_add_overflow(uv_env_boot_ns(), delay, &wait->node.key))
+    if (__builtin_add_overflow(clock_boot_ns(), delay, &wait->node.key))
         wait->node.key = NEVER;
     wait->node.seq = shard->timer_seq++;
     wait->shard = shard;
