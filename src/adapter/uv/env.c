@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/random.h>
 
-#include "adapter/uv/parts.h"
+#include "adapter/uv/impl.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/latch.h"

@@ -19,7 +19,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include "adapter/uv/parts.h"
+#include "adapter/uv/impl.h"
 #include "base/wait.h"
 
 /* So many times the mailbox is emptied before timers get their turn, though tasks keep posting tasks. */

@@ -1,6 +1,6 @@
-/* adapter/uv/parts.h: what env.c, shard.c and pool.c share. */
-#ifndef ADAPTER_UV_PARTS_H
-#define ADAPTER_UV_PARTS_H
+/* adapter/uv/impl.h: what env.c, shard.c and pool.c share. */
+#ifndef ADAPTER_UV_IMPL_H
+#define ADAPTER_UV_IMPL_H
 
 #include <uv.h>
 
