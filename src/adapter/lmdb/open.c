@@ -209,8 +209,8 @@ static int open_env(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened
     return PAWL_OK;
 }
 
-/* The order of memcmp, a prefix before its extensions. LMDB's own order is the same, so the file does not depend
- * on this function. It takes a third of memcmp's time, because most keys differ in their first words. */
+/* The order of memcmp, a prefix before its extensions. LMDB's own order is the same, so the file does not
+ * depend on this function. It takes a third of memcmp's time, because most keys differ in their first words. */
 static int compare_keys(const MDB_val *a, const MDB_val *b)
 {
     const uint8_t *x = a->mv_data, *y = b->mv_data;
