@@ -149,7 +149,7 @@ typedef struct pawl_state_report {
  *
  * Only reads DIR. What is compared, partition by partition, at the offset that DIR's state has come to: the
  * digest that the state keeps of each table, the digest of the rows that are really there, and the digest of
- * the rows that were derived; and the sequences view at its own offset. The tables of lanes are derived from
+ * the rows that were derived; and the sequence storage at its own offset. The tables of lanes are derived from
  * their operation logs, and compared where they stand.
  *
  * PAWL_OK even with differences: the report has them. Cancelled, or after any other error, it leaves nothing

@@ -100,7 +100,7 @@ typedef struct pawl_last_number {
 } pawl_last_number;
 
 /* The last numbers in a partition, those of its own first, then by ascending workspace; or of one workspace
- * (wsid 0: of all). They are those of all durable events, whether or not the sequences view has them yet.
+ * (wsid 0: of all). They are those of all durable events, whether or not the sequence storage has them yet.
  * Errors: PAWL_ENOTFOUND (the workspace). Return false to stop. */
 typedef bool (*pawl_last_number_visit)(void *arg, const pawl_last_number *last);
 PAWL_API int pawl_last_numbers_read(pawl_engine *engine, uint16_t partition, uint64_t wsid,

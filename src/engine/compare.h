@@ -2,7 +2,7 @@
  *
  * A side is one of the stores that a directory has of a shard: the live one, or the checkpoint. Of each table
  * are compared the digest that the side keeps, the digest of the rows that are really there, and the derived
- * one; where they differ, row by row. And the sequences view, at its own offset. */
+ * one; where they differ, row by row. And the sequence storage, at its own offset. */
 #ifndef ENGINE_COMPARE_H
 #define ENGINE_COMPARE_H
 
@@ -24,7 +24,7 @@ struct compare_side {
     uint16_t partition;
     pawl_reader *snapshot;
     struct position stored;
-    uint64_t view_offset; /* up to which the sequences view is complete */
+    uint64_t sequences_offset; /* up to which the sequence storage is complete */
 };
 
 /* One snapshot for a partition: it is a file that nobody may be writing to, or a moment of one that somebody

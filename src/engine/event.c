@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "engine/node.h"
 
 static int show_argument(struct pawl_event_source *s, pawl_error *error)
@@ -60,7 +60,8 @@ const pawl_row *pawl_event_argument(const pawl_event *event)
     return event->source->event.head.argument_count ? &event->source->argument : NULL;
 }
 
-/* The event's own schema has every type that its records are of; a later one may have the one that is asked for. */
+/* The event's own schema has every type that its records are of; a later one may have the one that is asked
+ * for. */
 static int find_type(const struct pawl_event_source *s, const char *name, const struct schema_type **ret_type,
                      pawl_error *error)
 {

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 #include "engine/event.h"
 #include "engine/look.h"

@@ -24,7 +24,7 @@
 #include "core/command/processor.h"
 #include "core/command/request.h"
 #include "core/group0/group0.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/audit.h"
 #include "engine/checkpointer.h"
 #include "engine/combine.h"

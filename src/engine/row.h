@@ -11,7 +11,7 @@
 struct pawl_row {
     pawl_engine *engine;
     const struct schema_type *type; /* of the schema that it is read with */
-    struct row row;                 /* viewed, not opened */
+    struct row row;                 /* borrowed, not opened */
     uint64_t id;
     uint64_t parent;
     bool active;
@@ -25,10 +25,10 @@ struct pawl_row {
 };
 
 /* A record, as it is stored: fills in what is stored to a row that has engine, type and id. Errors: as of
- * row_view; PAWL_ECORRUPT: it is no record of this type. */
+ * row_borrow; PAWL_ECORRUPT: it is no record of this type. */
 int row_of_record(uint64_t wsid, pawl_bytes value, struct pawl_row *row, pawl_error *error);
 
-/* A row of an entity. Errors: as of row_view. */
+/* A row of an entity. Errors: as of row_borrow. */
 int row_of_entity(pawl_engine *engine, const struct schema_type *entity, pawl_bytes bytes,
                   struct pawl_row *ret_row, pawl_error *error);
 
@@ -36,8 +36,8 @@ int row_of_entity(pawl_engine *engine, const struct schema_type *entity, pawl_by
 int row_of_object(pawl_engine *engine, const struct schema *schema, const struct event_object *object,
                   struct pawl_row *ret_row, pawl_error *error);
 
-/* value.c: the values of a key, in the arena, checked against the entity's fields; strings are borrowed. Errors:
- * PAWL_EINVAL, PAWL_ENOMEM. */
+/* value.c: the values of a key, in the arena, checked against the entity's fields; strings are borrowed.
+ * Errors: PAWL_EINVAL, PAWL_ENOMEM. */
 int key_values(pawl_key key, const struct schema *schema, const struct schema_type *entity, struct arena *arena,
                struct value **ret_values, pawl_error *error);
 

@@ -1,8 +1,8 @@
-/* engine/tails.h: what the sequences views of a shard lag by, read in one sweep when the shard is opened.
+/* engine/tails.h: what the sequence storages of a shard lag by, read in one sweep when the shard is opened.
  *
  *     log ── one sweep, by the first that asks ──► numbers of every partition ── once each ──► sequencers
  *
- * A sequencer that begins reads what its view lags by, some thousands of events. All of a shard's begin
+ * A sequencer that begins reads what its storage lags by, some thousands of events. All of a shard's begin
  * together, and share one log. So the first of them reads for all, and keeps of each event the envelope, which
  * is what a sequencer looks at. What is kept is bounded, and handed out once; whoever wants more, or has to
  * begin again later, reads the log by itself.
@@ -24,7 +24,7 @@ struct tail;
 
 struct tails_options {
     pawl_log *log;
-    pawl_store *store; /* which has the views */
+    pawl_store *store; /* which has the storages */
     uint16_t first;    /* its partitions: first, first + step, ..., count of them */
     uint16_t step;
     size_t count;
@@ -44,7 +44,7 @@ struct tails {
 void tails_init(struct tails *tails, const struct tails_options *options);
 void tails_release(struct tails *tails); /* also of one that is all zeros */
 
-/* Hand out what there is of a partition behind an offset, which its view has: take gets the envelopes one by
+/* Hand out what there is of a partition behind an offset, which its storage has: take gets the envelopes one by
  * one, and its error ends it. *ret_next is the offset behind the last, or 0 if there is nothing for it, not
  * even that the log has the offset itself. */
 int tails_take(struct tails *tails, uint16_t partition, uint64_t after,

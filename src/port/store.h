@@ -98,7 +98,7 @@ static inline int pawl_store_snapshot(pawl_store *store, pawl_reader **ret_reade
     return store->ops->snapshot(store, ret_reader);
 }
 
-/* The writer's own view. It is the store's: do not release it. */
+/* The writer's own reader, which sees its changes. It belongs to the store: do not release it. */
 static inline pawl_reader *pawl_store_writer(pawl_store *store)
 {
     return store->ops->writer(store);

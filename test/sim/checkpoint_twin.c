@@ -1,6 +1,6 @@
 #include "test/sim/checkpoint_twin.h"
 
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/checkpoint.h"
 #include "core/state/key.h"
 #include "test/lib/test.h"
@@ -158,11 +158,11 @@ static bool note_numbers(void *arg, const pawl_entry *entry)
 
 static void check_number(struct twin *t, uint64_t wsid, uint16_t seq, uint64_t last)
 {
-    uint8_t key[VIEW_KEY_BYTES];
+    uint8_t key[SEQUENCE_KEY_BYTES];
     pawl_bytes value;
-    assert_ok(pawl_store_get(pawl_store_writer(t->store), VIEW_SPACE,
-                             view_key(PARTITION_NUMBER, wsid, seq, key), &value));
-    assert_int_equal(value.size, VIEW_VALUE_BYTES);
+    assert_ok(pawl_store_get(pawl_store_writer(t->store), SEQUENCE_SPACE,
+                             sequence_key(PARTITION_NUMBER, wsid, seq, key), &value));
+    assert_int_equal(value.size, SEQUENCE_VALUE_BYTES);
     assert_int_equal(get_u64(value.data), last);
 }
 
@@ -175,7 +175,7 @@ static void check_numbers(struct twin *t)
     for (size_t i = 0; i < numbers.count; i++)
         check_number(t, numbers.rows[i].wsid, numbers.rows[i].seq, numbers.rows[i].last);
     check_number(t, 0, SEQ_PLOG_OFFSET, t->last);
-    assert_ok(pawl_store_digest(pawl_store_writer(t->store), (pawl_range){.space = VIEW_SPACE}, &digest));
+    assert_ok(pawl_store_digest(pawl_store_writer(t->store), (pawl_range){.space = SEQUENCE_SPACE}, &digest));
     assert_int_equal(digest.rows, numbers.count + 1);
 }
 
@@ -195,7 +195,7 @@ static void check_state(struct twin *t, pawl_bytes state)
         check_numbers(t);
 }
 
-/* One that begins as a copy of the live store, whose sequences view may be behind its position: here it is
+/* One that begins as a copy of the live store, whose sequence storage may be behind its position: here it is
  * empty. */
 static void check_copy(struct partition *p, uint64_t *random, uint64_t last, pawl_bytes state)
 {
@@ -204,7 +204,7 @@ static void check_copy(struct partition *p, uint64_t *random, uint64_t last, paw
     assert_ok(pawl_store_copy(p->store, "twin", &t.error));
     assert_ok(mem_store_open(t.disk, &(struct mem_store_options){.name = "twin", .mode = PAWL_STORE_DURABLE},
                              NULL, &t.store, &t.error));
-    assert_ok(pawl_store_remove_range(t.store, (pawl_range){.space = VIEW_SPACE}));
+    assert_ok(pawl_store_remove_range(t.store, (pawl_range){.space = SEQUENCE_SPACE}));
     assert_ok(pawl_store_commit(t.store));
     assert_ok(pawl_store_close(t.store));
     begin(&t);

@@ -24,14 +24,15 @@
 #include "base/id.h"
 #include "core/command/processor_impl.h"
 #include "core/schema/definition.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/replay.h"
 
 #define REPLAY_EVENTS ((uint64_t)1024)
 #define REPLAY_BYTES  ((size_t)4 << 20)
 #define RETRY_MIN     (10 * PAWL_MILLISECOND)
-/* The sequences view lags by so much at most: a row that is written once for many events costs next to nothing,
- * while one for each would cost as much as the event. What it lags by is read when the state is opened again.
+/* The sequence storage lags by so much at most: a row that is written once for many events costs next to
+ * nothing, while one for each would cost as much as the event. What it lags by is read when the state is opened
+ * again.
  */
 #define FLUSH_EVENTS   8192
 #define FLUSH_INTERVAL (5 * PAWL_SECOND)

@@ -56,10 +56,10 @@ void row_write(const struct value *values, size_t count, uint8_t *at);
 int row_open(const struct schema_field *fields, size_t field_count, pawl_bytes bytes, struct row *ret_row,
              pawl_error *error);
 
-/* A look at a row that was checked before it was stored: the head, and that all slots are there. Of what is in
- * them nothing is known, so a field is then read by row_peek, which checks that one: PAWL_ECORRUPT. Fields are
- * not read by row_get. Errors of view: as of open. */
-int row_view(pawl_bytes bytes, struct row *ret_row, pawl_error *error);
+/* borrow: for a row that was checked before it was stored. It checks the head only, and that all slots are
+ * there. The slots' contents are not checked, so its fields are read by row_peek, which checks the one field
+ * (PAWL_ECORRUPT), and not by row_get. Errors of borrow: as of open. */
+int row_borrow(pawl_bytes bytes, struct row *ret_row, pawl_error *error);
 int row_peek(struct row row, size_t place, enum value_type type, struct value *ret_value);
 
 /* How many fields the row was written with. */

@@ -7,7 +7,7 @@
  *
  * A cycle finds its workspace's record once, in start. next is then an increment in place; the first of a
  * sequence keeps what was there before, so that cancel can give it back. flush puts what was given into rows
- * for the view, for the touched places only, 64 of them a word.
+ * for the storage, for the touched places only, 64 of them a word.
  *
  * Refusals check first what the caller did wrong, then what the world is not ready for: misuse must not hide
  * behind busy. */
@@ -147,8 +147,8 @@ void pawl_sequencer_prefetch(const pawl_sequencer *s, const uint64_t *wsids, siz
         table_prefetch(&s->table, wsids, count < PREFETCH_MAX ? count : PREFETCH_MAX);
 }
 
-/* The view's numbers of a workspace, and of its kind; the latter 0 if the view does not keep kinds. */
-static int read_view(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, pawl_error *error)
+/* The storage's numbers of a workspace, and of its kind; the latter 0 if the storage does not keep kinds. */
+static int read_storage(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, pawl_error *error)
 {
     uint64_t *numbers = s->actualizer.numbers;
     size_t count = kind->count + (s->options.kinds_elsewhere ? 0 : (size_t)1);
@@ -168,7 +168,7 @@ int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, in
     const uint64_t *numbers = s->actualizer.numbers;
     const uint64_t *kept = &numbers[kind->count];
     struct record *record;
-    int status = read_view(s, wsid, kind, error);
+    int status = read_storage(s, wsid, kind, error);
     if (status)
         return status;
     if (*kept && *kept != kind_number(kind->name))

@@ -2,8 +2,9 @@
  *
  *     sequencer.c    the calls: start, next, stage, flush, cancel, actualize; the state machine
  *     table.c        the workspaces in memory            kinds.c      which sequences they have
- *     flusher.c      changed values to the view          actualizer.c the log's tail into memory and the view
- *     lifetime.c     new, recovered, close               ready.c      telling who was answered PAWL_EBUSY
+ *     flusher.c      changed values to the storage          actualizer.c the log's tail into memory and the
+ *     storage lifetime.c     new, recovered, close               ready.c      telling who was answered
+ *     PAWL_EBUSY
  *
  * Everything runs on the sequencer's shard, save the two works, which run in the pool: the flusher's touches
  * only the rows it was given, the actualizer's has everything, because the shard touches nothing of it while
@@ -17,8 +18,8 @@
  *       offset_stored is never above offset_flushed.
  *   S4  At most one work is under way: the flusher's while READY or EVENTING or closing, the actualizer's while
  *       RECOVERING.
- *   S5  A workspace that has a number in the view has its kind there too, unless the options say that kinds are
- *       kept elsewhere, or the view was written before kinds were. */
+ *   S5  A workspace that has a number in the storage has its kind there too, unless the options say that kinds
+ *       are kept elsewhere, or the storage was written before kinds were. */
 #ifndef CORE_SEQUENCE_SEQUENCER_H
 #define CORE_SEQUENCE_SEQUENCER_H
 
@@ -53,7 +54,7 @@ struct change {
 struct flusher {
     pawl_work work;
     pawl_timer timer; /* the interval since the first event that gathered, or the delay before a retry */
-    pawl_sequence_row *gathered; /* the batch that gathers: what durable events gave and the view lacks */
+    pawl_sequence_row *gathered; /* the batch that gathers: what durable events gave and the storage lacks */
     uint32_t gathered_count;
     uint32_t room;           /* of each of the two */
     pawl_sequence_row *rows; /* what is being written, or is to be retried */
@@ -73,9 +74,9 @@ struct actualizer {
     pawl_sequence_batcher batcher;
     pawl_work work;
     pawl_timer timer;  /* before a retry */
-    struct map asides; /* numbers of the log that no kind knows, or that the view is ahead of */
+    struct map asides; /* numbers of the log that no kind knows, or that the storage is ahead of */
     uint64_t *numbers; /* a workspace's, as the storage reads them */
-    uint64_t stored;   /* the offset that the view had when the recovery began */
+    uint64_t stored;   /* the offset that the storage had when the recovery began */
     uint64_t last;     /* the last event that was taken whole */
     int refusal;       /* why an event of this scan was not taken; PAWL_OK if all were */
     pawl_error refusal_words;
@@ -139,9 +140,9 @@ void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to);
 /* Forget the open event and the staged ones; their records are as they are. */
 void sequencer_forget_events(pawl_sequencer *s);
 
-/* Read a workspace into the table: given, of all its sequences (T1). Errors: other_kind, if the view says that
- * it is of another kind; PAWL_ENOMEM, and those of read_numbers. Then nothing has changed, save that another
- * may have been evicted. */
+/* Read a workspace into the table: given, of all its sequences (T1). Errors: other_kind, if the storage says
+ * that it is of another kind; PAWL_ENOMEM, and those of read_numbers. Then nothing has changed, save that
+ * another may have been evicted. */
 int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, int other_kind,
                    struct record **ret_record, pawl_error *error);
 
@@ -156,7 +157,7 @@ void flusher_put_kind(pawl_sequencer *s, struct record *record);
 /* Write what there is, unless a write is under way or waits. */
 void flusher_kick(pawl_sequencer *s);
 
-/* What has gathered is to be written with this offset; it is in the view. */
+/* What has gathered is to be written with this offset; it is in the storage. */
 void flusher_collect(pawl_sequencer *s, uint64_t upto);
 void flusher_written(pawl_sequencer *s);
 void flusher_count_time(pawl_sequencer *s, pawl_instant began);
@@ -230,7 +231,7 @@ static inline void flusher_end(pawl_sequencer *s, const struct putter *putter)
         flusher_put_kind(s, putter->record);
 }
 
-/* How the view has a kind: 0 is none. */
+/* How the storage has a kind: 0 is none. */
 static inline uint64_t kind_number(uint16_t kind)
 {
     return (uint64_t)kind + 1;

@@ -41,7 +41,7 @@ struct record {
     uint32_t batch;   /* that it last got a row in */
     uint16_t kind;    /* place in the kinds */
     uint8_t used;     /* since the hand came by */
-    uint8_t known;    /* the view has its kind, or a row that says it is to be written */
+    uint8_t known;    /* the storage has its kind, or a row that says it is to be written */
     uint64_t given[]; /* one a place; and behind them, 4 bytes a place, the rows */
 };
 

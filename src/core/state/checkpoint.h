@@ -21,8 +21,9 @@
  *
  * Invariants
  *   C1  After each commit the store has, for each partition, exactly what the events up to its position write;
- *       and the sequences view is complete up to an offset of its own, which is the position's unless the store
- *       was copied from a live one, whose view goes its own way. Then the two meet as events are taken.
+ *       and the sequence storage is complete up to an offset of its own, which is the position's unless the
+ *       store was copied from a live one, whose storage goes its own way. Then the two meet as events are
+ *       taken.
  *   C2  A partition's events are taken in order, without a gap.
  *   C3  A set has at most one change of a key. A projector that scans has its partition's set put into the
  *       transaction first, because a scan looks at all of it.
@@ -65,7 +66,7 @@ void checkpoint_free(struct checkpoint *checkpoint);
 /* Where a partition is, by its place among the shard's; ahead of the store by what is not committed. */
 const struct position *checkpoint_position(const struct checkpoint *checkpoint, size_t index);
 
-/* The next event that it wants of a partition: the first that its state or its sequences view lacks. */
+/* The next event that it wants of a partition: the first that its state or its sequence storage lacks. */
 uint64_t checkpoint_next(const struct checkpoint *checkpoint, size_t index);
 
 /* That event. Errors: as replay_event; error says what, not where. */

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 #include "core/state/project.h"
 

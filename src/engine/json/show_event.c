@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "engine/json/show_impl.h"
 
 /* What an event says of the types of its records, by ID: made when a parent's type is asked for. */
