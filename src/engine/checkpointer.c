@@ -124,7 +124,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(engine_of(c), position);
 }
 
-static void mark(void *ctx, const struct position *position, uint64_t offset)
+static void audit(void *ctx, const struct position *position, uint64_t offset)
 {
     const struct checkpointer *c = ctx;
     engine_audit(engine_of(c), AUDIT_CHECKPOINT, position, offset);
@@ -195,8 +195,8 @@ static int open_store(struct checkpointer *c, bool make)
                                          .bytes_max = bytes ? bytes : BYTES_DEFAULT,
                                          .rows_max = rows ? rows : ROWS_DEFAULT,
                                          .schema_at = schema_at,
-                                         .mark = mark,
-                                         .mark_every = engine_audit_every(engine_of(c)),
+                                         .audit = audit,
+                                         .audit_every = engine_audit_every(engine_of(c)),
                                          .commit = put_cursors,
                                          .ctx = c,
                                          .alloc = c->stores.alloc};

@@ -85,8 +85,8 @@ static int commit(struct replaying *r)
 static bool derive_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct replaying *r = read->arg;
-    uint64_t sequences_offset =
-        0; /* what no storage has is not noted either: the two are compared as they are */
+    /* Numbers that neither state has stored are left out: the two are compared as they are. */
+    uint64_t sequences_offset = 0;
     for (size_t i = 0; i < SIDES; i++)
         sequences_offset =
             r->sides[i].sequences_offset > sequences_offset ? r->sides[i].sequences_offset : sequences_offset;

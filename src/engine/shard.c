@@ -225,7 +225,7 @@ static void applied(void *ctx, uint16_t number, uint64_t offset)
     poke_lanes(shard_of(engine, number), &engine->partitions[number]);
 }
 
-static void mark(void *ctx, const struct position *position, uint64_t offset)
+static void audit(void *ctx, const struct position *position, uint64_t offset)
 {
     engine_audit(ctx, AUDIT_LIVE, position, offset);
 }
@@ -273,8 +273,8 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                         .schema = engine_schema(engine),
                                         .schema_at = schema_at,
                                         .applied = applied,
-                                        .mark = shard->checkpointer ? mark : NULL,
-                                        .mark_every = engine_audit_every(engine),
+                                        .audit = shard->checkpointer ? audit : NULL,
+                                        .audit_every = engine_audit_every(engine),
                                         .ctx = engine,
                                         .event_bytes_max = engine->options.event_bytes_max,
                                         .wait = engine->options.wait,

@@ -26,7 +26,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return group0_schema_at(t->p->group0, position);
 }
 
-static void mark(void *ctx, const struct position *position, uint64_t offset)
+static void audit(void *ctx, const struct position *position, uint64_t offset)
 {
     struct twin *t = ctx;
     assert_int_equal(offset % 3, 0);
@@ -47,8 +47,8 @@ static void begin(struct twin *t)
                                          .bytes_max = 1 + test_below(t->random, 1 << 20),
                                          .rows_max = 1 + test_below(t->random, 200),
                                          .schema_at = schema_at,
-                                         .mark = mark,
-                                         .mark_every = 3,
+                                         .audit = audit,
+                                         .audit_every = 3,
                                          .ctx = t};
     assert_ok(checkpoint_new(&options, &t->checkpoint, &t->error));
     assert_int_equal(checkpoint_position(t->checkpoint, 0)->offset, t->committed);

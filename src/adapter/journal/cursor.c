@@ -184,21 +184,21 @@ int journal_cursor_place(struct cursor *c, pawl_place place, pawl_error *error)
     return status;
 }
 
-struct cursor_mark journal_cursor_mark(const struct cursor *c)
+struct cursor_position journal_cursor_position(const struct cursor *c)
 {
-    return (struct cursor_mark){.number = c->ref.number,
-                                .at = c->scan.at,
-                                .lsn = c->scan.lsn,
-                                .chain = c->scan.chain,
-                                .chained = c->scan.chained};
+    return (struct cursor_position){.number = c->ref.number,
+                                    .at = c->scan.at,
+                                    .lsn = c->scan.lsn,
+                                    .chain = c->scan.chain,
+                                    .chained = c->scan.chained};
 }
 
-int journal_cursor_return(struct cursor *c, const struct cursor_mark *mark, pawl_error *error)
+int journal_cursor_return(struct cursor *c, const struct cursor_position *position, pawl_error *error)
 {
     struct segment_header header;
-    int status = enter_segment(c, mark->number, &header, NULL, error);
+    int status = enter_segment(c, position->number, &header, NULL, error);
     if (status == PAWL_OK)
-        scan_seek(&c->scan, c->file, mark->at, mark->lsn, mark->chain, mark->chained);
+        scan_seek(&c->scan, c->file, position->at, position->lsn, position->chain, position->chained);
     return status;
 }
 

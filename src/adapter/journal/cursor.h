@@ -33,7 +33,7 @@ int journal_cursor_place(struct cursor *c, pawl_place place, pawl_error *error);
 int journal_cursor_refresh(struct cursor *c, pawl_error *error);
 
 /* Where a cursor was, to come back to: it need not have been anything but placed. */
-struct cursor_mark {
+struct cursor_position {
     uint32_t number;
     uint64_t at;
     uint64_t lsn;
@@ -41,8 +41,8 @@ struct cursor_mark {
     bool chained;
 };
 
-struct cursor_mark journal_cursor_mark(const struct cursor *c);
-int journal_cursor_return(struct cursor *c, const struct cursor_mark *mark, pawl_error *error);
+struct cursor_position journal_cursor_position(const struct cursor *c);
+int journal_cursor_return(struct cursor *c, const struct cursor_position *position, pawl_error *error);
 
 /* The next entry of the stream below the limit. PAWL_ENOTFOUND: there is none yet. PAWL_ECORRUPT. The body is
  * borrowed until a call that is not still: a still one leaves all bytes where they are, and returns PAWL_EBUSY

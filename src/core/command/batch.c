@@ -73,10 +73,10 @@ void processor_tell_applied(struct processor *p)
         p->options.applied(p->options.ctx, p->options.partition, p->position.offset);
 }
 
-void processor_mark(struct processor *p, uint64_t offset)
+void processor_audit(struct processor *p, uint64_t offset)
 {
-    if (p->options.mark && offset % p->options.mark_every == 0)
-        p->options.mark(p->options.ctx, &p->position, offset);
+    if (p->options.audit && offset % p->options.audit_every == 0)
+        p->options.audit(p->options.ctx, &p->position, offset);
 }
 
 static int item_write(struct apply_item *item, pawl_store *store)
@@ -97,7 +97,7 @@ static int item_write(struct apply_item *item, pawl_store *store)
             i++;
             break;
         }
-        processor_mark(p, batch->events[i].offset);
+        processor_audit(p, batch->events[i].offset);
     }
     uint64_t offset = position->offset, checksum = position->checksum;
     pawl_place place = position->place;

@@ -141,7 +141,7 @@ void batch_free(struct batch *batch);
 void batch_sent_done(struct batch *batch);
 void staged_answer(struct staged *staged);
 void processor_tell_applied(struct processor *p);
-void processor_mark(struct processor *p, uint64_t offset);
+void processor_audit(struct processor *p, uint64_t offset);
 
 /* repeat.c: read the event at this offset, and answer with it, or process the call after all. */
 void repeat_look(struct processor *p, struct call *call, uint64_t offset);

@@ -208,7 +208,7 @@ static int replay_all(struct processor *p)
         if (status != PAWL_OK)
             error_wrap(&p->error, status, "plog/%u, offset %" PRIu64, p->options.partition, r->offset);
         else
-            processor_mark(p, r->offset);
+            processor_audit(p, r->offset);
         count++;
     }
     if (status == PAWL_OK && count > 0) {

@@ -77,7 +77,7 @@ static void settle_order(struct settling *s, void *items, size_t count, size_t i
 {
     if (before_count == 0 || count == 0 || s->status)
         return;
-    struct arena_mark mark = arena_mark(s->arena);
+    struct arena_point start = arena_point(s->arena);
     uint8_t *ordered = arena_take(s->arena, count * item_size);
     if (!ordered) {
         s->status = PAWL_ENOMEM;
@@ -96,7 +96,7 @@ static void settle_order(struct settling *s, void *items, size_t count, size_t i
             memcpy(ordered + used++ * item_size, item, item_size);
     }
     memcpy(items, ordered, count * item_size);
-    arena_rewind(s->arena, mark);
+    arena_rewind(s->arena, start);
 }
 
 #define ORDER(s, new, items, count, old)                                                                       \

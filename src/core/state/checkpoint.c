@@ -270,8 +270,8 @@ int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_pl
     f->position.offset = offset;
     f->position.place = place;
     f->position.checksum = hash_checksum(0, body);
-    if (c->options.mark && offset % c->options.mark_every == 0)
-        c->options.mark(c->options.ctx, &f->position, offset);
+    if (c->options.audit && offset % c->options.audit_every == 0)
+        c->options.audit(c->options.ctx, &f->position, offset);
     return PAWL_OK;
 }
 

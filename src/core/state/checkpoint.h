@@ -46,9 +46,9 @@ struct checkpoint_options {
     uint64_t rows_max;   /* the same, by what must go into one transaction */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
 
-    /* A partition's tables have come to an offset that is a multiple of mark_every. May be NULL. */
-    void (*mark)(void *ctx, const struct position *position, uint64_t offset);
-    uint64_t mark_every;
+    /* A partition's tables have come to an offset that is a multiple of audit_every. May be NULL. */
+    void (*audit)(void *ctx, const struct position *position, uint64_t offset);
+    uint64_t audit_every;
 
     /* Put what was kept beside a partition's events into the transaction. May be NULL. */
     int (*commit)(void *ctx, uint16_t partition);

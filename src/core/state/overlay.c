@@ -243,12 +243,12 @@ int state_scan(const struct state *state, pawl_bytes from, pawl_bytes to, struct
     if (!state->overlay || state->overlay->count == 0)
         return pawl_store_scan(state->reader, range, false, visit, arg);
     struct merge merge = {.visit = visit, .arg = arg};
-    struct arena_mark mark = arena_mark(memory);
+    struct arena_point start = arena_point(memory);
     status = gather(state->overlay, from, to, memory, &merge);
     if (status == PAWL_OK)
         status = pawl_store_scan(state->reader, range, false, merge_row, &merge);
     if (status == PAWL_OK)
         show_before(&merge, NULL);
-    arena_rewind(memory, mark);
+    arena_rewind(memory, start);
     return status;
 }
