@@ -24,7 +24,7 @@ void journal_cursor_release(struct cursor *c)
     scan_release(&c->scan);
 }
 
-/* Take the segment with that number, and how far it goes; false if there is none. With the lock. */
+/* Take the segment with that number, and its end; false if there is none. With the lock. */
 static bool look_up(struct cursor *c, uint32_t number)
 {
     const struct journal *j = c->journal;
@@ -52,7 +52,7 @@ int journal_cursor_refresh(struct cursor *c, pawl_error *error)
     if (c->file >= 0)
         look_up(c, c->ref.number);
     pthread_mutex_unlock(&j->lock);
-    /* A recovery has copied what was read here already into the segment that it began: go over there. */
+    /* A recovery has copied the records that were read here into the segment that it began: go on there. */
     if (c->file >= 0 && c->scan.lsn > c->segment_end)
         return journal_cursor_place(c, (pawl_place){0}, error);
     return PAWL_OK;
@@ -104,7 +104,7 @@ static void make_index(struct cursor *c, struct index *index)
         (void)index_save(index, c->segment_end, j->disk, j->home.dir, j->home.id, c->ref.number);
 }
 
-/* Having entered the segment that holds .next: go near it. */
+/* The cursor is in the segment that holds .next: go near that entry. */
 static void approach(struct cursor *c)
 {
     struct journal *j = c->journal;
@@ -224,7 +224,7 @@ int journal_cursor_cross(struct cursor *c, bool (*wants)(const void *ctx, const 
     bool last = number >= j->segments.count;
     pthread_mutex_unlock(&j->lock);
     if (!last) {
-        /* A header that cannot be read is no reason not to read what lies before it. */
+        /* If a later header cannot be read, the segments before it are still read. */
         streams_init(&behind, j->alloc);
         skipped = enter_segment(c, number + 1, &header, &behind, NULL) == PAWL_OK && !wants(ctx, &behind);
         streams_release(&behind);

@@ -5,11 +5,11 @@
  *       └── the next segment holds nothing that any of those passing lacks: placed again
  *
  * Each stream that has something to show is placed, as a read of it would be: its start is then where its next
- * entry lies, or some way before it. The pass begins at the first start and takes streams up as it comes to
- * theirs. Where none is passing, it goes straight to the next start.
+ * entry lies, or some way before it. The pass begins at the first start, and a stream joins it at its own
+ * start. While no stream is passing, it goes straight to the next start.
  *
  * Invariants
- *   W1  An entry is visited only if its offset is the stream's next. So it does no harm to come by a second
+ *   W1  An entry is visited only if its offset is the stream's next. So it does no harm to pass it a second
  *       time.
  *   W2  The next entry of a stream that is ahead does not lie before its start.
  *   W3  Of a stream that is passing, nothing between its start and where the pass is was left out. So an entry
@@ -69,7 +69,7 @@ static void sweeping_release(struct sweeping *s)
     map_release(&s->indexes);
 }
 
-/* How far one may see: as of one moment for all streams. */
+/* Up to where records are visible, at one moment for all streams. */
 static int look(struct sweeping *s)
 {
     struct journal *j = s->cursor.journal;
@@ -110,7 +110,7 @@ static int place_all(struct sweeping *s)
     return status;
 }
 
-/* Those whose start lies before the record that is next have been come to. */
+/* Streams whose start lies before the next record are passing from now on. */
 static void arrive(struct sweeping *s)
 {
     s->arrival = UINT64_MAX;
@@ -131,7 +131,8 @@ static bool is_near(const struct cursor *c, const struct cursor_position *start)
            && start->at - c->scan.at <= SCAN_WINDOW;
 }
 
-/* None is passing: to the first start, and its stream passes from here on. *ret_over: all of them are over. */
+/* No stream is passing: go to the first start; its stream passes from there on. *ret_over: all streams are
+ * over. */
 static int go_to_first(struct sweeping *s, bool *ret_over)
 {
     struct swept *first = NULL;
