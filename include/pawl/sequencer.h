@@ -284,8 +284,8 @@ PAWL_API bool pawl_sequencer_unwait(pawl_sequencer *sequencer, pawl_sequencer_wa
  *
  * What ends PAWL_EBUSY depends on its reason; pawl_sequencer_error says which it is.
  *     recovering               the log is read, in the background
- *     unflushed_max reached    the storage is written, in the background; as long as the storage fails, it
- *     stays staged_max reached       your own flush, or actualize: nothing in the background helps
+ *     unflushed_max reached    the storage is written, in the background; it stays as long as that fails
+ *     staged_max reached       your own flush, or actualize: nothing in the background helps
  * pawl_sequencer_when_ready tells you of all three. */
 PAWL_API int pawl_sequencer_start(pawl_sequencer *sequencer, uint16_t ws_kind, uint64_t wsid,
                                   uint64_t *ret_offset);

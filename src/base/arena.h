@@ -1,8 +1,8 @@
 /* base/arena.h: memory for many small things that end together.
  *
  * Bytes are taken from chunks, one after the other, and given back all at once; a chunk stays for the next use,
- * so that an arena which is reset allocates no more once it has grown to what its work needs. What was taken
- * stays where it is until then.
+ * so that an arena which is reset allocates no more once it has grown large enough. Bytes that were taken
+ * do not move.
  *
  *     point ── take, take, ... ──┬── keep them
  *                                └── rewind(point): as if they had not been taken
@@ -33,7 +33,7 @@ struct arena_point {
 void arena_init(struct arena *arena, const pawl_allocator *alloc, size_t chunk_size);
 void arena_release(struct arena *arena);
 
-/* size bytes, aligned for anything, with what was there before; NULL when there is no memory. Taking 0 is
+/* size bytes, aligned for anything, not zeroed; NULL when there is no memory. Taking 0 is
  * allowed and gives a pointer that is not NULL. */
 void *arena_take(struct arena *arena, size_t size);
 

@@ -22,8 +22,8 @@ static bool set_or_waited(struct latch *latch)
     return state == SET;
 }
 
-/* Returns for any reason or none: the caller looks again. That the state is still WAITED is checked by the
- * kernel, under its own lock, so a set in between is not slept through. */
+/* May return for no reason: the caller looks again. The kernel checks under its own lock that the state is
+ * still WAITED, so a set in between is not missed. */
 static void sleep_while_waited(struct latch *latch, const struct timespec *timeout)
 {
     long result = syscall(SYS_futex, &latch->state, FUTEX_WAIT_PRIVATE, WAITED, timeout, NULL, 0);

@@ -403,8 +403,8 @@ static void expect_row(struct node *n, const uint8_t key[18], const uint8_t valu
     pawl_store_release(n->store, snapshot);
 }
 
-/* docs/FORMAT.md, "The sequence storage". Written out by hand: whoever changes them changes what is on disks.
- * */
+/* docs/FORMAT.md, "The sequence storage". Written out by hand: whoever changes them changes what is on
+ * disks. */
 TEST(the_bytes_of_a_row_of_the_storage_are_these)
 {
     static const pawl_sequence_row row = {

@@ -67,8 +67,8 @@ void journal_deliver(struct journal *j, struct op *ops)
             op_list_push(&box->ops, op);
         }
         pthread_mutex_unlock(&j->lock);
-        /* An env that is closing takes no posts. Its shards are idle then, so the dones may run on this thread.
-         * */
+        /* An env that is closing takes no posts. Its shards are idle then, so the dones may run on this
+         * thread. */
         if (first && pawl_env_post(j->env, (uint32_t)(box - j->outboxes), &box->task) != PAWL_OK)
             outbox_run(&box->task);
     }

@@ -287,8 +287,8 @@ static void fill_and_visit(pawl_work *work)
     visit(work);
 }
 
-/* A request that no shard made is visited on the pool, whoever sends it there, also a shard that writes alone.
- * */
+/* A request that no shard made is visited on the pool, whoever sends it there, also a shard that writes
+ * alone. */
 static int start(struct journal *j, struct follower *f, enum op_kind kind, void *request)
 {
     op_init(j, &f->op, kind, request, resume);
@@ -343,8 +343,8 @@ int journal_follow(pawl_log *log, pawl_follow *follow)
     return status;
 }
 
-/* A follower that waits is sent to its thread once more, and ends there; one that is under way ends by itself.
- * */
+/* A follower that waits is sent to its thread once more, and ends there; one that is under way ends by
+ * itself. */
 int journal_unfollow(pawl_log *log, pawl_follow *follow)
 {
     struct journal *j = (struct journal *)log;

@@ -3,8 +3,8 @@
  *     draft (zeros, synced) ──► header written, synced ──► named ──► directory synced ──► active
  *
  * A thread of its own makes drafts ahead, because filling one takes longer than any append should. Disk space
- * is taken here and nowhere else, so a full disk is found here, before a byte of the append has been written.
- * */
+ * is taken here and nowhere else, so a full disk is found here, before a byte of the append has been
+ * written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -38,7 +38,7 @@ static void append_run(struct op *op)
 
 void kafka_collect(struct kafka_log *log)
 {
-    uint64_t held = 0; /* streams of those that stay */
+    uint64_t held = 0; /* streams of the appends that stay */
     struct op **at = &log->appends.first;
     while (*at && held != UINT64_MAX) {
         struct op *op = *at;
@@ -76,7 +76,7 @@ static int make_room(struct stream *s, size_t more)
     return PAWL_OK;
 }
 
-/* Room for all, so that nothing can fail half-way. */
+/* Make room for all entries first, so that nothing can fail half-way. */
 static int append_prepare(struct kafka_log *log, pawl_append *a, struct op *op)
 {
     for (size_t i = 0; i < a->count; i++) {
@@ -151,7 +151,7 @@ int kafka_append(pawl_log *port, pawl_append *a)
         atomic_fetch_add(&log->outstanding, 1);
         op_list_push(&log->appends, op);
         append_start(log, a, op);
-        if (op->ready) /* refused: it is the log's thread that says so, never this call */
+        if (op->ready) /* refused: the log's thread reports it, never this call */
             kafka_ring(log);
     }
     pthread_mutex_unlock(&log->lock);

@@ -2,7 +2,7 @@
  *
  *      CHECK   a thread of the pool looks at the topic, and refuses one that is too weak
  *      LOOK    read up to the end, to know the epoch
- *      SENT    the claim is written; read on, until it, or a rival's, has come by
+ *      SENT    the claim is sent; read on, until this claim or a rival's was read
  *
  * Claims of one stream are done one after the other. While there is one, nothing is sent. */
 #include <assert.h>
@@ -96,7 +96,7 @@ void claim_end(struct stream *s, int status, const char *words)
     struct kafka_log *log = s->log;
     s->phase = PHASE_NONE;
     if (s->owner.state == OWNER_CLAIMING)
-        stream_end_sent(s, PAWL_EUNKNOWN); /* what would have resolved them was given up */
+        stream_end_sent(s, PAWL_EUNKNOWN); /* the claim that would have resolved them was given up */
     c->status = status;
     c->epoch = s->owner.judge.epoch;
     c->next = s->owner.judge.next;
@@ -126,7 +126,7 @@ static int prepare_owner(struct stream *s)
     int status = owner_init(&owner, s->log->alloc, s->log->window, judge);
     if (status != PAWL_OK)
         return status;
-    owner.first = s->owner.first; /* a report of before is not taken for one of now */
+    owner.first = s->owner.first; /* so that an old report is not taken for a new one */
     if (judge == &s->latest.judge)
         s->owner_sum = s->latest.sum;
     owner_release(&s->owner);
@@ -157,7 +157,7 @@ void claim_back(struct claiming *c)
         status = prepare_owner(s);
     s->claim_at = CLAIM_NOWHERE;
     s->phase = PHASE_LOOK;
-    if (s->reading) /* it may be past the end already, and would not be told of it again */
+    if (s->reading) /* the cursor may be past the end already, and would not be told of the end again */
         stream_stop_reading(s);
     if (status == PAWL_OK)
         status = stream_read_from_owner(s, &error);
@@ -227,7 +227,7 @@ static int claim_start(struct kafka_log *log, pawl_claim *claim, struct claiming
         return status;
     }
     op_list_push(&s->claims, &c->op);
-    stream_send(s); /* what was not sent by now is refused */
+    stream_send(s); /* entries that were not sent by now are refused */
     kafka_collect(log);
     kafka_ring(log);
     return PAWL_OK;

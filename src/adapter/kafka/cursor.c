@@ -1,8 +1,8 @@
 /* adapter/kafka/cursor.c: many readers, each at a place of its own.
  *
- * A handle of librdkafka can be at one place of a partition at a time, but in as many partitions as one likes.
- * So a cursor goes on the first handle that has none on the same stream, and a new handle is made only for the
- * second reader of a stream. Handles are kept until the log is closed. */
+ * A handle of librdkafka reads any number of partitions, but each of them at one place only. So a cursor uses
+ * the first handle that has no cursor on the same stream, and a new handle is made only for the second reader
+ * of a stream. Handles are kept until the log is closed. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@ void kafka_ring(struct kafka_log *log)
     (void)!write(log->bell, &one, sizeof one);
 }
 
-/* The way back. A batch of many requests makes one post to each shard that has a part in it. */
+/* The way back. A batch of many requests makes one post to each shard that has requests in it. */
 
 static _Thread_local struct round *round_here;
 
@@ -62,7 +62,7 @@ static void outbox_run(pawl_task *task)
     run_round(log, op, true);
 }
 
-/* Without the lock. What waits is sent by the rounds that are to come, or here if there is none. */
+/* Without the lock. Streams that wait are sent by the rounds that are to come, or here if there is none. */
 static void deliver(struct kafka_log *log)
 {
     struct op_list here;
@@ -81,7 +81,8 @@ static void deliver(struct kafka_log *log)
         log->rounds++;
         if (pawl_env_post(log->env, op->shard, &box->task) == PAWL_OK)
             continue;
-        /* An env that is closing takes no posts, and its shards are idle: then here is as good as there. */
+        /* An env that is closing takes no posts. Its shards are idle then, so the dones may run on this
+         * thread. */
         log->rounds--;
         for (struct op *left; (left = op_list_pop(&box->ops));)
             op_list_push(&here, left);
@@ -154,7 +155,7 @@ static void *log_thread(void *arg)
 static void log_free(struct kafka_log *log)
 {
     producer_close(log);
-    while (log->reading) /* for outcomes that nobody waits for any more */
+    while (log->reading) /* they read for outcomes that nobody waits for any more */
         stream_stop_reading(log->reading);
     fetchers_close(log);
     client_close(log->front);

@@ -3,8 +3,8 @@
  *      append ──► flights: [ sent, in flight │ waiting for room in the window ]
  *                            └ report, or read ──► owner ──► acknowledged, unknown or fenced; in order (K1)
  *
- * The owner says what to send, what may be acknowledged and what must be read before; nothing of that is
- * decided here (K2). */
+ * The owner (port/claim_owner.h) says what to send, what may be acknowledged and what must be read before;
+ * this file decides nothing of that (K2). */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static bool is_refused(const struct stream *s, const struct flight *f)
            || f->op->serial == s->refused || e->epoch != s->owner.judge.epoch || e->offset != s->owner.offset;
 }
 
-/* PAWL_EBUSY: not now. Otherwise it is in flight, and what went wrong will be, or was, reported. */
+/* PAWL_EBUSY: try again later. Otherwise the entry is in flight, and an error will be, or was, reported. */
 static int send_entry(struct stream *s, struct flight *f)
 {
     const pawl_entry *e = &f->entry->entry;
@@ -84,7 +84,7 @@ static int send_entry(struct stream *s, struct flight *f)
         size_t from = n * KAFKA_BODY_BYTES_MAX, left = e->body.size - from;
         int status = owner_draft(&s->owner, r.fragments, &r.head);
         if (status != PAWL_OK)
-            return n == 0 ? PAWL_EBUSY : PAWL_OK; /* later fragments: the owner has become unsure */
+            return n == 0 ? PAWL_EBUSY : PAWL_OK; /* a later fragment: the owner has become unsure */
         r.body.size = left < KAFKA_BODY_BYTES_MAX ? left : KAFKA_BODY_BYTES_MAX;
         r.body.data = r.body.size > 0 ? (const uint8_t *)e->body.data + from : NULL;
         uint64_t ticket = s->owner.first + s->owner.count;
@@ -107,8 +107,8 @@ static int send_entry(struct stream *s, struct flight *f)
     return PAWL_OK;
 }
 
-/* A few that come while others are under way wait for those: they would only make the brokers sync more often,
- * and be there no earlier. */
+/* If entries are in flight, a few new ones wait until those are reported: sent at once, they would only make
+ * the brokers sync more often, and be durable no earlier. */
 void stream_send(struct stream *s)
 {
     bool together = s->owner.count > 0 && s->flight_count - s->flight_sent < TOGETHER_MAX;
@@ -237,7 +237,8 @@ static bool must_read(const struct stream *s)
            || (s->owner.state == OWNER_OWNING && !s->doubt && s->owner.judge.at < s->read_to);
 }
 
-/* A copy of what is in flight was read, perhaps before its report: its place is where it counts. */
+/* A record in flight was read, perhaps before its report. The place where it was read is the one that
+ * counts. */
 static void note_place(struct stream *s, const struct claim_record *r)
 {
     for (size_t i = 0; i < s->flight_sent; i++) {
@@ -255,7 +256,7 @@ static int feed_record(struct stream *s, const struct kafka_record *r, const str
         note_place(s, &r->head);
     int status = owner_read(&s->owner, &r->head, &actions);
     if (status == PAWL_OK) {
-        /* If it went on by reports that were waiting for this record, the last is one of its own. */
+        /* If reports that waited for this record moved the owner on, its last record is one of its own. */
         bool here = s->owner.judge.at == r->head.position + 1;
         s->owner_sum = here ? r->head.checksum : judge_chain(&s->owner.judge);
         s->log->figures.ignored += actions.verdict != CLAIM_COUNTS && actions.verdict != CLAIM_PART;

@@ -1,8 +1,8 @@
 /* adapter/kafka/producer.c: records go out, and reports come back.
  *
- * What a message is a report of goes with it as a number: the stream, whether it is a claim, and its ticket or
- * the claim's number. A producer that has failed for good takes nothing more; what was in flight on it is
- * reported as lost, and the next claim makes another. */
+ * Each message carries a number, which its report brings back: the stream, whether it is a claim, and its
+ * ticket or the claim's number. A producer that has failed for good takes no more messages; those in flight on
+ * it are reported as lost, and the next claim makes a new producer. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -63,7 +63,7 @@ void producer_serve(struct kafka_log *log)
         take_event(log, event);
 }
 
-/* A report that did not come by now never will: its record may be there or not. */
+/* A report that has not come by now will never come: its record may be written or not. */
 static void give_up_reports(struct kafka_log *log)
 {
     for (size_t i = 0; i < log->stream_count; i++) {
@@ -79,7 +79,7 @@ static void give_up_reports(struct kafka_log *log)
     }
 }
 
-/* Everything on it is given up, and reported so. */
+/* Give up all messages that are on it; each is reported as failed. */
 void producer_close(struct kafka_log *log)
 {
     if (!log->producer)

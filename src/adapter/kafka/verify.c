@@ -15,7 +15,7 @@ struct verifying {
     uint64_t of; /* records, as far as the ends of the streams are known */
 };
 
-/* Up to the end as it is told with the first messages: a stream that grows has no other end. */
+/* Up to the end that the brokers tell with the first messages: a stream that grows has no other end. */
 static int read_all(struct verifying *job, struct stream_reader *reader, struct kafka_verify_stream *s,
                     pawl_error *error)
 {

@@ -29,7 +29,7 @@ static void append_run(struct op *op)
 
 void log_deliver(struct mem_log *log)
 {
-    uint64_t held = 0; /* streams of those that stay */
+    uint64_t held = 0; /* streams of the appends that stay */
     for (struct op **at = &log->appends; *at;) {
         struct op *op = *at;
         if (op->ready && (op->streams & held) == 0) { /* L2 */
@@ -202,7 +202,7 @@ int log_append(pawl_log *port, pawl_append *a)
         op_give(op);
         return error_wrap(a->error, status, "append");
     }
-    op->ready = op->left == 0; /* and then the pump delivers it: never from inside this call */
+    op->ready = op->left == 0; /* the pump delivers it then, never this call */
     struct op **at = &log->appends;
     while (*at)
         at = &(*at)->link;

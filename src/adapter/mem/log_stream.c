@@ -210,7 +210,7 @@ static void end_claim(struct stream *s, int status, const char *words)
     s->claims = op->link;
     s->claim_phase = CLAIM_PHASE_NONE;
     if (s->owner.state == OWNER_CLAIMING)
-        end_flights(s, PAWL_EUNKNOWN); /* it was given up, and with it what would have resolved them */
+        end_flights(s, PAWL_EUNKNOWN); /* the claim that would have resolved them was given up */
     op->epoch = s->owner.judge.epoch;
     op->next = s->owner.judge.next;
     op_end(op, status, words);

@@ -3,9 +3,9 @@
  * The loop knows two handles: an async that says that there is mail, and a timer for the earliest of all that
  * are set. Both callbacks end in settle(), which empties the mailbox and sets the timer anew.
  *
- * A processor that sleeps takes 50 us to wake, which is longer than most of what a shard waits for. So with its
- * mailbox empty it looks into it for a moment more, and lets others run meanwhile; who puts something in then
- * need not wake it.
+ * A processor that sleeps takes 50 us to wake, which is longer than most things that a shard waits for. So a
+ * shard whose mailbox is empty stays awake for a moment, looks into it again and again, and yields to other
+ * threads meanwhile. A thread that puts something in then need not wake it.
  *
  * Invariants
  *   I1  While the mailbox is not empty, either the async has been sent, or the shard is awake, and will look
@@ -22,10 +22,11 @@
 #include "adapter/uv/impl.h"
 #include "base/wait.h"
 
-/* So many times the mailbox is emptied before timers get their turn, though tasks keep posting tasks. */
+/* The mailbox is emptied at most so many times before timers get their turn, even if tasks keep posting
+ * tasks. */
 #define ROUNDS_MAX 64
 
-/* For so long it waits awake. */
+/* How long a shard with an empty mailbox stays awake. */
 #define LINGER (50 * PAWL_MICROSECOND)
 
 #define NEVER UINT64_MAX
@@ -78,7 +79,7 @@ static void arm(struct uv_shard *shard)
     shard->armed_for = min->key;
 }
 
-/* Whether there is mail, now or in a moment. Timers are not kept waiting for it. */
+/* Stay awake for a moment if the mailbox is empty, but not past the next timer. Whether there is mail. */
 static bool linger(struct uv_shard *shard)
 {
     if (!uv_mailbox_empty(&shard->mailbox))

@@ -2,9 +2,8 @@
  *
  *     sequencer.c    the calls: start, next, stage, flush, cancel, actualize; the state machine
  *     table.c        the workspaces in memory            kinds.c      which sequences they have
- *     flusher.c      changed values to the storage          actualizer.c the log's tail into memory and the
- *     storage lifetime.c     new, recovered, close               ready.c      telling who was answered
- *     PAWL_EBUSY
+ *     flusher.c      changed values to the storage       actualizer.c the log's tail into memory and storage
+ *     lifetime.c     new, recovered, close               ready.c      telling who was answered PAWL_EBUSY
  *
  * Everything runs on the sequencer's shard, save the two works, which run in the pool: the flusher's touches
  * only the rows it was given, the actualizer's has everything, because the shard touches nothing of it while

@@ -3,8 +3,8 @@
  *     key    partition u64, wsid u64, name u16    big-endian, so that a workspace's rows lie together
  *     value  last number u64                      little-endian
  *
- * 26 bytes a row. The row (partition, 0, SEQ_PLOG_OFFSET) holds the offset up to which the storage is complete.
- * */
+ * 26 bytes a row. The row (partition, 0, SEQ_PLOG_OFFSET) holds the offset up to which the storage is
+ * complete. */
 #ifndef CORE_SEQUENCE_STORAGE_H
 #define CORE_SEQUENCE_STORAGE_H
 
