@@ -51,16 +51,15 @@
  *
  * Threads. A sequencer lives on a shard of an env (pawl/env.h): start, next, stage, flush, cancel, actualize,
  * prefetch, when_ready, unwait and error are called there, for instance by pawl_env_run. state_get and
- * figures_get are
- * for any thread, at any time, and take no lock. new, wait and free are for any thread outside the env's
- * shards.
+ * figures_get are for any thread, at any time, and take no lock. new, wait and free are for any thread outside
+ * the env's shards.
  *
  * Ownership. The options are copied, the kinds and their sequences too. The env, the allocator and the
  * storage's ctx are borrowed until free has returned.
  *
  * Caveats
- *   - Be the one writer of the log. Two sequencers over one log give numbers twice; that the second is fenced
- *     is the log's affair.
+ *   - Be the one writer of the log. Two sequencers over one log give numbers twice; the log must fence the
+ *     second.
  *   - Between start and the event's end (flush, stage, cancel, actualize) its numbers are promises, not facts:
  *     show them to nobody before the event is durable.
  *   - flush says that the event is durable in *your log*. Saying so of one that is not breaks density at the

@@ -145,7 +145,7 @@ static void settle_entity(struct settling *s, struct definition_entity *entity,
     ORDER(s, entity, fields, field_count, old);
 }
 
-/* What is given as what it is without, is not given; so that saying it changes nothing. */
+/* A member that is set to its default is left out, so that writing the default changes nothing. */
 static void settle_projector(const struct settling *s, struct definition_projector *projector)
 {
     settle_names(s, projector->on, projector->on_count);
@@ -161,7 +161,7 @@ static void settle_projector(const struct settling *s, struct definition_project
         projector->workers = 0;
 }
 
-/* What was not given is what it means, so that saying it changes nothing. */
+/* A member that was left out gets its default, so that writing the default changes nothing. */
 static void settle_sequences(struct definition_workspace *workspace)
 {
     for (size_t i = 0; i < workspace->sequence_count; i++) {

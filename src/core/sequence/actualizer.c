@@ -1,4 +1,4 @@
-/* core/sequence/actualizer.c: what the log has that the storage has not.
+/* core/sequence/actualizer.c: recovery: it reads the events of the log that the storage lacks.
  *
  *      flusher's write over ──► [pool: read last offset ─► scan the log ─► write] ──► READY
  *                                     ▲                              │
@@ -7,15 +7,16 @@
  * The scan fills the table itself: the workspaces of the tail are the ones that will be asked for next. When
  * recovery_batch values have gathered they are written, and their workspaces may be evicted, so that a tail of
  * any length needs no more memory than the cache. The offset is written last, when the whole tail was judged: a
- * recovery that refuses the log leaves the offset before its evidence, and the next one finds it again.
+ * recovery that refuses the log leaves the offset before the event that shows the fault, and the next recovery
+ * finds that event again.
  *
  * While recovering, a record's given is the greatest of what the storage had and what the log has shown; a
  * place without a row (record_rows) is one of which the log has shown nothing yet.
  *
  * Two sorts of numbers are kept beside the records, in one map.
  *
- * Suspects: a storage may be ahead of its own offset, because values are written before it. It must not be
- * ahead of the log: what the log has shown of such a value must have reached it at the scan's end.
+ * Suspects: a storage may be ahead of its own offset, because values are written before the offset. It must not
+ * be ahead of the log: at the end of the scan the log must have shown a number as great as each such value.
  *
  * Strangers: numbers of the log, and kinds, whose kind or sequence is not known (any more) have no place in a
  * record, but the storage must have them before its offset passes their event; else they would be given again
@@ -317,7 +318,7 @@ static int scan(pawl_sequencer *s, uint64_t *ret_last)
     struct actualizer *a = &s->actualizer;
     a->refusal = PAWL_OK;
     int status = storage_of(s)->scan_log(storage_of(s)->ctx, a->stored, &a->batcher, ret_last, &a->error);
-    if (a->refusal) { /* whatever the scan made of it */
+    if (a->refusal) { /* whatever the scan returned */
         status = a->refusal;
         a->error = a->refusal_words;
     }

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 
-/* Not inlined, so that a call which succeeds saves no registers for one that does not. */
+/* Not inlined, so that a call that succeeds does not save registers for the failing path. */
 #define COLD __attribute__((cold, noinline))
 
 #define PREFETCH_MAX 32 /* more would push out the first before they are used, in the cache next to a core */
@@ -243,14 +243,14 @@ int pawl_sequencer_next(pawl_sequencer *s, uint16_t seq, uint64_t *ret_number)
     return PAWL_OK;
 }
 
-/* An event is over, and there may be room for another. */
+/* An event has ended, and there may be room for another. */
 static inline void look_who_waits(pawl_sequencer *s)
 {
     if (__builtin_expect(s->ready.first != NULL, 0))
         ready_look(s);
 }
 
-/* The open event is over. Its record stays pinned by whatever came of it. */
+/* The open event has ended. Its record stays pinned if it was staged, or has rows to be written. */
 static inline void close_event(pawl_sequencer *s)
 {
     s->table.held = NULL;

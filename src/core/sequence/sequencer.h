@@ -5,9 +5,9 @@
  *     flusher.c      changed values to the storage       actualizer.c the log's tail into memory and storage
  *     lifetime.c     new, recovered, close               ready.c      telling who was answered PAWL_EBUSY
  *
- * Everything runs on the sequencer's shard, save the two works, which run in the pool: the flusher's touches
- * only the rows it was given, the actualizer's has everything, because the shard touches nothing of it while
- * recovering. The env's hand-over orders the two.
+ * Everything runs on the sequencer's shard, save the two works, which run in the pool: the flusher's work
+ * touches only the rows it was given; the actualizer's may touch everything, because the shard touches nothing
+ * while the sequencer recovers. The env orders what a work does and what the shard does.
  *
  * Invariants
  *   S1  offset_given = offset_flushed + staged events + (1 if an event is open).
@@ -86,7 +86,7 @@ struct actualizer {
     pawl_error error;
 };
 
-/* Those who want to know when start is worth another try, the first first. */
+/* Those who want to know when start is worth another try, in the order in which they came. */
 struct ready {
     pawl_sequencer_waiter *first;
     size_t count;
@@ -145,7 +145,7 @@ void sequencer_forget_events(pawl_sequencer *s);
 int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, int other_kind,
                    struct record **ret_record, pawl_error *error);
 
-/* From here on numbers may be given: the next one is the one after given, or the sequence's first. */
+/* From here on numbers may be given: the next is given + 1, or the sequence's first. */
 void record_settle(struct record *record, const struct kind *kind);
 
 void flusher_init(pawl_sequencer *s);
@@ -153,10 +153,10 @@ void flusher_init(pawl_sequencer *s);
 /* A row that says of what kind the workspace is: with the first rows of its numbers. */
 void flusher_put_kind(pawl_sequencer *s, struct record *record);
 
-/* Write what there is, unless a write is under way or waits. */
+/* Write the gathered rows, unless a write is under way or waits to be retried. */
 void flusher_kick(pawl_sequencer *s);
 
-/* What has gathered is to be written with this offset; it is in the storage. */
+/* Take the gathered rows, to be written with this offset; the write has succeeded. */
 void flusher_collect(pawl_sequencer *s, uint64_t upto);
 void flusher_written(pawl_sequencer *s);
 void flusher_count_time(pawl_sequencer *s, pawl_instant began);
@@ -230,7 +230,7 @@ static inline void flusher_end(pawl_sequencer *s, const struct putter *putter)
         flusher_put_kind(s, putter->record);
 }
 
-/* How the storage has a kind: 0 is none. */
+/* A kind as a number of the storage: 0 is none. */
 static inline uint64_t kind_number(uint16_t kind)
 {
     return (uint64_t)kind + 1;

@@ -27,10 +27,10 @@ static const pawl_digest *digest_of(const struct table_digest *tables, size_t co
     for (size_t i = 0; i < count; i++)
         if (tables[i].table == table)
             return &tables[i].digest;
-    return &none; /* a table with nothing in it is as good as none */
+    return &none; /* an empty table counts as no table */
 }
 
-/* A table of the first that the second has otherwise. */
+/* A table of the first list whose digest differs in the second. */
 static uint32_t compare(const struct table_digest *a, size_t count, const struct table_digest *b,
                         size_t b_count)
 {
@@ -71,7 +71,7 @@ uint32_t audit_note(struct audit *a, enum audit_side side, uint64_t offset, cons
         a->differed += table != 0;
         return table;
     }
-    for (size_t i = 0; i < AUDIT_RING; i++) /* the same once more, after what it stood for was undone */
+    for (size_t i = 0; i < AUDIT_RING; i++) /* the events were undone, and this offset comes once more */
         if (a->ring[i].offset == offset)
             forget(a, &a->ring[i]);
     keep(a, side, offset, position);

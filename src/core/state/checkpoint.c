@@ -35,7 +35,7 @@ struct checkpoint {
     size_t bytes; /* of all sets; and their rows */
     uint64_t rows;
     bool put;  /* the transaction has rows of some partition */
-    bool full; /* one transaction could not take more */
+    bool full; /* one transaction can hold no more */
 };
 
 static size_t bytes_of_partitions(const struct checkpoint *c)
@@ -151,7 +151,7 @@ struct gathered *checkpoint_gathered(struct checkpoint *c, size_t index)
     return &c->partitions[index].gathered;
 }
 
-/* That it puts, or has put. */
+/* Rows of this partition that the commit writes, and rows that are in its transaction already. */
 static uint64_t rows_of(const struct following *f)
 {
     return f->gathered.puts + f->gathered.rows.count + f->numbers.count;
@@ -173,7 +173,7 @@ void checkpoint_count(struct checkpoint *c, size_t index)
     f->rows = rows;
     f->touched = true;
     c->put = c->put || is_put(f);
-    c->full = c->full || (c->put ? c->rows : rows) >= c->options.rows_max; /* C4: any of them may follow */
+    c->full = c->full || (c->put ? c->rows : rows) >= c->options.rows_max; /* C4 */
     c->events++;
 }
 
@@ -341,8 +341,8 @@ static int put_partition(struct checkpoint *c, struct following *f, pawl_error *
     return store_failed(c, status, error);
 }
 
-/* Those of which the transaction has rows already, or the others; in the latter case as many to a transaction
- * as it may have. rows: what the open transaction has. */
+/* Commit the partitions of which the transaction has rows already, or all others; the others in several
+ * transactions, each with as many rows as it may have. rows: how many the open transaction has. */
 static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows, uint64_t *ret_total,
                           pawl_error *error)
 {

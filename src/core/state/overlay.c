@@ -205,9 +205,8 @@ static int gather(const struct overlay *overlay, pawl_bytes from, pawl_bytes to,
     return PAWL_OK;
 }
 
-/* Show the overlay's rows that come before a key, or all that are left; and tell whether the key itself is
- * theirs.
- */
+/* Show the overlay's rows that come before a key, or all that are left. Whether the overlay has the key
+ * itself. */
 static bool show_before(struct merge *merge, const pawl_bytes *key)
 {
     while (!merge->stopped && merge->next < merge->count) {
