@@ -3,13 +3,15 @@
 #   make run                   install, build, show            make check               everything that must hold
 #   make quick                 most of it, in 5 minutes        make again N=10          the tests so many times
 #   make bench                 all benches                     make bench-log           one of them
-#       JSON=FILE                  and write the answers there     OPTIONS='--quick'        and pass options
+#       JSON=DIR                   and keep the answers there      OPTIONS='--quick'        and pass options
+#   make performance           all benches, and from their answers docs/PERFORMANCE.md
+#       NOTE='It was busy.'        and say so there                OPTIONS='--quick'        in a few minutes
 #   make fuzz                  look for breaking inputs,       FUZZ_SECONDS=60          so long each
 #   make install               the library, its headers, pawl.pc and the program
 #       DESTDIR=ROOT               below this folder               PREFIX=/usr              instead of /usr/local
 #   make soak                  the suites that take long       make format, make lint   as they say
 
-.PHONY: run check quick again install bench fuzz soak sabotage format lint clean
+.PHONY: run check quick again install bench performance fuzz soak sabotage format lint clean
 
 run:
 	./run
@@ -39,6 +41,9 @@ bench:
 bench-%:
 	tools/install build test
 	tools/bench $* $(if $(JSON),--json $(JSON)) $(OPTIONS)
+
+performance: bench
+	tools/performance $(if $(NOTE),--note '$(NOTE)') $(JSON)
 
 fuzz:
 	tools/install build test

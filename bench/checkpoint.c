@@ -1,4 +1,4 @@
-/* bench/checkpoint.c: what the second state costs while nothing happens, and what it saves when the power goes.
+/* bench/checkpoint.c: what the checkpoint costs while commands run, and what it saves after a loss of power.
  *
  * The peer of commands with a checkpoint is the same without one. For the loss of power a process makes a log
  * of so many events, with a lag of at most LAG, and ends without closing anything; the live stores are then of
@@ -13,7 +13,7 @@
 
 #include "bench/lib/bench.h"
 #include "bench/lib/crowd.h"
-#include "engine/trial.h"
+#include "engine/knobs.h"
 
 #define WORKSPACES 1000
 #define LAG        UINT64_C(100000) /* of a shard */
@@ -32,7 +32,7 @@ static void bill(void *arg, pawl_request *r, uint64_t n)
     pawl_request_set_string(r, "text", "Consulting in November, as agreed");
 }
 
-static pawl_engine *open_engine(const char *dir, const struct engine_trial *trial, bool make)
+static pawl_engine *open_engine(const char *dir, const struct engine_knobs *knobs, bool make)
 {
     char path[4096];
     pawl_engine *engine;
@@ -40,7 +40,7 @@ static pawl_engine *open_engine(const char *dir, const struct engine_trial *tria
     pawl_error error = {0};
     pawl_options options = {.shards = SHARDS, .checkpoint_lag_max = LAG};
     snprintf(path, sizeof path, "%s/pawl", dir);
-    int status = engine_open(path, &options, trial, &engine, &error);
+    int status = engine_open(path, &options, knobs, &engine, &error);
     if (status != PAWL_OK) {
         bench_failed(path, &error);
         return NULL;
@@ -57,11 +57,11 @@ static pawl_engine *open_engine(const char *dir, const struct engine_trial *tria
 
 static double commands(const struct bench_round *round, bool no_checkpoint)
 {
-    struct engine_trial trial = {.no_checkpoint = no_checkpoint};
-    pawl_engine *engine = open_engine(round->dir, &trial, true);
+    struct engine_knobs knobs = {.no_checkpoint = no_checkpoint};
+    pawl_engine *engine = open_engine(round->dir, &knobs, true);
     if (!engine)
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     struct crowd crowd = {
         .engine = engine, .make = bill, .deadline = began + (round->quick ? 500 : 8000) * UINT64_C(1000000)};
     double rate = bench_per_second(crowd_run(&crowd), began);
@@ -81,10 +81,10 @@ static double without(const struct bench_round *round)
 
 static int fill(const char *dir, uint64_t events)
 {
-    struct engine_trial trial = {.boot_id = "this boot"};
-    pawl_engine *engine = open_engine(dir, &trial, true);
+    struct engine_knobs knobs = {.boot_id = "this boot"};
+    pawl_engine *engine = open_engine(dir, &knobs, true);
     struct crowd crowd = {.engine = engine, .make = bill, .most = events};
-    return engine && crowd_run(&crowd) > 0 ? 0 : 1; /* and the process ends, as it is */
+    return engine && crowd_run(&crowd) > 0 ? 0 : 1; /* the process ends without closing anything */
 }
 
 struct loss {
@@ -95,7 +95,7 @@ struct loss {
 static double lose_power(const struct bench_round *round)
 {
     const struct loss *loss = round->arg;
-    struct engine_trial trial = {.boot_id = "the next boot"};
+    struct engine_knobs knobs = {.boot_id = "the next boot"};
     pawl_request *request;
     pawl_figures figures;
     pawl_error error = {0};
@@ -106,8 +106,8 @@ static double lose_power(const struct bench_round *round)
         _exit(fill(round->dir, loss->events / (round->quick ? 10 : 1)));
     if (child < 0 || waitpid(child, &how, 0) != child || how != 0)
         return 0;
-    uint64_t began = bench_now();
-    pawl_engine *engine = open_engine(round->dir, &trial, false);
+    uint64_t began = bench_begin();
+    pawl_engine *engine = open_engine(round->dir, &knobs, false);
     if (!engine || pawl_request_new(engine, &request) != PAWL_OK)
         return 0;
     bill(NULL, request, 0);

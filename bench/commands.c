@@ -24,7 +24,7 @@
 #include "bench/lib/bench.h"
 #include "bench/lib/crowd.h"
 #include "bench/lib/raw.h"
-#include "engine/trial.h"
+#include "engine/knobs.h"
 
 #define WORKSPACES 10000
 #define RECORD     ((size_t)360) /* an event's bytes in the journal */
@@ -98,9 +98,9 @@ static pawl_engine *open_engine(const char *dir)
     bool ok = true;
     char path[PATH_MAX];
     const pawl_options defaults = {0};
-    const struct engine_trial trial = {.no_checkpoint = getenv("PAWL_BENCH_ALONE") != NULL};
+    const struct engine_knobs knobs = {.no_checkpoint = getenv("PAWL_BENCH_ALONE") != NULL};
     snprintf(path, sizeof path, "%s/pawl", dir);
-    if (engine_open(path, &defaults, &trial, &engine, &error) != PAWL_OK) {
+    if (engine_open(path, &defaults, &knobs, &engine, &error) != PAWL_OK) {
         bench_failed(path, &error);
         return NULL;
     }
@@ -147,7 +147,7 @@ static double alone(const struct bench_round *round)
     pawl_engine *engine = open_engine(round->dir);
     if (!engine)
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     double rate = bench_per_second(bill_blocking(engine, 0, bench_now() + duration_of(round)), began);
     pawl_close(engine);
     return rate;
@@ -158,7 +158,7 @@ static double outstanding(const struct bench_round *round)
     pawl_engine *engine = open_engine(round->dir);
     if (!engine)
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     struct crowd crowd = {
         .engine = engine, .make = bill_in_turn, .arg = round->arg, .deadline = began + duration_of(round)};
     double rate = bench_per_second(crowd_run(&crowd), began);
@@ -187,7 +187,7 @@ static double threads(const struct bench_round *round)
     pawl_engine *engine = open_engine(round->dir);
     if (!engine)
         return 0;
-    uint64_t began = bench_now(), deadline = bench_now() + duration_of(round), count = 0;
+    uint64_t began = bench_begin(), deadline = bench_now() + duration_of(round), count = 0;
     for (unsigned i = 0; i < CROWD; i++) {
         all[i] = (struct blocking){.engine = engine, .first = i, .deadline = deadline};
         pthread_create(&all[i].thread, NULL, blocking_main, &all[i]);
@@ -228,7 +228,7 @@ static double sqlite(const struct bench_round *round)
         sqlite3_open(path, &db) == SQLITE_OK && sqlite3_exec(db, prepare, NULL, NULL, NULL) == SQLITE_OK
         && sqlite3_prepare_v2(db, "INSERT INTO invoice(wsid, number, body) VALUES (?, ?, ?)", -1, &insert, NULL)
                == SQLITE_OK;
-    uint64_t count = 0, deadline = bench_now() + duration_of(round), began = bench_now();
+    uint64_t count = 0, deadline = bench_now() + duration_of(round), began = bench_begin();
     for (; ok && bench_now() < deadline; count++) {
         sqlite3_bind_int64(insert, 1, (sqlite3_int64)(count % WORKSPACES));
         sqlite3_bind_int64(insert, 2, (sqlite3_int64)(count / WORKSPACES));
@@ -271,7 +271,7 @@ static double read_records(const struct bench_round *round)
     pawl_request_free(request);
     if (!ok)
         return bench_failed("command", &error);
-    uint64_t reads = round->quick ? READS / 10 : READS, began = bench_now();
+    uint64_t reads = round->quick ? READS / 10 : READS, began = bench_begin();
     int64_t sum = 0;
     for (uint64_t i = 0; i < reads; i++)
         if (pawl_record_read(engine, i % CROWD + 1, "bench.Invoice", 200001, NULL, see_cents, &sum, &error)
@@ -282,8 +282,8 @@ static double read_records(const struct bench_round *round)
     return sum == (int64_t)reads * 12345 ? rate : 0;
 }
 
-/* As many rows as the engine has for them, under keys as long; a transaction for each get, renewed, as a
- * server's would be. */
+/* LMDB has as many rows as the engine has for the records, under keys of the same length. Each get renews a
+ * transaction, as a server's would. */
 static double read_lmdb(const struct bench_round *round)
 {
     MDB_env *env;
@@ -304,7 +304,7 @@ static double read_lmdb(const struct bench_round *round)
     if (!ok)
         return bench_failed("lmdb", NULL);
     mdb_txn_reset(txn);
-    uint64_t reads = round->quick ? READS / 10 : READS, began = bench_now(), sum = 0;
+    uint64_t reads = round->quick ? READS / 10 : READS, began = bench_begin(), sum = 0;
     for (uint64_t i = 0; ok && i < reads; i++) {
         uint64_t mixed = i % CROWD * UINT64_C(0x9e3779b97f4a7c15);
         memcpy(key_bytes + 4, &mixed, sizeof mixed);
@@ -351,7 +351,7 @@ static double restart(const struct bench_round *round)
         waitpid(child, NULL, 0);
     }
     snprintf(path, sizeof path, "%s/pawl", round->dir);
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     if (!ok || pawl_open(path, NULL, &engine, &error) != PAWL_OK)
         return bench_failed("restart", &error);
     pawl_request *request;
@@ -372,7 +372,7 @@ static double resident(const struct bench_round *round)
 {
     char line[256];
     double mib = 0;
-    malloc_trim(0); /* what the rounds before have left is not the engine's */
+    malloc_trim(0); /* memory that earlier rounds have freed must not count */
     workspaces = round->quick ? 20000 : 1000000;
     pawl_engine *engine = open_engine(round->dir);
     workspaces = WORKSPACES;

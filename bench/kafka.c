@@ -15,7 +15,7 @@
 #include "adapter/kafka/topics.h"
 #include "base/latch.h"
 #include "bench/lib/bench.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 #include "port/env.h"
 
 #define EVENT_BYTES   300
@@ -148,8 +148,8 @@ static bool own(struct engine_log *log, uint16_t partition)
     return claim(log, partition, &window.epoch, &window.next) == PAWL_OK;
 }
 
-/* Appends to what is owned until the deadline, or without one so many; how many were acknowledged, 0 if one was
- * not. */
+/* Appends to the stream that is owned, until the deadline; if that is 0, so many entries. Returns how many were
+ * acknowledged, or 0 if one was not. */
 static uint64_t append_all(struct engine_log *log, uint64_t in_flight, uint64_t deadline, uint64_t count)
 {
     window.in_flight = in_flight;
@@ -169,7 +169,7 @@ static double ours_produce(const struct bench_round *round)
     uint64_t in_flight = *(const uint64_t *)round->arg;
     if (!own(logs[0], PRODUCED))
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     return bench_per_second(append_all(logs[0], in_flight, round_end(round), 0), began);
 }
 
@@ -191,7 +191,7 @@ static uint64_t take_reports(rd_kafka_queue_t *queue, uint64_t *acknowledged)
 static double bare_loop(rd_kafka_t *client, rd_kafka_topic_t *topic, uint64_t in_flight_max, uint64_t deadline)
 {
     rd_kafka_queue_t *queue = rd_kafka_queue_get_main(client);
-    uint64_t in_flight = 0, sent = 0, acknowledged = 0, began = bench_now();
+    uint64_t in_flight = 0, sent = 0, acknowledged = 0, began = bench_begin();
     for (;;) {
         bool more = bench_now() < deadline;
         for (; more && in_flight < in_flight_max; in_flight++, sent++)
@@ -252,7 +252,7 @@ static double ours_follow(const struct bench_round *round)
                           .done = follow_ended,
                           .arg = &latch,
                           .error = &error};
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     int status = pawl_log_follow(engine_log_port(logs[1]), &follow);
     if (status == PAWL_OK) {
         latch_wait(&latch);
@@ -274,7 +274,7 @@ static double bare_follow(const struct bench_round *round)
             return failed("consumer", error.text);
         topic = rd_kafka_topic_new(client, "bench.raw", NULL);
     }
-    uint64_t began = bench_now(), count = 0;
+    uint64_t began = bench_begin(), count = 0;
     rd_kafka_consume_start(topic, FOLLOWED_AT, RD_KAFKA_OFFSET_BEGINNING);
     while (count < FOLLOWED + 1) {          /* and the claim */
         size_t left = FOLLOWED + 1 - count; /* a batch that cannot be filled would wait */
@@ -297,7 +297,7 @@ static double ours_change(const struct bench_round *round)
 {
     double worst = 0;
     for (int i = 0; i < CHANGES; i++) {
-        uint64_t began = bench_now();
+        uint64_t began = bench_begin();
         if (!own(logs[i % 2], CHANGED) || append_all(logs[i % 2], 1, 0, 1) != 1)
             return 0;
         double ms = (double)(bench_now() - began) / 1e6;

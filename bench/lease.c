@@ -1,11 +1,11 @@
-/* bench/lease.c: what it costs that work is done by two workers and leaves in order.
+/* bench/lease.c: what it costs to let two workers work at once and keep the order of their results.
  *
- * An operation is all of its way: bound, leased, worked on (a multiplication), handed in, taken when its turn
- * has come, appended to a log in memory that checks number and result, committed. Two threads share it; whoever
+ * An operation goes all the way: it is bound, leased, worked on (a multiplication), handed in, taken when its turn
+ * has come, appended to a log in memory that checks number and result, and committed. Two threads share the table; whoever
  * has the lock does what can be done for a batch of numbers, so that the lock and the clock are paid once for
  * all of them. "Active" is how many numbers are leased at a time: each worker holds half, and hands in its
  * oldest. Whoever waits for the lock waits awake, so the processor time of two says little; that of one worker,
- * alone, says what the table itself takes, also on a machine that others use.
+ * alone, says what the table itself takes, even on a busy machine.
  *
  * The peers have the same two threads, the same work and the same log:
  *

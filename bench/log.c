@@ -143,7 +143,7 @@ static double alone(const struct bench_round *round)
     static struct crowd crowd;
     crowd = (struct crowd){.rig = &rig, .deadline = bench_now() + duration_of(round)};
     flight_init(&crowd.flights[0], &crowd, 0, set_latch);
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     double rate = bench_per_second(append_blocking(&crowd.flights[0]), began);
     rig_close(&rig);
     return crowd.failed ? 0 : rate;
@@ -165,7 +165,7 @@ static double threads(const struct bench_round *round)
     crowd = (struct crowd){.rig = &rig, .deadline = bench_now() + duration_of(round)};
     pthread_t ids[WRITERS];
     unsigned started = 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     for (; started < WRITERS; started++) {
         flight_init(&crowd.flights[started], &crowd, started, set_latch);
         if (pthread_create(&ids[started], NULL, thread_main, &crowd.flights[started]) != 0)
@@ -223,7 +223,7 @@ static double outstanding(const struct bench_round *round, bool shard)
     for (unsigned i = 0; i < WRITERS; i++)
         flight_init(&crowd.flights[i], &crowd, i, fly_again);
     crowd.deadline = bench_now() + duration_of(round);
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     if (shard)
         pawl_env_post(uv_env_port(rig.env), 0, &crowd.task);
     else

@@ -18,7 +18,8 @@
 #include "bench/lib/crowd.h"
 #include "core/project/redo.h"
 #include "core/state/key.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
+#include "engine/read/read.h"
 
 #define WORKSPACES    1000
 #define WORKERS       64
@@ -108,7 +109,7 @@ static double handle(const struct bench_round *round, unsigned workers, uint64_t
              "\"letters\": {\"on\": [\"Bill\"], \"writes\": [\"Letter\"], \"workers\": %u}", workers);
     if (!open_shop(round, 1, projector, &engine) || !send_commands(engine, count))
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     int status = pawl_projector_register(engine, "bench.letters", slow, NULL, &error);
     if (status == PAWL_OK)
         status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
@@ -137,7 +138,7 @@ static double projected(const struct bench_round *round)
     if (!open_shop(round, 16, totals, &engine)
         || pawl_lane_pause(engine, "bench.totals", true, &error) != PAWL_OK || !send_commands(engine, count))
         return bench_failed("pause", &error);
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     int status = pawl_lane_pause(engine, "bench.totals", false, &error);
     if (status == PAWL_OK)
         status = pawl_lanes_wait(engine, NULL, 120 * PAWL_SECOND, &error);
@@ -152,7 +153,7 @@ static double commanded(const struct bench_round *round)
     pawl_engine *engine;
     if (!open_shop(round, 16, "", &engine))
         return 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     bool sent = send_commands(engine, count);
     double rate = bench_per_second(count, began);
     pawl_close(engine);
@@ -176,7 +177,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(ctx, position);
 }
 
-/* As engine/replay_lanes.c does it. */
+/* As pawl_replay does it. */
 static bool apply_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct again *a = read->arg;
@@ -186,8 +187,8 @@ static bool apply_entry(pawl_read *read, const pawl_entry *entry, pawl_place pla
     return a->status == PAWL_OK;
 }
 
-/* Of every partition's log, into one store. There is one, because to read one stream of a journal is to read
- * past all others, and that is not the question here. */
+/* Applies the logs of all partitions to one store. There is only one partition: to read one stream of a journal
+ * means to step over all others, and that is not the question here. */
 static bool apply_again(pawl_engine *engine, pawl_store *store, uint64_t *ret_count)
 {
     struct again a = {.engine = engine};
@@ -218,7 +219,7 @@ static bool apply_again(pawl_engine *engine, pawl_store *store, uint64_t *ret_co
     return status == PAWL_OK || bench_failed("applying", &error) > 0;
 }
 
-/* Opened to be read again: nothing else is at work then. */
+/* Opens the directory read-only, so that nothing else works in it. */
 static bool make_operations(const struct bench_round *round, pawl_engine **ret_engine)
 {
     pawl_options reading = {.read_only = true};
@@ -249,7 +250,7 @@ static double apply_ours(const struct bench_round *round)
         return bench_failed("store", &error);
     bool applied = apply_again(engine, store, &count); /* the file has its size now, and every row is there */
     count = 0;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     applied = applied && apply_again(engine, store, &count);
     double rate = bench_per_second(count, began);
     pawl_store_close(store);
@@ -281,7 +282,7 @@ static double apply_bare(const struct bench_round *round)
     for (uint64_t i = 0; rc == 0 && i < 2 * count; i++) {
         uint64_t n = i % count;
         if (i == count) /* every row is there now */
-            began = bench_now();
+            began = bench_begin();
         uint64_t wsid = n % WORKSPACES + 1;
         key_of_workspace(256, wsid, key);
         put_u64_sorted(key + KEY_WORKSPACE + 1, (n / WORKSPACES + 2) / 4);

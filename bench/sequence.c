@@ -1,10 +1,10 @@
 /* bench/sequence.c: how long numbering an event takes, and how long recovering takes.
  *
- * The storage is in memory: an array of values. The cycle's time is all of it: the calls, and in the same
- * thread, which is not so in a server, the collecting and writing of what they changed. There are
- * two yardsticks, both open-addressing maps with three increments and nothing else: one from workspace and
- * sequence to a number, which is looked into three times; and one from workspace to three numbers, once. The
- * limits are those that the server sets. */
+ * The storage is in memory: an array of values. The time of a cycle includes collecting and writing what it
+ * changed, because all is in one thread; in an engine other threads write. There are two peers, both
+ * open-addressing maps with three increments and nothing else: one from workspace and sequence to a number,
+ * searched three times; and one from workspace to three numbers, searched once. The limits are the bench's own:
+ * a flush every 16,384 events, and at most 65,536 values unflushed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -133,7 +133,7 @@ static inline bool run_cycle(struct rig *rig, uint64_t wsid)
     return true;
 }
 
-/* As with a mailbox that has some letters: look at them all, then work them off. */
+/* As with a mailbox that holds several requests: fetch the workspaces of all, then handle one after the other. */
 static bool run_mailbox(struct rig *rig)
 {
     uint64_t wsids[AHEAD_MAX];
@@ -194,9 +194,7 @@ static bool rig_open(struct rig *rig, uint64_t workspaces, uint64_t tail, uint32
         .storage = {&rig->storage, read_numbers, read_last_offset, write_values_and_offset, scan_log},
         .kinds = kinds,
         .kind_count = 1,
-        .flush_events = flush_events,
-        .unflushed_max = 65536,
-        .workspaces_max = 100000,
+        .limits = {.flush_events = flush_events, .unflushed_max = 65536, .workspaces_max = 100000},
         .allocator = allocator,
     };
     return pawl_sequencer_new(&options, &rig->s, NULL) == PAWL_OK;

@@ -111,7 +111,7 @@ static int put_row(struct subject *s, uint64_t row, uint64_t version, bool sorte
     return subject_put(s, (pawl_bytes){key, sizeof key}, (pawl_bytes){value, sizeof value});
 }
 
-/* Puts rows, so many a commit; the sorted ones touch every so manieth in order, as a coalesced batch does. */
+/* Puts rows, so many a commit. The sorted ones are spread evenly over all rows, as in a checkpoint's set. */
 static int put_rows(struct subject *s, const struct work *w, uint64_t rows, uint64_t puts, uint64_t per_commit,
                     uint64_t version)
 {
@@ -132,7 +132,7 @@ static double now_us(bool wall)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* Microseconds a put, after a part of the same work that makes free pages and warms up. */
+/* Microseconds a put. A quarter of the work is done before, so that there are free pages and warm caches. */
 static double measure(const struct bench_round *round,
                       int (*open)(struct subject *, const char *, const struct work *))
 {

@@ -30,8 +30,7 @@ static const char schema[] = "PRAGMA journal_mode = WAL;"
 static int failed(sqlite3 *db, pawl_error *error)
 {
     int code = sqlite3_errcode(db) == SQLITE_CORRUPT ? PAWL_ECORRUPT : PAWL_EIO;
-    snprintf(error->text, sizeof error->text, "%s", sqlite3_errmsg(db));
-    return error->code = code;
+    return pawl_error_set(error, code, "%s", sqlite3_errmsg(db));
 }
 
 /* Run one statement with up to four numbers, and get its first column, if it has a row. */

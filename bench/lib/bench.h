@@ -3,7 +3,13 @@
  * A bench is a list of questions, each answered by measuring ours and a peer on the same machine in the same
  * run:
  *
- *     static double ours(const struct bench_round *round) { ... return bench_per_second(count, began); }
+ *     static double ours(const struct bench_round *round)
+ *     {
+ *         prepare();
+ *         uint64_t began = bench_begin();
+ *         uint64_t count = work();
+ *         return bench_per_second(count, began);
+ *     }
  *
  *     static const struct bench_question questions[] = {
  *         {.question = "durable appends of 200 bytes, one at a time", .unit = "op/s",
@@ -13,8 +19,15 @@
  *
  * Rounds of the two alternate, so that what else the machine does hits both; their medians are compared.
  * Options:
- * --rounds N (5), --quick, --only TEXT, --dir DIR (else TMPDIR, else the current directory: a disk, not a
- * tmpfs, is what durability is measured on), --json FILE. */
+ *
+ *     --rounds N    so many rounds (5; with --quick 3)
+ *     --quick       do a tenth of the work
+ *     --only TEXT   only questions that contain this text
+ *     --ours        leave the peers out; nothing is compared then
+ *     --dir DIR     where to work. Otherwise TMPDIR, otherwise the current directory. Durability is measured
+ *                   on a disk: a tmpfs syncs nothing
+ *     --json FILE   write the answers there (bench/lib/report.h)
+ */
 #ifndef BENCH_LIB_BENCH_H
 #define BENCH_LIB_BENCH_H
 
@@ -51,8 +64,14 @@ struct bench_question {
 /* Returns the exit status: 0 when everything was measured, whether or not the goals were met. */
 int bench_main(int argc, char **argv, const struct bench_question *questions, size_t count);
 
-/* Nanoseconds of a clock that only goes forward, and operations per second since such a moment. */
+/* Nanoseconds of a clock that only goes forward. */
 uint64_t bench_now(void);
+
+/* The moment when the work begins, as bench_now has it; and operations per second since then. The frame measures
+ * the processor time between the two calls and divides it by the operations. So call each once in a measurement,
+ * from the thread that measures, behind the preparation. Without bench_begin the whole round counts; without
+ * bench_per_second what follows bench_begin, undivided. */
+uint64_t bench_begin(void);
 double bench_per_second(uint64_t operations, uint64_t began);
 
 /* Says what could not be done, and why: the error, or errno if there is none. Returns 0, the measurement. */

@@ -24,7 +24,7 @@ double raw_append(const struct bench_round *round, size_t bytes, size_t records,
     ok = ok && fsync(file) == 0;
     if (ok)
         memset(data, 'r', size);
-    uint64_t count = 0, began = bench_now(), deadline = began + duration;
+    uint64_t count = 0, began = bench_begin(), deadline = began + duration;
     for (size_t at = 0; ok && bench_now() < deadline; at = at + 2 * size > FILE_BYTES ? 0 : at + size) {
         ok = pwrite(file, data, size, (off_t)at) == (ssize_t)size && fdatasync(file) == 0;
         count += records;

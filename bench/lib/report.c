@@ -16,12 +16,18 @@ typedef char cells[COLUMNS][CELL_MAX];
 
 double answer_ratio(const struct bench_answer *a)
 {
-    return a->question->peer ? a->ours / a->peer : 0;
+    return a->peer.median > 0 ? a->ours.median / a->peer.median : 0;
+}
+
+/* A goal for a ratio says nothing if the peer was left out. */
+static bool is_judged(const struct bench_answer *a)
+{
+    return !a->question->peer || a->peer.median > 0;
 }
 
 bool answer_met(const struct bench_answer *a)
 {
-    double value = a->question->peer ? answer_ratio(a) : a->ours;
+    double value = a->question->peer ? answer_ratio(a) : a->ours.median;
     return a->question->better == BENCH_MORE ? value >= a->question->goal : value <= a->question->goal;
 }
 
@@ -63,17 +69,28 @@ static void find_filesystem(const char *dir, char *text, size_t size)
         fclose(file);
 }
 
+struct machine {
+    char processor[128], filesystem[64];
+    struct utsname kernel;
+    long cores;
+};
+
+static void find_machine(struct machine *m, const char *dir)
+{
+    *m = (struct machine){.cores = sysconf(_SC_NPROCESSORS_ONLN)};
+    find_line("/proc/cpuinfo", "model name", m->processor, sizeof m->processor);
+    find_filesystem(dir, m->filesystem, sizeof m->filesystem);
+    uname(&m->kernel);
+}
+
 void report_machine(FILE *out, const char *dir)
 {
-    char cpu[128], filesystem[64];
-    struct utsname kernel = {0};
-    find_line("/proc/cpuinfo", "model name", cpu, sizeof cpu);
-    find_filesystem(dir, filesystem, sizeof filesystem);
-    uname(&kernel);
+    struct machine m;
+    find_machine(&m, dir);
     fprintf(out, "commit      %s\n", PAWL_COMMIT);
-    fprintf(out, "machine     %s, %ld cores, %s %s %s\n", cpu, sysconf(_SC_NPROCESSORS_ONLN), kernel.sysname,
-            kernel.release, kernel.machine);
-    fprintf(out, "directory   %s (%s)\n\n", dir, filesystem);
+    fprintf(out, "machine     %s, %ld cores, %s %s %s\n", m.processor, m.cores, m.kernel.sysname,
+            m.kernel.release, m.kernel.machine);
+    fprintf(out, "directory   %s (%s)\n\n", dir, m.filesystem);
 }
 
 static void format_value(char *cell, double value)
@@ -84,17 +101,17 @@ static void format_value(char *cell, double value)
 static void format_row(const struct bench_answer *a, cells row)
 {
     snprintf(row[QUESTION], CELL_MAX, "%s", a->question->question);
-    format_value(row[OURS], a->ours);
+    format_value(row[OURS], a->ours.median);
     snprintf(row[PEER], CELL_MAX, "-");
     snprintf(row[RATIO], CELL_MAX, "-");
-    if (a->question->peer) {
-        format_value(row[PEER], a->peer);
+    if (a->peer.median > 0) {
+        format_value(row[PEER], a->peer.median);
         snprintf(row[RATIO], CELL_MAX, "%.2f", answer_ratio(a));
     }
     snprintf(row[UNIT], CELL_MAX, "%s", a->question->unit);
     snprintf(row[GOAL], CELL_MAX, "%s %.2f",
              a->question->better == BENCH_MORE ? ">=" : "<=", a->question->goal);
-    snprintf(row[MET], CELL_MAX, "%s", answer_met(a) ? "yes" : "NO");
+    snprintf(row[MET], CELL_MAX, "%s", !is_judged(a) ? "-" : answer_met(a) ? "yes" : "NO");
 }
 
 /* Characters, not bytes: the bytes that continue a UTF-8 sequence take no room. */
@@ -150,25 +167,65 @@ static void print_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-void report_json(FILE *out, const struct bench_answer *answers, size_t count)
+static void print_side(FILE *out, const char *name, const struct bench_side *side)
 {
-    fputs("[", out);
-    for (size_t i = 0; i < count; i++) {
-        const struct bench_answer *a = &answers[i];
-        fprintf(out, "%s\n  {\"question\": ", i ? "," : "");
-        print_string(out, a->question->question);
-        fprintf(out, ", \"ours\": %.9g", a->ours);
-        if (a->question->peer)
-            fprintf(out, ", \"peer\": %.9g", a->peer);
-        else
-            fputs(", \"peer\": null", out);
-        fputs(", \"unit\": ", out);
-        print_string(out, a->question->unit);
-        if (a->question->peer)
-            fprintf(out, ", \"ratio\": %.6g", answer_ratio(a));
-        else
-            fputs(", \"ratio\": null", out);
-        fprintf(out, ", \"goal\": %.9g, \"met\": %s}", a->question->goal, answer_met(a) ? "true" : "false");
+    if (side->median <= 0) {
+        fprintf(out, ", \"%s\": null", name);
+        return;
     }
-    fputs("\n]\n", out);
+    fprintf(out, ", \"%s\": {\"median\": %.9g, \"least\": %.9g, \"most\": %.9g", name, side->median,
+            side->least, side->most);
+    fprintf(out, ", \"processor_us\": %.6g, \"per\": \"%s\"}", side->processor_us,
+            side->per_operation ? "operation" : "round");
+}
+
+static void print_answer(FILE *out, const struct bench_answer *a)
+{
+    fputs("    {\"question\": ", out);
+    print_string(out, a->question->question);
+    fputs(", \"unit\": ", out);
+    print_string(out, a->question->unit);
+    print_side(out, "ours", &a->ours);
+    print_side(out, "peer", &a->peer);
+    if (a->peer.median > 0)
+        fprintf(out, ", \"ratio\": %.6g", answer_ratio(a));
+    else
+        fputs(", \"ratio\": null", out);
+    fprintf(out, ", \"of\": \"%s\", \"better\": \"%s\", \"goal\": %.9g, \"met\": %s}",
+            a->question->peer ? "ratio" : "ours", a->question->better == BENCH_MORE ? "more" : "less",
+            a->question->goal,
+            !is_judged(a)   ? "null"
+            : answer_met(a) ? "true"
+                            : "false");
+}
+
+static void print_member(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, "  \"%s\": ", name);
+    print_string(out, text);
+    fputs(",\n", out);
+}
+
+void report_json(FILE *out, const struct bench_run *run, const struct bench_answer *answers, size_t count)
+{
+    char kernel[256];
+    struct machine m;
+    find_machine(&m, run->dir);
+    snprintf(kernel, sizeof kernel, "%s %s %s", m.kernel.sysname, m.kernel.release, m.kernel.machine);
+    fputs("{\n", out);
+    print_member(out, "bench", run->bench);
+    print_member(out, "commit", PAWL_COMMIT);
+    print_member(out, "processor", m.processor);
+    print_member(out, "kernel", kernel);
+    print_member(out, "filesystem", m.filesystem);
+    print_member(out, "compiler", __VERSION__);
+    fprintf(out, "  \"cores\": %ld,\n  \"rounds\": %u,\n  \"quick\": %s,\n", m.cores, run->rounds,
+            run->quick ? "true" : "false");
+    fprintf(out, "  \"load_before\": %.2f,\n  \"load_after\": %.2f,\n  \"answers\": [", run->load_before,
+            run->load_after);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? ",\n" : "\n", out);
+        print_answer(out, &answers[i]);
+    }
+    fputs("\n  ]\n}\n", out);
 }

@@ -141,7 +141,7 @@ static double open_journal(const struct bench_round *round, struct fixture *x, u
     struct uv_env_options options = {.shards = 1, .pool_threads = 1};
     if (uv_env_open(&options, &env, &error) != PAWL_OK)
         return bench_failed(x->dir, &error);
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     int status = journal_open(&(struct journal_options){.dir = x->dir, .env = uv_env_port(env)}, &log, &error);
     double ms = (double)(bench_now() - began) / 1e6;
     if (status == PAWL_OK)
@@ -214,7 +214,7 @@ static double read_all(const struct bench_round *round, bool alone)
                          .arg = &r,
                          .error = &r.error};
     latch_init(&r.over);
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     if (alone) {
         pawl_log_read(r.log, &r.read);
     } else {
@@ -246,7 +246,7 @@ double read_raw(const struct bench_round *round)
     uint64_t bytes = 0, sum = 0;
     snprintf(path, sizeof path, "%s/journal", to_read.dir);
     DIR *listing = chunk ? opendir(path) : NULL;
-    uint64_t began = bench_now();
+    uint64_t began = bench_begin();
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         if (!strstr(entry->d_name, ".seg"))
             continue;

@@ -10,8 +10,6 @@
 
 #include "shop.h"
 
-#define PARTITIONS_MAX 65536
-
 struct customer {
     uint64_t id;
     int64_t orders;
@@ -24,7 +22,7 @@ struct customer {
 enum { ACCOUNTS, STATEMENTS, LANES };
 
 struct books {
-    uint64_t reached[LANES][PARTITIONS_MAX]; /* the offset that a lane has come to */
+    uint64_t reached[LANES][PAWL_PARTITIONS_MAX]; /* the offset that a lane has come to */
     uint64_t behind;                         /* events that a lane has not come to */
     struct customer *customers;              /* of one tenant, by ascending ID */
     size_t count;

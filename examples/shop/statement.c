@@ -59,7 +59,7 @@ static int write_statement(pawl_handler_ctx *ctx, const pawl_event *event, pawl_
     pawl_results_set_ref(results, "customer", customer);
     pawl_results_set_int64(results, "statements", before.statements + 1);
     pawl_results_set_int64(results, "chain", (int64_t)chain);
-    return pawl_results_set_string(results, "text", words, strlen(words)); /* or the first that failed */
+    return pawl_results_set_string(results, "text", words); /* or the first that failed */
 }
 
 int statements_register(pawl_engine *engine, const struct options *options, pawl_error *error)

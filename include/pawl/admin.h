@@ -1,5 +1,7 @@
-/* admin.h: look after a directory and its log: verify, replay, audit, backup, restore, doctor.
+/* admin.h: look after a directory and its log: verify, replay, audit, backup, restore, doctor. Of a log on Apache
+ * Kafka: pawl/cluster.h.
  *
+ *     pawl_directory_get what a directory was made with, and where its log is
  *     pawl_verify_log    read every byte of a log: is it as it was written?
  *     pawl_replay        derive the state again from the log, compare it, and keep it if asked to
  *     pawl_backup        save a directory while it is in use
@@ -9,7 +11,7 @@
  * To verify a directory: pawl_verify_log, and if it has no faults, pawl_replay without a place to keep the
  * state. To audit it, so that both of its states are compared with the log: the same with audit.
  *
- * Threads. Each call blocks until it is done, and may be made on any thread that is not one of Pawl's. None
+ * Threads. Directories are named DIR or file://DIR. Each call blocks until it is done, and may be made on any thread that is not one of Pawl's. None
  * needs an engine to be open. Calls on one directory may run beside each other and beside the process that
  * writes, unless it says otherwise below.
  *
@@ -37,8 +39,21 @@
 extern "C" {
 #endif
 
-/* Returns false to cancel. */
-typedef bool (*pawl_progress)(void *arg, uint64_t done, uint64_t total);
+/* --- what a directory is --- */
+
+#define PAWL_PATH_MAX 4096
+
+typedef struct pawl_directory {
+    uint32_t partitions; /* of both there are so many for ever */
+    uint32_t shards;
+    bool derived; /* it holds only state, of another directory's log, and can only be read: pawl_replay */
+    char log[PAWL_PATH_MAX]; /* the directory of the log */
+} pawl_directory;
+
+/* Read what an engine's directory was made with. Opens nothing and takes no lock.
+ * Errors: PAWL_ENOTFOUND (it is not there, or is not an engine's: a log alone, or something else), PAWL_EINVAL
+ * (not the name of a directory), PAWL_ETOOBIG (a path is too long), PAWL_EFORMAT, PAWL_EVERSION. */
+PAWL_API int pawl_directory_get(const char *where, pawl_directory *ret_directory, pawl_error *error);
 
 /* --- verify a log --- */
 
@@ -123,21 +138,10 @@ typedef struct pawl_state_side {
     pawl_error first; /* the first difference, in words: partition, table, row, and which side has what */
 } pawl_state_side;
 
-/* What lanes have done. */
-typedef struct pawl_state_lanes {
-    uint64_t operations; /* applied */
-    uint64_t compared;   /* worked out again */
-    uint64_t unchecked;  /* these three: as in pawl_lane_verdict */
-    size_t unchecked_count;
-    pawl_unchecked unchecked_by[PAWL_UNCHECKED_MAX];
-    uint64_t differences;
-    pawl_error first; /* partition, lane, operation, row, and what is different */
-} pawl_state_lanes;
-
 typedef struct pawl_state_report {
-    uint64_t events; /* derived */
-    uint64_t rows;   /* in the derived state, but for those of lanes */
-    pawl_state_lanes lanes;
+    uint64_t events;         /* derived */
+    uint64_t rows;           /* in the derived state, but for those of lanes */
+    pawl_lane_verdict lanes; /* what lanes have done; compared only if reproject was asked for */
     pawl_state_side live;
     pawl_state_side checkpoint; /* if it was asked for, or there is no live one; what is missing is not
                                    compared */

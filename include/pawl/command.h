@@ -12,7 +12,7 @@
 #ifndef PAWL_COMMAND_H
 #define PAWL_COMMAND_H
 
-#include <pawl/engine.h>
+#include <pawl/event.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,8 +36,9 @@ PAWL_API void pawl_request_free(pawl_request *request);
  * such command). */
 PAWL_API int pawl_request_begin(pawl_request *request, uint64_t wsid, const char *command);
 
-/* The same, all of it, from JSON: docs/API.md. Errors: PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_ETOOBIG, with the
- * path. */
+/* The same, all of it, from JSON: docs/API.md. Errors: PAWL_EINVAL, PAWL_ENOTFOUND, PAWL_ETOOBIG (above
+ * PAWL_REQUEST_JSON_MAX bytes, or too many objects), with the path. */
+#define PAWL_REQUEST_JSON_MAX ((size_t)64 << 20)
 PAWL_API int pawl_request_json(pawl_request *request, uint64_t wsid, pawl_bytes json);
 
 /* The error that the request keeps; its code is PAWL_OK if there is none. Borrowed until the next call with the
@@ -56,12 +57,13 @@ PAWL_API int pawl_request_record(pawl_request *request, uint64_t id, const char 
 PAWL_API int pawl_request_parent(pawl_request *request, uint64_t parent, const char *container);
 PAWL_API int pawl_request_active(pawl_request *request, bool active);
 
-/* Set a field of what was added last. Errors: PAWL_ENOTFOUND (no such field), PAWL_EEXISTS (it was set),
- * PAWL_EINVAL (of another type). */
+/* Set a field of what was added last. set_text: a string, too: one that does not end in a 0. Errors:
+ * PAWL_ENOTFOUND (no such field), PAWL_EEXISTS (it was set), PAWL_EINVAL (of another type). */
 PAWL_API int pawl_request_set_int64(pawl_request *request, const char *field, int64_t value);
 PAWL_API int pawl_request_set_float64(pawl_request *request, const char *field, double value);
 PAWL_API int pawl_request_set_bool(pawl_request *request, const char *field, bool value);
 PAWL_API int pawl_request_set_string(pawl_request *request, const char *field, const char *value);
+PAWL_API int pawl_request_set_text(pawl_request *request, const char *field, pawl_bytes value);
 PAWL_API int pawl_request_set_bytes(pawl_request *request, const char *field, pawl_bytes value);
 PAWL_API int pawl_request_set_time(pawl_request *request, const char *field, pawl_wall value);
 PAWL_API int pawl_request_set_name(pawl_request *request, const char *field, const char *qname);
@@ -103,8 +105,11 @@ typedef void (*pawl_command_done)(void *arg, pawl_request *request, int status, 
 PAWL_API int pawl_command_async(pawl_engine *engine, pawl_request *request, pawl_command_done done, void *arg,
                                 pawl_error *error);
 
-/* After an answer: the ID that a raw one became, 0 if there was none; the whole answer as JSON. */
+/* After an answer: the ID that a raw one became, 0 if there was none; the event that answers, with the IDs and
+ * numbers that it was given, borrowed until the next call with the request; the whole answer as JSON. All three
+ * may be called from inside done. Errors: PAWL_EMISUSE (there is no answer), PAWL_ENOMEM, PAWL_ECORRUPT. */
 PAWL_API uint64_t pawl_request_id(const pawl_request *request, uint64_t raw);
+PAWL_API int pawl_request_event(pawl_request *request, const pawl_event **ret_event, pawl_error *error);
 PAWL_API int pawl_request_answer_json(const pawl_request *request, pawl_text *ret_text, pawl_error *error);
 
 /* Create a workspace of a kind, by an event; the request begins anew for it. Errors: as pawl_command;

@@ -41,6 +41,7 @@
 #define PAWL_ENGINE_H
 
 #include <pawl/lease.h>
+#include <pawl/sequencer.h>
 #include <pawl/types.h>
 
 #ifdef __cplusplus
@@ -51,34 +52,46 @@ typedef struct pawl_engine pawl_engine;
 
 /* Zero means the default, of everything. */
 typedef struct pawl_options {
-    uint32_t partitions;   /* of a new directory: 16; a power of two, at most 65536 */
-    uint32_t shards;       /* of a new directory: 2; at most 64, and at most partitions */
-    bool must_exist;       /* PAWL_ENOTFOUND instead of making a new directory */
-    bool read_only;        /* only read, beside the process that writes or without one: as far as that has come.
+    uint32_t partitions; /* of a new directory: 16; a power of two, at most 65536 */
+    uint32_t shards;     /* of a new directory: 2; at most 64, and at most partitions */
+    bool must_exist;     /* PAWL_ENOTFOUND instead of making a new directory */
+    bool must_be_new;    /* PAWL_EEXISTS instead of opening one that is there. An empty directory is new, and so
+                              is what a process has left that was killed while it made one */
+    bool read_only;      /* only read, beside the process that writes or without one: as far as that has come.
                               Implies must_exist; whatever would write is PAWL_EREADONLY. What is left out
                               after a process that was killed, pawl_unwitnessed counts */
-    uint32_t pool_threads; /* 2 */
-    uint32_t mailbox;      /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
+    uint32_t pool_threads;  /* 2 */
+    uint32_t mailbox;       /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
     pawl_duration wait; /* 10 s: how long a command waits for a partition that is recovering, or has no room */
     uint64_t
         checkpoint_lag_max; /* 1,000,000 events of a shard that the loss of power may cost a replay of. Where
                                the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
 
+    /* Of sequences (pawl/sequencer.h), in each partition: how many numbers and workspaces are kept in memory,
+     * and when the sequence storage is written. Some defaults are others than those of a sequencer that is used
+     * alone: flush_events 8192, flush_interval 5 s, unflushed_max and recovery_batch 16384, workspaces_max
+     * 4096. The bounds are the same; the words of PAWL_EINVAL name the field. Commands wait while unflushed_max
+     * or staged_max is reached. Each value that may be unflushed takes 48 bytes, used or not. */
+    pawl_sequencer_limits sequences;
+
     /* Of lanes: pawl/project.h. */
-    pawl_duration max_run;        /* 10 minutes: after that a handler's lease is no longer extended */
-    pawl_duration lease_first;    /* 30 s: before it is known how long the work takes; at most 10 minutes */
-    pawl_duration lease_min;      /* 1 s; the same */
-    pawl_duration backoff_min;    /* 100 ms after the first failure, then twice that, up to a minute */
-    pawl_lease_thresholds alerts; /* what is alarming about a lane, in all its partitions together; zeros: as
-                                     pawl/lease.h says */
+    pawl_duration max_run;     /* 10 minutes: after that a handler's lease is no longer extended */
+    pawl_duration lease_first; /* 30 s: before it is known how long the work takes; at most 10 minutes */
+    pawl_duration lease_min;   /* 1 s; the same */
+    pawl_duration backoff_min; /* 100 ms after the first failure, then twice that, up to a minute */
+
+    /* What is alarming about a lane, in all its partitions together. Zeros: as pawl/lease.h says. */
+    pawl_lease_thresholds thresholds;
+
     const pawl_allocator *allocator;
 } pawl_options;
 
-/* Open a directory, make it if it is not there, bring the state up to the log, and be ready for commands.
- * Errors: PAWL_EINVAL (options), PAWL_ELOCKED (another process has it), PAWL_ECORRUPT (the log, or a state that
- * is not of this log; error names the place), PAWL_EFORMAT, PAWL_EVERSION, PAWL_EACCES, PAWL_EFULL, PAWL_EIO.
- */
+/* Open a directory, make it if it is not there, bring the state up to the log, and be ready for commands. dir is
+ * DIR or file://DIR.
+ * Errors: PAWL_EINVAL (options, or not the name of a directory), PAWL_ELOCKED (another process has it), PAWL_ECORRUPT (the log, or a state that
+ * is not of this log; error names the place), PAWL_ENOTFOUND and PAWL_EEXISTS (as the options say),
+ * PAWL_EFORMAT, PAWL_EVERSION, PAWL_EACCES, PAWL_EFULL, PAWL_EIO. */
 PAWL_API int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine,
                        pawl_error *error);
 

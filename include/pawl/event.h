@@ -10,8 +10,9 @@
 extern "C" {
 #endif
 
-/* An event, and all that it says, borrowed until the function returns that was called with it. Its texts do not
- * end in a 0; those that the command did not give are empty. */
+/* An event, and all that it says, borrowed until the function returns that was called with it; one of a lease
+ * (pawl/worker.h), until that is freed. Its texts do not end in a 0; those that the command did not give are
+ * empty. */
 struct pawl_event_source;
 typedef struct pawl_event {
     uint16_t partition;

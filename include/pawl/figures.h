@@ -29,6 +29,15 @@ typedef struct pawl_figures {
     uint64_t scrubs_missed; /* those that were too large for that */
     uint64_t alerts;        /* how often something was found: see pawl_alerts */
 
+    /* The sequencers, which give numbers: one for each partition (pawl/sequencer.h). A partition whose
+     * sequencer is not ready lets its commands wait. pawl_numbering_get tells of one partition.
+     *
+     * sequencer_states: how many are in which pawl_sequencer_state, now. PAWL_SEQUENCER_NONE: the partition has
+     * not caught up with the log yet, or was refused. sequencers: the figures of all, added up
+     * (pawl_sequencer_figures_add). Its state is not used. */
+    uint32_t sequencer_states[PAWL_SEQUENCER_FINISHED + 1];
+    pawl_sequencer_figures sequencers;
+
     /* Opening. */
     uint32_t taken_over; /* shards whose live store was thrown away, and whose checkpoint took its place */
     uint64_t
@@ -38,17 +47,30 @@ typedef struct pawl_figures {
 /* Any thread that is not one of Pawl's own. Errors: PAWL_EMISUSE, PAWL_ECLOSED. */
 PAWL_API int pawl_figures_get(pawl_engine *engine, pawl_figures *ret_figures, pawl_error *error);
 
-enum pawl_alert_kind {
+/* How the numbering of one partition is doing. figures: those of its sequencer, its counters since opening.
+ * error: what failed last, in the sequencer or before it was ready; its code is PAWL_OK if nothing has. The
+ * figures say whether that is over. */
+typedef struct pawl_numbering {
+    pawl_sequencer_figures figures;
+    pawl_error error;
+} pawl_numbering;
+
+/* Any thread that is not one of Pawl's own. Errors: PAWL_EINVAL (there is no such partition), PAWL_EREADONLY
+ * (an engine that only reads gives no numbers), PAWL_EMISUSE, PAWL_ECLOSED. */
+PAWL_API int pawl_numbering_get(pawl_engine *engine, uint16_t partition, pawl_numbering *ret_numbering,
+                                pawl_error *error);
+
+typedef enum pawl_alert_kind {
     PAWL_ALERT_DIFFERENT = 1, /* the two states, each derived from the log by itself, do not agree */
     PAWL_ALERT_LIVE,          /* the rows of the live state are not those that it has written */
     PAWL_ALERT_CHECKPOINT,    /* the same of the checkpoint's */
     PAWL_ALERT_LOG,           /* the log cannot be read: it is damaged */
-};
+} pawl_alert_kind;
 
 /* What was found while everything went on. 'pawl verify --audit' says which of the states is right, and names
  * the row. */
 typedef struct pawl_alert {
-    enum pawl_alert_kind kind;
+    pawl_alert_kind kind;
     uint16_t partition;
     uint32_t table;  /* 0: it is the log */
     uint64_t offset; /* of the partition, where it was seen first */

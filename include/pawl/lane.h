@@ -1,10 +1,11 @@
-/* lane.h: lanes of projectors, as an operator sees them: how they are doing, what can be decided about them, and
- * the operations that they have logged. docs/LEASES.md. */
+/* lane.h: lanes of projectors, as an operator sees them: how they are doing, what can be decided about them,
+ * and the operations that they have logged. docs/LEASES.md. */
 #ifndef PAWL_LANE_H
 #define PAWL_LANE_H
 
 #include <pawl/engine.h>
 #include <pawl/lease.h>
+#include <pawl/row.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,8 +59,8 @@ typedef struct pawl_lane_status {
     pawl_lease_figures leases; /* add up those of all partitions with pawl_lease_figures_add */
 } pawl_lane_status;
 
-/* Alerts are judged for a generation of a lane, over all its partitions together, by pawl_options.alerts. Each
- * is in the leases of one partition, the one that has most of it: there is one alert, not one for each
+/* Alerts are judged for a generation of a lane, over all its partitions together, by pawl_options.thresholds.
+ * Each is in the leases of one partition, the one that has most of it: there is one alert, not one for each
  * partition. What a declarative projector does by key, the lane does itself, without a lease to anybody: it
  * counts as committed, and not in the figures of the last minute. */
 
@@ -130,16 +131,50 @@ typedef struct pawl_lane_verdict {
 PAWL_API int pawl_lane_verify(pawl_engine *engine, const char *lane, pawl_lane_verdict *ret_verdict,
                               pawl_error *error);
 
-/* Operations of a lane in a partition, from a number on, at most limit, each as a JSON line. generation 0: the
- * one that serves. ret_next may be NULL. PAWL_ENOTFOUND: there is no such lane, or it has never had this
- * generation. */
+/* --- operations --- */
+
+/* What one run of one projector wrote for one event, as the log of its lane has it; or that the event has no
+ * effect, and why. All of it is borrowed until the function returns that was called with it; texts do not end
+ * in a 0. */
+struct pawl_operation_source;
 typedef struct pawl_operation {
-    uint64_t number;
-    uint64_t event;
+    uint16_t partition;
+    uint64_t number;      /* in the log of the lane, in the partition */
+    pawl_operation_id id; /* of the attempt that made it */
+    uint64_t event;       /* the offset of its event in the partition */
     uint64_t wsid;
-    const char *json;
-    size_t json_size;
+    pawl_bytes projector; /* its qualified name */
+    uint64_t schema;      /* the position of the schema that it was made under */
+    uint32_t attempt;
+    pawl_wall time; /* when it was committed */
+    bool is_void;
+    pawl_bytes reason;                          /* of a void */
+    const struct pawl_operation_source *source; /* Pawl's own */
 } pawl_operation;
+
+typedef enum pawl_write_kind {
+    PAWL_WRITE_UPSERT = 1, /* the row was made if it was not there */
+    PAWL_WRITE_UPDATE = 2,
+    PAWL_WRITE_DELETE = 3,
+} pawl_write_kind;
+
+/* One row that an operation wrote. pawl_row_type names its entity. The row has the fields of its key and those
+ * that were set (pawl_row_has); a field that became null is there, too. Of a delete it has the key alone. What
+ * the row was before is not in the log. Return false to stop. */
+typedef bool (*pawl_write_visit)(void *arg, pawl_write_kind kind, const pawl_row *row);
+
+/* The rows that it wrote, in their order; or only those of an entity (NULL: of all). A void has none. Errors:
+ * PAWL_ENOTFOUND (no such entity), PAWL_ECORRUPT, PAWL_EVERSION, PAWL_ENOMEM. */
+PAWL_API int pawl_operation_writes(const pawl_operation *operation, const char *entity, pawl_write_visit visit,
+                                   void *arg, pawl_error *error);
+
+/* All of it, as one JSON line (docs/API.md), which a 0 follows. It is made when it is first asked for. Errors:
+ * PAWL_ENOMEM, PAWL_ECORRUPT, PAWL_EVERSION. */
+PAWL_API int pawl_operation_json(const pawl_operation *operation, pawl_bytes *ret_json, pawl_error *error);
+
+/* Operations of a lane in a partition, from a number on, at most limit; return false to stop. generation 0: the
+ * one that serves. ret_next, which may be NULL, gets the number to go on from. PAWL_ENOTFOUND: there is no such
+ * lane, or it has never had this generation. */
 typedef bool (*pawl_operation_visit)(void *arg, const pawl_operation *operation);
 PAWL_API int pawl_operations_read(pawl_engine *engine, uint16_t partition, const char *lane,
                                   uint32_t generation, uint64_t from, size_t limit, pawl_operation_visit visit,

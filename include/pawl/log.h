@@ -151,8 +151,8 @@ struct pawl_append {
  * stream that was never written, visits nothing and is PAWL_OK. at: {0, 0}, or the place of entry from.
  *
  * alone says: this caller may block. Then everything is done on the calling thread, and the call returns
- * PAWL_READ_DONE: the outcome is in the request, and done() is not called. Not from a shard that has anything
- * else to do. */
+ * PAWL_READ_DONE: the outcome is in the request, and done(), which may be NULL then, is not called. Not from a
+ * shard that has anything else to do. */
 #define PAWL_READ_DONE 1
 
 typedef struct pawl_read pawl_read;
@@ -174,7 +174,8 @@ struct pawl_read {
 };
 
 /* follow: visit a stream's entries from an offset on, and go on visiting as they become durable. It ends, by
- * done(), after pawl_log_unfollow (PAWL_ECLOSED), after visit() returned false (PAWL_OK), or with an error. */
+ * done(), after pawl_log_unfollow (PAWL_ECLOSED), after visit() returned false (PAWL_OK), or with an error. A
+ * journal that was opened read-only is followed from a shard (pawl_env_run); elsewhere that is PAWL_EMISUSE. */
 typedef struct pawl_follow pawl_follow;
 struct pawl_follow {
     pawl_stream stream;

@@ -3,6 +3,7 @@
 #define PAWL_PAWL_H
 
 #include <pawl/admin.h>
+#include <pawl/cluster.h>
 #include <pawl/command.h>
 #include <pawl/engine.h>
 #include <pawl/event.h>

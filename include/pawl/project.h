@@ -41,12 +41,14 @@ PAWL_API int pawl_results_upsert(pawl_results *results, const char *entity);
 PAWL_API int pawl_results_update(pawl_results *results, const char *entity, const char *where);
 PAWL_API int pawl_results_delete(pawl_results *results, const char *entity, const char *where);
 
-/* The key's fields (all or none) and the others, of the write that was begun last. set_name: of a qname.
- * set_expr: computed for each row, from its fields. Errors: PAWL_EINVAL (no such field, or of another type). */
+/* The key's fields (all or none) and the others, of the write that was begun last. set_text: a string, too: one
+ * that does not end in a 0. set_name: of a qname. set_expr: computed for each row, from its fields. Errors:
+ * PAWL_EINVAL (no such field, or of another type). */
 PAWL_API int pawl_results_set_int64(pawl_results *results, const char *field, int64_t value);
 PAWL_API int pawl_results_set_float64(pawl_results *results, const char *field, double value);
 PAWL_API int pawl_results_set_bool(pawl_results *results, const char *field, bool value);
-PAWL_API int pawl_results_set_string(pawl_results *results, const char *field, const char *text, size_t size);
+PAWL_API int pawl_results_set_string(pawl_results *results, const char *field, const char *value);
+PAWL_API int pawl_results_set_text(pawl_results *results, const char *field, pawl_bytes value);
 PAWL_API int pawl_results_set_bytes(pawl_results *results, const char *field, pawl_bytes value);
 PAWL_API int pawl_results_set_time(pawl_results *results, const char *field, pawl_wall value);
 PAWL_API int pawl_results_set_name(pawl_results *results, const char *field, const char *qname);
@@ -57,7 +59,7 @@ PAWL_API int pawl_results_set_expr(pawl_results *results, const char *field, con
 /* All of it as JSON: {"writes": [{"upsert": "shop.Total", "key": {…}, "set": {…}},
  * {"update": "shop.Total", "where": "…", "set": {…}}, {"delete": …}]}. A value in a set is what the field
  * becomes, or {"expr": "…"}. docs/API.md. Errors: PAWL_EINVAL, PAWL_ETOOBIG, with the path; PAWL_ENOMEM. */
-PAWL_API int pawl_results_json(pawl_results *results, const char *json, size_t size, pawl_error *error);
+PAWL_API int pawl_results_json(pawl_results *results, pawl_bytes json, pawl_error *error);
 
 /* Why the handler fails; permanent: no other attempt would do better, so the operation becomes a void, unless
  * what the handler read turns out to have been too early. Return the status of this, which is PAWL_EINVAL, from
@@ -68,7 +70,8 @@ PAWL_API int pawl_results_fail(pawl_results *results, bool permanent, const char
 
 typedef struct pawl_handler_ctx pawl_handler_ctx;
 
-/* The event is as pawl_events_read has it: read it field by field, or ask for its JSON. Return PAWL_OK, or anything else to fail this attempt. */
+/* The event is as pawl_events_read has it: read it field by field, or ask for its JSON. Return PAWL_OK, or
+ * anything else to fail this attempt. */
 typedef int (*pawl_handler)(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *results, void *arg);
 
 /* Run a projector that has no actions of its own by this function, from now on until close. As many at once as
@@ -95,7 +98,8 @@ PAWL_API int pawl_handler_list(pawl_handler_ctx *ctx, const char *entity, pawl_b
                                pawl_text *ret_text, pawl_error *error);
 
 /* The same two, as rows, as pawl_entity_read and _scan do. What is read is remembered in the same way: by read
- * the row, by scan all rows of the entity in the workspace. visit must not read through the ctx (PAWL_EMISUSE). */
+ * the row, by scan all rows of the entity in the workspace. visit must not read through the ctx (PAWL_EMISUSE).
+ */
 PAWL_API int pawl_handler_read(pawl_handler_ctx *ctx, const char *entity, pawl_key key, pawl_row_visit visit,
                                void *arg, pawl_error *error);
 PAWL_API int pawl_handler_scan(pawl_handler_ctx *ctx, const char *entity, pawl_key after, pawl_cursor *cursor,

@@ -64,8 +64,8 @@ PAWL_API int pawl_entity_list(pawl_engine *engine, uint64_t wsid, const char *en
 /* The same two, as rows, with a key of values. min_offset and errors as of get and list; PAWL_EINVAL also: a
  * value is of another type than its field, or there are more or fewer than the key has fields.
  *
- * scan goes on where the cursor has stopped; with a cursor of zeros, or NULL, it begins behind the key after (no
- * values: with the first row). Rows are visited in snapshots of up to 1000. */
+ * scan goes on where the cursor has stopped; with a cursor of zeros, or NULL, it begins behind the key after
+ * (no values: with the first row). Rows are visited in snapshots of up to 1000. */
 PAWL_API int pawl_entity_read(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_key key,
                               const pawl_read_options *options, pawl_row_visit visit, void *arg,
                               pawl_error *error);

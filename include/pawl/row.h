@@ -1,7 +1,7 @@
 /* row.h: fields, read from C with their own types.
  *
  * A row is whatever has fields: a record, a row of an entity, an object of an event's argument, a record in an
- * event. All are read by the same functions.
+ * event, a row that an operation wrote. All are read by the same functions.
  *
  *     static bool add(void *arg, const pawl_row *row)
  *     {
@@ -57,8 +57,8 @@ PAWL_API int pawl_row_time(const pawl_row *row, const char *field, pawl_wall *re
 PAWL_API int pawl_row_name(const pawl_row *row, const char *field, pawl_bytes *ret_value, bool *ret_null);
 PAWL_API int pawl_row_ref(const pawl_row *row, const char *field, uint64_t *ret_value, bool *ret_null);
 
-/* Whether the row says anything about a field: it has a value, or, of an update, the event makes it null. False
- * also if the type has no such field. */
+/* Whether the row says anything about a field: it has a value, or the event or the operation makes it null.
+ * False also if the type has no such field. */
 PAWL_API bool pawl_row_has(const pawl_row *row, const char *field);
 
 /* The children of an object of an event's argument, in their order: those in a container of its type (NULL: in

@@ -8,6 +8,9 @@
 extern "C" {
 #endif
 
+/* A package's schema, as JSON, has at most this many bytes. */
+#define PAWL_SCHEMA_JSON_MAX ((size_t)4 << 20)
+
 /* Apply a package's schema, in JSON. ret_position, which may be NULL, gets the position of the schema that is
  * now in force; applying what is so already changes nothing. Errors: PAWL_EINVAL, with line and column, or with
  * the JSON path: also when the change would break what is stored. */
@@ -17,11 +20,27 @@ PAWL_API int pawl_schema_apply(pawl_engine *engine, const char *json, uint64_t *
 /* All packages, as JSON that could be applied again. */
 PAWL_API int pawl_schema_show(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
 
-/* The lanes of its projectors, one JSON object on a line:
+/* A lane of its projectors. Names are borrowed until visit returns. */
+typedef struct pawl_schema_lane {
+    pawl_bytes name;
+    uint16_t id;
+    uint32_t generation; /* the newest; 0: there is none of this lane yet */
+    uint32_t serving;    /* the one that is read; 0: none */
+    const pawl_bytes *projectors;
+    size_t projector_count;
+    const pawl_bytes *entities;
+    size_t entity_count;
+} pawl_schema_lane;
+
+/* All lanes; return false to stop. How they are doing is pawl_lanes_read's to say. */
+typedef bool (*pawl_schema_lane_visit)(void *arg, const pawl_schema_lane *lane);
+PAWL_API int pawl_schema_lanes_read(pawl_engine *engine, pawl_schema_lane_visit visit, void *arg,
+                                    pawl_error *error);
+
+/* The same, one JSON object on a line:
  * {"lane":"shop.totals","id":1,"generation":2,"serving":1,
- * "projectors":["shop.totals"],"entities":["shop.CustomerTotal"]}. generation is the newest, serving the one
- * that is read; 0: none of this lane yet. */
-PAWL_API int pawl_schema_lanes(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
+ * "projectors":["shop.totals"],"entities":["shop.CustomerTotal"]}. */
+PAWL_API int pawl_schema_lanes_list(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
 
 #ifdef __cplusplus
 }

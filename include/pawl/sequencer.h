@@ -171,6 +171,23 @@ typedef struct pawl_sequence_storage {
                     pawl_error *error);
 } pawl_sequence_storage;
 
+/* How much is kept in memory, and when it is written. Zero means the default. A count whose name ends
+ * in _max or _batch is at most 2^28. */
+typedef struct pawl_sequencer_limits {
+    /* The storage is written when so many events have gathered, or so much time has passed since the first of
+     * them, or three quarters of the values that may be unflushed are. */
+    uint32_t flush_events;        /* 100 */
+    pawl_duration flush_interval; /* 500 ms */
+
+    uint32_t unflushed_max;      /* 65536 values, kinds too, that the storage lacks; then start is busy */
+    uint32_t staged_max;         /* 4096 events between start and flush; then start is busy. A power of two. */
+    uint32_t workspaces_max;     /* 100000 in the cache. Those with unflushed values are kept beyond it. */
+    uint32_t recovery_batch;     /* 65536 values that recovery gathers before it writes them */
+    pawl_duration retry_min;     /* 10 ms: the delay after the first failure; at most retry_max */
+    pawl_duration retry_max;     /* 1 s: where doubling it ends */
+    pawl_duration close_timeout; /* 5 s: how long free tries to write what is unflushed */
+} pawl_sequencer_limits;
+
 /* Zero means the default, of everything that has one. */
 typedef struct pawl_sequencer_options {
     pawl_env *env;
@@ -185,18 +202,7 @@ typedef struct pawl_sequencer_options {
      * the storage has no such rows, and nothing is checked but what is cached. */
     bool kinds_elsewhere;
 
-    /* The storage is written when so many events have gathered, or so much time has passed since the first of
-     * them, or three quarters of the values that may be unflushed are. */
-    uint32_t flush_events;        /* 100 */
-    pawl_duration flush_interval; /* 500 ms */
-
-    uint32_t unflushed_max;      /* 65536 values, kinds too, that the storage lacks; then start is busy */
-    uint32_t staged_max;         /* 4096 events between start and flush; then start is busy. A power of two. */
-    uint32_t workspaces_max;     /* 100000 in the cache. Those with unflushed values are kept beyond it. */
-    uint32_t recovery_batch;     /* 65536 values that recovery gathers before it writes them */
-    pawl_duration retry_min;     /* 10 ms: the delay after the first failure */
-    pawl_duration retry_max;     /* 1 s: where doubling it ends */
-    pawl_duration close_timeout; /* 5 s: how long free tries to write what is unflushed */
+    pawl_sequencer_limits limits;
     const pawl_allocator *allocator; /* NULL: the C library's */
 } pawl_sequencer_options;
 
@@ -237,6 +243,10 @@ typedef struct pawl_sequencer_figures {
     uint64_t recovery_ns_last; /* from its beginning to ready, failed attempts included */
     uint64_t events_replayed;  /* events of the log that recoveries read */
 } pawl_sequencer_figures;
+
+/* Several sequencers as one. Of flush_ns_last, flush_ns_max and recovery_ns_last the longest is kept, the state
+ * stays that of to, and all others are added. Begin with figures that are zero. */
+PAWL_API void pawl_sequencer_figures_add(pawl_sequencer_figures *to, const pawl_sequencer_figures *more);
 
 /* Make a sequencer and let it begin to recover; it is ready later (wait).
  * Errors: PAWL_EINVAL (no such shard; a missing function; a limit out of range; a kind or a sequence twice, a

@@ -9,6 +9,8 @@
 #ifndef PAWL_STATUS_H
 #define PAWL_STATUS_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -17,6 +19,13 @@ extern "C" {
 #define PAWL_API __attribute__((visibility("default")))
 #else
 #define PAWL_API
+#endif
+
+/* The compiler checks the arguments of a function like printf. */
+#if defined(__GNUC__)
+#define PAWL_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#else
+#define PAWL_PRINTF(text, first)
 #endif
 
 /* The one table: name, code, what it means. Codes are part of the ABI: they are never renumbered. */
@@ -63,6 +72,28 @@ typedef struct pawl_error {
  * Both point to constants. Any thread. */
 PAWL_API const char *pawl_status_name(int status);
 PAWL_API const char *pawl_status_text(int status);
+
+/* Fill in an error, as Pawl does: for functions of yours that Pawl calls (pawl/sequencer.h), or that speak as
+ * Pawl's do. Each returns the status, so that failing is one line, and does nothing else if error is NULL:
+ *
+ *     return pawl_error_set(error, PAWL_EINVAL, "the name is empty");
+ *
+ * set replaces what was there. wrap puts words in front of what is there, or of the status' meaning if there is
+ * nothing: "cannot open x: permission denied". errno turns an errno into a status, and puts its meaning behind
+ * the words. What does not fit is cut. Any thread. */
+PAWL_API PAWL_PRINTF(3, 4) int pawl_error_set(pawl_error *error, int status, const char *format, ...);
+PAWL_API PAWL_PRINTF(3, 4) int pawl_error_wrap(pawl_error *error, int status, const char *format, ...);
+PAWL_API PAWL_PRINTF(3, 4) int pawl_error_errno(pawl_error *error, int number, const char *format, ...);
+
+/* An error as JSON, as the program says it with --json (docs/CLI.md):
+ *
+ *     {"code":"PAWL_EINVAL","message":"expected an integer, not null","where":"$.records[0].fields.qty"}
+ *
+ * where is the place in what was said, if the words begin with one: a path, or a line and a column. text has
+ * PAWL_ERROR_JSON_MAX bytes, and ends with a zero that the returned size does not count. Allocates nothing, so
+ * that PAWL_ENOMEM can be said, too. Any thread. */
+#define PAWL_ERROR_JSON_MAX 4096
+PAWL_API size_t pawl_error_json(const pawl_error *error, char *text);
 
 #ifdef __cplusplus
 }

@@ -7,14 +7,17 @@
 #ifndef PAWL_WORKER_H
 #define PAWL_WORKER_H
 
-#include <pawl/engine.h>
+#include <pawl/event.h>
 #include <pawl/lease.h>
+#include <pawl/project.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A lease as a worker holds it. Strings are in one allocation: pawl_worker_lease_free.
+/* A lease as a worker holds it. What it points to is the worker's until pawl_worker_lease_free. The event is as
+ * handlers have it: read it field by field, or ask for its JSON (pawl_event_json), by one thread at a time,
+ * before the engine is closed.
  *
  * What a worker says of its lease, by commit, extend and release, goes by four members: partition, lane, number
  * and operation. Nothing else of it is looked at. A worker in another process, which has only these four, fills
@@ -27,11 +30,8 @@ typedef struct pawl_worker_lease {
     pawl_operation_id operation;
     uint32_t attempt;
     pawl_duration expires_in;
-    uint64_t offset; /* of the event */
-    uint64_t wsid;
-    const char *event; /* as JSON */
-    size_t event_size;
-    void *memory;
+    const pawl_event *event;
+    void *memory; /* Pawl's own */
 } pawl_worker_lease;
 
 /* Lease an operation of a projector that has neither actions nor a handler here, of whichever partition has
@@ -42,14 +42,22 @@ PAWL_API int pawl_worker_acquire(pawl_engine *engine, const char *projector, paw
                                  pawl_duration wait, pawl_worker_lease *ret_lease, pawl_error *error);
 PAWL_API void pawl_worker_lease_free(pawl_worker_lease *lease);
 
-/* Commit a result (as pawl_results_json takes it), and wait until its turn has come and it is durable and
- * applied. Repeating it is harmless. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT: it is handed in, and
- * waits for those before it; ask again. PAWL_EBUSY: the lane is recovering, or the store
+/* What shall be written for the event: put it into results (pawl/project.h). Called on the worker's own thread,
+ * from inside commit. Return PAWL_OK; anything else ends the commit with that status. */
+typedef int (*pawl_results_fill)(void *arg, pawl_results *results);
+
+/* Commit a result, and wait until its turn has come and it is durable and applied. Repeating it is harmless:
+ * fill is not called if the result was handed in before. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT:
+ * it is handed in, and waits for those before it; ask again. PAWL_EBUSY: the lane is recovering, or the store
  * gives out no more snapshots at once; ask again. PAWL_EINVAL, PAWL_ETOOBIG: the result does not make sense;
  * the lease is still held, unless that came out only at its turn ("at its turn: ..."): then the projector's
- * policy decides. Others (PAWL_ENOMEM, PAWL_EIO): what it is about cannot be read; the lease is still held. */
-PAWL_API int pawl_worker_commit(pawl_engine *engine, const pawl_worker_lease *lease, const char *json,
-                                size_t size, pawl_duration wait, pawl_error *error);
+ * policy decides. Others (PAWL_ENOMEM, PAWL_EIO, what fill returned): the lease is still held. */
+PAWL_API int pawl_worker_commit(pawl_engine *engine, const pawl_worker_lease *lease, pawl_results_fill fill,
+                                void *arg, pawl_duration wait, pawl_error *error);
+
+/* The same, with a result as pawl_results_json takes it. */
+PAWL_API int pawl_worker_commit_json(pawl_engine *engine, const pawl_worker_lease *lease, pawl_bytes json,
+                                     pawl_duration wait, pawl_error *error);
 
 /* From now on this long (0: adaptive). PAWL_EFENCED: the number is another's. expires_in of the lease stays as
  * it was. */

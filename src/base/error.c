@@ -25,21 +25,22 @@ static void append_text(pawl_error *error, const char *tail)
         memcpy(error->text + sizeof error->text - 4, "...", 4);
 }
 
-void error_set_text(pawl_error *error, int status, const char *format, ...)
+int pawl_error_set(pawl_error *error, int status, const char *format, ...)
 {
     if (!error)
-        return;
+        return status;
     va_list args;
     va_start(args, format);
     format_text(error->text, sizeof error->text, format, args);
     va_end(args);
     error->code = status;
+    return status;
 }
 
-void error_wrap_text(pawl_error *error, int status, const char *format, ...)
+int pawl_error_wrap(pawl_error *error, int status, const char *format, ...)
 {
     if (!error)
-        return;
+        return status;
     char inner[sizeof error->text];
     memcpy(inner, error->text, sizeof inner);
     bool empty = error->code == PAWL_OK || inner[0] == '\0';
@@ -49,9 +50,10 @@ void error_wrap_text(pawl_error *error, int status, const char *format, ...)
     va_end(args);
     append_text(error, empty ? pawl_status_text(status) : inner);
     error->code = status;
+    return status;
 }
 
-int error_errno(pawl_error *error, int number, const char *format, ...)
+int pawl_error_errno(pawl_error *error, int number, const char *format, ...)
 {
     int status = error_from_errno(number);
     if (!error)

@@ -18,17 +18,14 @@ static inline int error_same(int status)
 
 /* Set code and text. error may be NULL. (A macro, so that compilers and analyzers see at the call that it
  * returns the code it was given.) */
-#define error_set(error, status, ...) (error_set_text((error), (status), __VA_ARGS__), error_same(status))
-__attribute__((format(printf, 3, 4))) void error_set_text(pawl_error *error, int status, const char *format,
-                                                          ...);
+#define error_set(error, status, ...) ((void)pawl_error_set((error), (status), __VA_ARGS__), error_same(status))
 
 /* Put context in front of the text that is there; if there is none, in front of the status's meaning. */
-#define error_wrap(error, status, ...) (error_wrap_text((error), (status), __VA_ARGS__), error_same(status))
-__attribute__((format(printf, 3, 4))) void error_wrap_text(pawl_error *error, int status, const char *format,
-                                                           ...);
+#define error_wrap(error, status, ...)                                                                         \
+    ((void)pawl_error_wrap((error), (status), __VA_ARGS__), error_same(status))
 
 /* An errno becomes a status, and its text follows the given one. */
-__attribute__((format(printf, 3, 4))) int error_errno(pawl_error *error, int number, const char *format, ...);
+#define error_errno(error, number, ...) pawl_error_errno((error), (number), __VA_ARGS__)
 int error_from_errno(int number);
 
 void error_clear(pawl_error *error);

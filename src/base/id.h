@@ -41,7 +41,7 @@ void id128_format(struct id128 id, char *text);
 /* PAWL_EINVAL unless the text is exactly what format writes. */
 int id128_parse(pawl_bytes text, struct id128 *ret_id);
 
-#define PARTITIONS_MAX ((uint32_t)65536)
+#define PARTITIONS_MAX ((uint32_t)PAWL_PARTITIONS_MAX)
 
 /* partitions: a power of two, 1 to PARTITIONS_MAX. */
 static inline uint16_t partition_of(uint64_t token, uint32_t partitions)

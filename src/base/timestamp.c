@@ -1,5 +1,9 @@
 #include "base/timestamp.h"
 
+#include <string.h>
+
+#include "base/error.h"
+
 #define SECOND_NS   INT64_C(1000000000)
 #define DAY_SECONDS INT64_C(86400)
 
@@ -154,4 +158,20 @@ size_t timestamp_write(int64_t ns, char text[TIMESTAMP_CHARS])
     }
     *at++ = 'Z';
     return (size_t)(at - text);
+}
+
+_Static_assert(TIMESTAMP_CHARS < PAWL_WALL_TEXT_MAX, "every timestamp fits, with a zero behind it");
+
+void pawl_wall_format(pawl_wall wall, char *text)
+{
+    text[timestamp_write(wall.ns, text)] = '\0';
+}
+
+int pawl_wall_parse(const char *text, pawl_wall *ret_wall, pawl_error *error)
+{
+    int64_t ns;
+    if (!timestamp_read((pawl_bytes){text, strlen(text)}, &ns))
+        return error_set(error, PAWL_EINVAL, "'%.40s' is not a time such as 2026-11-15T10:00:00.123Z", text);
+    ret_wall->ns = ns;
+    return PAWL_OK;
 }

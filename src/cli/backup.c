@@ -4,10 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "cli/progress.h"
 #include "cli/say.h"
-#include "engine/log.h"
 
 static int say_done(const struct options *options, const pawl_backup_options *how,
                     const pawl_backup_report *report, const char *verb, double seconds)
@@ -34,17 +32,14 @@ static int run_backup(const struct options *options)
     pawl_error error = {0};
     pawl_backup_report report;
     pawl_backup_options how = {.to = options_get(options, "to")};
-    const char *where;
     double begun = seconds_now();
-    if (options_dir(options, &where, &error) != PAWL_OK)
+    if (options_dir(options, &how.dir, &error) != PAWL_OK)
         return say_usage(&error);
     if (!how.to) {
-        error_set(&error, PAWL_EINVAL, "into which directory? Say --to NEWDIR");
+        pawl_error_set(&error, PAWL_EINVAL, "into which directory? Say --to NEWDIR");
         return say_usage(&error);
     }
-    int status = engine_directory(where, &how.dir, &error);
-    if (status == PAWL_OK)
-        status = pawl_backup(&how, &report, &error);
+    int status = pawl_backup(&how, &report, &error);
     return status == PAWL_OK ? say_done(options, &how, &report, "saved", seconds_now() - begun)
                              : say_failure(options, &error);
 }
@@ -53,21 +48,17 @@ static int run_restore(const struct options *options)
 {
     pawl_error error = {0};
     pawl_backup_report report;
-    pawl_backup_options how = {.replace = options_get(options, "replace") != NULL};
-    const char *where, *from = options_get(options, "from");
+    pawl_backup_options how = {.dir = options_get(options, "from"),
+                               .replace = options_get(options, "replace") != NULL};
     double begun = seconds_now();
-    if (options_dir(options, &where, &error) != PAWL_OK
+    if (options_dir(options, &how.to, &error) != PAWL_OK
         || options_number(options, "until", 1, 0, &how.until, &error) != PAWL_OK)
         return say_usage(&error);
-    if (!from) {
-        error_set(&error, PAWL_EINVAL, "from which backup? Say --from BACKUP");
+    if (!how.dir) {
+        pawl_error_set(&error, PAWL_EINVAL, "from which backup? Say --from BACKUP");
         return say_usage(&error);
     }
-    int status = engine_directory(where, &how.to, &error);
-    if (status == PAWL_OK)
-        status = engine_directory(from, &how.dir, &error);
-    if (status == PAWL_OK)
-        status = pawl_restore(&how, &report, &error);
+    int status = pawl_restore(&how, &report, &error);
     return status == PAWL_OK ? say_done(options, &how, &report, "restored", seconds_now() - begun)
                              : say_failure(options, &error);
 }

@@ -1,10 +1,8 @@
 /* cli/cluster.c: the topics of a cluster on Kafka: made, and checked. */
-#include "engine/cluster.h"
+#include <pawl/cluster.h>
 
 #include <stdio.h>
 
-#include "base/error.h"
-#include "base/id.h"
 #include "cli/say.h"
 
 #define REPLICATION_MAX 100
@@ -15,28 +13,29 @@ static int prepare(const struct options *options, const char **ret_url, uint64_t
     const char *url = options_get(options, "log");
     *ret_replication = 0;
     if (!url)
-        return error_set(error, PAWL_EINVAL, "which cluster? Say --log kafka://HOST:PORT/CLUSTER");
-    if (!cluster_is(url))
-        return error_set(error, PAWL_EINVAL, "--log %s: a cluster's log is kafka://HOST:PORT/CLUSTER", url);
+        return pawl_error_set(error, PAWL_EINVAL, "which cluster? Say --log kafka://HOST:PORT/CLUSTER");
+    if (!options_is_cluster(url))
+        return pawl_error_set(error, PAWL_EINVAL, "--log %s: a cluster's log is kafka://HOST:PORT/CLUSTER",
+                              url);
     int status = options_number(options, "replication", 1, 0, ret_replication, error);
     if (status == PAWL_OK && *ret_replication > REPLICATION_MAX)
-        status = error_set(error, PAWL_EINVAL, "--replication: at most %d", REPLICATION_MAX);
+        status = pawl_error_set(error, PAWL_EINVAL, "--replication: at most %d", REPLICATION_MAX);
     *ret_url = url;
     return status;
 }
 
 static int say_report(const struct options *options, const char *url, uint16_t replication)
 {
-    struct kafka_cluster_report r;
+    pawl_cluster_topics t;
     pawl_error error = {0};
-    if (engine_cluster_check(url, replication, &r, &error) != PAWL_OK)
+    if (pawl_cluster_check(url, replication, &t, &error) != PAWL_OK)
         return say_failure(options, &error);
     if (options_get(options, "json"))
-        say_json(json_pack("{s:i,s:i,s:i,s:b}", "topics", (int)r.topics, "partitions", (int)r.partitions,
-                           "replication", (int)r.replication, "broker_sync", (int)r.broker_sync));
+        say_json(json_pack("{s:i,s:i,s:i,s:b}", "topics", (int)t.topics, "partitions", (int)t.partitions,
+                           "replication", (int)t.replication, "broker_sync", (int)t.broker_sync));
     else
-        printf("%u topics, %u partitions, at least %u replicas%s: good\n", r.topics, r.partitions,
-               r.replication, r.broker_sync ? "" : ", not synced by the brokers");
+        printf("%u topics, %u partitions, at least %u replicas%s: good\n", t.topics, t.partitions,
+               t.replication, t.broker_sync ? "" : ", not synced by the brokers");
     int status = say_finish(&error);
     return status == PAWL_OK || status == PAWL_ECLOSED ? CLI_OK : say_failure(options, &error);
 }
@@ -49,11 +48,12 @@ static int run_init(const struct options *options)
     int status = prepare(options, &url, &replication, &error);
     if (status == PAWL_OK)
         status = options_number(options, "partitions", 1, 16, &partitions, &error);
-    if (status == PAWL_OK && (partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) != 0))
-        status = error_set(&error, PAWL_EINVAL, "--partitions: a power of two, at most %u", PARTITIONS_MAX);
+    if (status == PAWL_OK && (partitions > PAWL_PARTITIONS_MAX || (partitions & (partitions - 1)) != 0))
+        status = pawl_error_set(&error, PAWL_EINVAL, "--partitions: a power of two, at most %d",
+                                PAWL_PARTITIONS_MAX);
     if (status != PAWL_OK)
         return say_usage(&error);
-    if (engine_cluster_init(url, (uint32_t)partitions, (uint16_t)replication, &error) != PAWL_OK)
+    if (pawl_cluster_init(url, (uint32_t)partitions, (uint16_t)replication, &error) != PAWL_OK)
         return say_failure(options, &error);
     return say_report(options, url, (uint16_t)replication);
 }

@@ -17,11 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "cli/feed.h"
 #include "cli/open.h"
-#include "engine/json/failure.h"
-#include "engine/json/request.h"
 
 #define WINDOW       256
 #define WINDOW_BYTES ((size_t)16 << 20) /* of commands under way; one may be longer */
@@ -60,7 +57,6 @@ struct commanding {
     bool decided;  /* whether it is */
     bool skipping; /* the rest of a line that is too long */
     uint64_t line; /* number of the next line */
-    struct json_out text;
 };
 
 /* --- a command --- */
@@ -72,7 +68,7 @@ static void done(void *arg, pawl_request *request, int status, const pawl_answer
     int bell = slot->bell;
     slot->status = status;
     if (status != PAWL_OK)
-        error_set(&slot->error, status, "%s", error->text[0] ? error->text : pawl_status_text(status));
+        pawl_error_set(&slot->error, status, "%s", error->text[0] ? error->text : pawl_status_text(status));
     atomic_store_explicit(&slot->done, true, memory_order_release);
     feed_ring(bell);
 }
@@ -133,34 +129,40 @@ static void send(struct commanding *c, pawl_bytes json)
 
 /* --- answers --- */
 
+/* One line of the output. */
+static int put_line(struct commanding *c, const struct slot *slot, const char *text, size_t size,
+                    pawl_error *error)
+{
+    struct buffer *output = &c->feed.output;
+    if (c->feed.closed)
+        return PAWL_OK;
+    if (!buffer_reserve(output, size + 1))
+        return pawl_error_set(error, PAWL_ENOMEM, "no memory for the answer to line %" PRIu64, slot->line);
+    memcpy(output->data + output->size, text, size);
+    output->data[output->size + size] = '\n';
+    output->size += size + 1;
+    return PAWL_OK;
+}
+
+static int put_refusal(struct commanding *c, const struct slot *slot, pawl_error *error)
+{
+    char why[PAWL_ERROR_JSON_MAX], text[PAWL_ERROR_JSON_MAX + 64];
+    pawl_error_json(&slot->error, why);
+    int size = snprintf(text, sizeof text, "{\"line\":%" PRIu64 ",\"error\":%s}", slot->line, why);
+    return put_line(c, slot, text, (size_t)size, error);
+}
+
 static int say_answer(struct commanding *c, const struct slot *slot, pawl_error *error)
 {
     pawl_text text;
-    if (slot->status == PAWL_OK) {
-        int status = pawl_request_answer_json(slot->request, &text, error);
-        if (status != PAWL_OK)
-            return status;
-        json_out_rewind(&c->text, 0);
-        out_raw(&c->text, (pawl_bytes){text.data, text.size});
-        pawl_text_free(&text);
-    } else {
-        json_out_rewind(&c->text, 0);
-        out_open(&c->text, '{');
-        out_key(&c->text, "line");
-        out_unsigned(&c->text, slot->line);
-        out_key(&c->text, "error");
-        json_failure(&c->text, &slot->error);
-        out_close(&c->text, '}');
-    }
-    out_raw(&c->text, (pawl_bytes){"\n", 1});
-    struct buffer *output = &c->feed.output;
-    if (c->text.status != PAWL_OK || !buffer_reserve(output, c->text.size))
-        return error_set(error, PAWL_ENOMEM, "no memory for the answer to line %" PRIu64, slot->line);
-    if (!c->feed.closed) {
-        memcpy(output->data + output->size, c->text.data, c->text.size);
-        output->size += c->text.size;
-    }
-    return PAWL_OK;
+    if (slot->status != PAWL_OK)
+        return put_refusal(c, slot, error);
+    int status = pawl_request_answer_json(slot->request, &text, error);
+    if (status != PAWL_OK)
+        return status;
+    status = put_line(c, slot, text.data, text.size, error);
+    pawl_text_free(&text);
+    return status;
 }
 
 static void note_refusal(struct commanding *c, const struct slot *slot)
@@ -213,8 +215,8 @@ static void take_line(struct commanding *c, const char *line, size_t size, bool 
 {
     if (!c->skipping && !complete) {
         struct slot *slot = take_slot(c);
-        refuse(slot, error_set(&slot->error, PAWL_ETOOBIG, "the command has more than %zu bytes",
-                               REQUEST_JSON_BYTES_MAX));
+        refuse(slot, pawl_error_set(&slot->error, PAWL_ETOOBIG, "the command has more than %zu bytes",
+                                    PAWL_REQUEST_JSON_MAX));
     } else if (!c->skipping && !is_blank(line, size))
         send(c, (pawl_bytes){line, size});
     c->skipping = !complete;
@@ -246,7 +248,7 @@ static bool take_lines(struct commanding *c)
     while (at < in->size && !c->stopped && !waits) {
         const char *line = in->data + at, *end = find_end(c, line, in->size - at);
         size_t size = end ? (size_t)(end - line) : in->size - at;
-        if (!end && !c->feed.eof && size <= REQUEST_JSON_BYTES_MAX)
+        if (!end && !c->feed.eof && size <= PAWL_REQUEST_JSON_MAX)
             break;
         waits = !has_room(c);
         if (waits)
@@ -290,7 +292,8 @@ static json_t *load(const char *option, const char *text, pawl_error *error)
     json_error_t why;
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
     if (!json)
-        error_set(error, PAWL_EINVAL, "--%s: line %d, column %d: %s", option, why.line, why.column, why.text);
+        pawl_error_set(error, PAWL_EINVAL, "--%s: line %d, column %d: %s", option, why.line, why.column,
+                       why.text);
     return json;
 }
 
@@ -301,7 +304,7 @@ static int compose(const struct options *options, char **ret_json, pawl_error *e
     json_t *command = json_pack("{s:s}", "command", options_get(options, "command")), *records = json_array();
     int cursor = 0, status = command && records ? PAWL_OK : PAWL_EINVAL;
     if (status != PAWL_OK)
-        error_set(error, status, "--command is not UTF-8");
+        pawl_error_set(error, status, "--command is not UTF-8");
     if (status == PAWL_OK && argument)
         status = json_object_set_new(command, "argument", load("argument", argument, error));
     while (status == PAWL_OK && (record = options_next(options, "record", &cursor)))
@@ -330,12 +333,13 @@ static int parse_options(struct commanding *c, pawl_error *error)
     if (status == PAWL_OK)
         status = options_number(o, "expected-offset", 0, 0, &c->expected, error);
     if (status == PAWL_OK && ack && c->ack == PAWL_ACK_APPLIED && strcmp(ack, "applied") != 0)
-        status = error_set(error, PAWL_EINVAL, "--ack %s: expected durable or applied", ack);
+        status = pawl_error_set(error, PAWL_EINVAL, "--ack %s: expected durable or applied", ack);
     if (status == PAWL_OK && c->alone && o->arguments[1])
-        status = error_set(error, PAWL_EINVAL, "a command comes from a file or from --command, not from both");
-    if (status == PAWL_OK && !c->alone && (options_get(o, "argument") || options_get(o, "record")))
         status =
-            error_set(error, PAWL_EINVAL, "--argument and --record are of the command that --command names");
+            pawl_error_set(error, PAWL_EINVAL, "a command comes from a file or from --command, not from both");
+    if (status == PAWL_OK && !c->alone && (options_get(o, "argument") || options_get(o, "record")))
+        status = pawl_error_set(error, PAWL_EINVAL,
+                                "--argument and --record are of the command that --command names");
     return status;
 }
 
@@ -346,7 +350,7 @@ static int open_input(const struct commanding *c, int *ret_fd, pawl_error *error
     if (!c->alone && file && strcmp(file, "-") != 0)
         fd = open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return error_errno(error, errno, "cannot open %s", file);
+        return pawl_error_errno(error, errno, "cannot open %s", file);
     *ret_fd = fd;
     return PAWL_OK;
 }
@@ -361,19 +365,18 @@ static int verdict(const struct commanding *c, pawl_error *error)
     if (c->refused == 0)
         return PAWL_OK;
     if (c->begun == 1)
-        return error_set(error, c->refused_status, "the command in line %" PRIu64 " was refused",
-                         c->refused_line);
-    return error_set(error, c->refused_status,
-                     "%" PRIu64 " of %" PRIu64 " commands were refused, the first in line %" PRIu64, c->refused,
-                     c->begun, c->refused_line);
+        return pawl_error_set(error, c->refused_status, "the command in line %" PRIu64 " was refused",
+                              c->refused_line);
+    return pawl_error_set(error, c->refused_status,
+                          "%" PRIu64 " of %" PRIu64 " commands were refused, the first in line %" PRIu64,
+                          c->refused, c->begun, c->refused_line);
 }
 
 static int command_all(struct commanding *c, char *composed, pawl_error *error)
 {
     c->slots = calloc(WINDOW, sizeof c->slots[0]);
     if (!c->slots)
-        return error_set(error, PAWL_ENOMEM, "no memory for requests");
-    json_out_init(&c->text, NULL);
+        return pawl_error_set(error, PAWL_ENOMEM, "no memory for requests");
     if (composed) {
         c->feed.eof = true;
         send(c, (pawl_bytes){composed, strlen(composed)});
@@ -382,7 +385,6 @@ static int command_all(struct commanding *c, char *composed, pawl_error *error)
     for (size_t i = 0; i < WINDOW; i++)
         pawl_request_free(c->slots[i].request);
     free(c->slots);
-    json_out_release(&c->text);
     return verdict(c, error);
 }
 

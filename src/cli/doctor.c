@@ -120,7 +120,7 @@ static int run(const struct options *options)
     const char *dir, *to = options_get(options, "to");
     if (options_dir(options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
-    progress_begin(&progress, to ? "saving" : "looking");
+    progress_begin(&progress, to ? "saving" : "looking", "bytes");
     int status = pawl_doctor(dir, to, progress_step, &progress, &report, &error);
     progress_end(&progress);
     if (status != PAWL_OK)

@@ -1,7 +1,6 @@
 /* cli/entity.c: rows of entities, one or many. */
 #include <stdio.h>
 
-#include "base/error.h"
 #include "cli/open.h"
 
 #define KEY_BYTES_MAX ((size_t)128 << 10)
@@ -14,7 +13,7 @@ static int read_key(const char *text, char *key, pawl_bytes *ret_key, pawl_error
     bool whole = text[0] == '{' || text[0] == '[';
     int size = snprintf(key, KEY_BYTES_MAX, whole ? "%s" : "[%s]", text);
     if (size < 0 || (size_t)size >= KEY_BYTES_MAX)
-        return error_set(error, PAWL_ETOOBIG, "a key of more than %zu bytes", KEY_BYTES_MAX);
+        return pawl_error_set(error, PAWL_ETOOBIG, "a key of more than %zu bytes", KEY_BYTES_MAX);
     *ret_key = (pawl_bytes){key, (size_t)size};
     return PAWL_OK;
 }

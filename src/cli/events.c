@@ -10,7 +10,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "cli/feed.h"
 #include "cli/open.h"
 
@@ -57,9 +56,10 @@ static int prepare(struct reading *r, const struct options *options, pawl_error 
     if (status == PAWL_OK)
         status = options_number(options, "partition", 0, 0, &partition, error);
     if (status == PAWL_OK && partition > UINT16_MAX)
-        status = error_set(error, PAWL_EINVAL, "there is no partition %" PRIu64, partition);
+        status = pawl_error_set(error, PAWL_EINVAL, "there is no partition %" PRIu64, partition);
     if (status == PAWL_OK && !r->wsid == !options_get(options, "partition"))
-        status = error_set(error, PAWL_EINVAL, "events of what? Say --ws WSID or --partition P, one of them");
+        status =
+            pawl_error_set(error, PAWL_EINVAL, "events of what? Say --ws WSID or --partition P, one of them");
     if (status == PAWL_OK)
         status = options_number(options, "from", 1, 1, &r->from, error);
     if (status == PAWL_OK)

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
-
 #define PIPE_BYTES ((size_t)4096) /* a pipe that can be written to takes a page without blocking */
 
 bool buffer_reserve(struct buffer *b, size_t more)
@@ -41,7 +39,7 @@ int feed_init(struct feed *f, int in, pawl_error *error)
                        .bell = eventfd(0, EFD_CLOEXEC),
                        .output_is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode)};
     if (f->signals < 0 || f->bell < 0)
-        return error_errno(error, errno, "cannot prepare to wait");
+        return pawl_error_errno(error, errno, "cannot prepare to wait");
     return PAWL_OK;
 }
 
@@ -78,7 +76,7 @@ static void write_output(struct feed *f)
         f->closed = true;
         f->eof = true;
         if (errno != EPIPE) {
-            error_errno(&error, errno, "cannot write the output");
+            pawl_error_errno(&error, errno, "cannot write the output");
             feed_stop(f, &error);
         }
     }
@@ -127,12 +125,12 @@ unsigned feed_wait(struct feed *f, bool reading)
 ssize_t feed_read(struct feed *f, pawl_error *error)
 {
     if (!buffer_reserve(&f->input, FEED_READ_BYTES))
-        return error_set(error, PAWL_ENOMEM, "no memory");
+        return pawl_error_set(error, PAWL_ENOMEM, "no memory");
     ssize_t n = read(f->in, f->input.data + f->input.size, FEED_READ_BYTES);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return 0;
     if (n < 0)
-        return error_errno(error, errno, "cannot read the input");
+        return pawl_error_errno(error, errno, "cannot read the input");
     f->eof = n == 0;
     f->input.size += (size_t)n;
     return n;

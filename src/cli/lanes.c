@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-
 #define SETTLE ((pawl_duration)10 * 1000 * 1000 * 1000)
 
 struct loading {
@@ -60,7 +58,7 @@ int lanes_load(pawl_engine *engine, const char *lane, struct lanes *ret_lanes, p
     struct loading l = {0};
     int status = pawl_lanes_read(engine, lane, load_row, &l, error);
     if (status == PAWL_OK && l.failed)
-        status = error_set(error, PAWL_ENOMEM, "no memory to list the lanes");
+        status = pawl_error_set(error, PAWL_ENOMEM, "no memory to list the lanes");
     if (status != PAWL_OK) {
         lanes_free(&l.lanes);
         return status;

@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/id.h"
-#include "base/timestamp.h"
 #include "cli/lanes.h"
 
 #define LIMIT_DEFAULT 100
@@ -37,12 +34,14 @@ struct listing {
     bool committed; /* those that are, and no others */
 };
 
-/* As text, with this many digits of a second; "" for one that is none. */
-static void format_instant(pawl_engine *engine, pawl_instant instant, int64_t unit, char text[TIMESTAMP_CHARS])
+/* As text, cut to whole units; "" for one that is none. */
+static void format_instant(pawl_engine *engine, pawl_instant instant, int64_t unit,
+                           char text[PAWL_WALL_TEXT_MAX])
 {
     int64_t ns = pawl_engine_wall(engine, instant).ns;
-    size_t size = ns ? timestamp_write(ns - ns % unit, text) : 0;
-    text[size] = '\0';
+    text[0] = '\0';
+    if (ns)
+        pawl_wall_format((pawl_wall){ns - ns % unit}, text);
 }
 
 /* When it ends; of one that nobody holds, nothing. */
@@ -53,7 +52,7 @@ static pawl_instant end_of(const pawl_lease *l)
 
 static void add_instant(const struct listing *list, json_t *object, const char *name, pawl_instant instant)
 {
-    char text[TIMESTAMP_CHARS];
+    char text[PAWL_WALL_TEXT_MAX];
     format_instant(list->engine, instant, PAWL_MILLISECOND, text);
     if (text[0])
         json_object_set_new(object, name, json_string(text));
@@ -61,8 +60,8 @@ static void add_instant(const struct listing *list, json_t *object, const char *
 
 static void say_lease(const struct listing *list, const pawl_lease *l, uint64_t event, const char *projector)
 {
-    char id[ID128_TEXT_SIZE];
-    id128_format((struct id128){l->operation.high, l->operation.low}, id);
+    char id[33];
+    snprintf(id, sizeof id, "%016" PRIx64 "%016" PRIx64, l->operation.high, l->operation.low);
     json_t *object = json_pack("{s:s,s:i,s:i,s:o,s:s,s:s,s:i}", "lane", list->lane->lane, "generation",
                                (int)list->lane->generation, "partition", (int)list->lane->partition, "number",
                                json_u64(l->number), "state", state_text(l->state), "projector", projector,
@@ -85,7 +84,7 @@ static void say_lease(const struct listing *list, const pawl_lease *l, uint64_t 
 
 static void print_lease(const struct listing *list, const pawl_lease *l, uint64_t event, const char *projector)
 {
-    char leased[TIMESTAMP_CHARS], ends[TIMESTAMP_CHARS], committed[TIMESTAMP_CHARS], source[24] = "-";
+    char leased[PAWL_WALL_TEXT_MAX], ends[PAWL_WALL_TEXT_MAX], committed[PAWL_WALL_TEXT_MAX], source[24] = "-";
     format_instant(list->engine, l->leased_at, PAWL_SECOND, leased);
     format_instant(list->engine, end_of(l), PAWL_SECOND, ends);
     format_instant(list->engine, l->committed_at, PAWL_SECOND, committed);
@@ -155,7 +154,7 @@ static int run_list(const struct options *options)
     bool one = options_get(options, "partition") != NULL;
     int status = PAWL_OK;
     if (one && partition >= pawl_partitions(list.engine))
-        status = error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
+        status = pawl_error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
     lanes_settle(list.engine, lane);
     if (status == PAWL_OK)
         status = lanes_load(list.engine, lane, &lanes, &error);
@@ -320,12 +319,13 @@ static int run_decision(const struct options *options, enum decision decision, c
         || options_number(options, "generation", 1, 0, &generation, &error) != PAWL_OK)
         return say_usage(&error);
     if (generation > UINT32_MAX) {
-        error_set(&error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
+        pawl_error_set(&error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
         return say_usage(&error);
     }
     if (decision == VOID && (!reason || reason[0] == '\0' || strlen(reason) > PAWL_LEASE_WORDS_MAX)) {
-        error_set(&error, PAWL_EINVAL, "lease void: for which reason? Say --reason TEXT, of at most %d bytes",
-                  PAWL_LEASE_WORDS_MAX);
+        pawl_error_set(&error, PAWL_EINVAL,
+                       "lease void: for which reason? Say --reason TEXT, of at most %d bytes",
+                       PAWL_LEASE_WORDS_MAX);
         return say_usage(&error);
     }
     int code = open_dir(options, OPEN_TO_WRITE, &engine);
@@ -335,7 +335,7 @@ static int run_decision(const struct options *options, enum decision decision, c
     int status =
         partition < pawl_partitions(engine)
             ? decide(engine, decision, (uint16_t)partition, lane, (uint32_t)generation, number, reason, &error)
-            : error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
+            : pawl_error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
     if (status == PAWL_OK)
         lanes_settle(engine, lane);
     if (status == PAWL_OK && options_get(options, "json"))

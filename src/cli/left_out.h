@@ -7,9 +7,6 @@
 
 #include <pawl/pawl.h>
 
-#include "cli/command.h"
-#include "port/log.h"
-
 struct left_out {
     const char *only; /* the stream that matters; NULL: all of them */
     uint64_t entries;

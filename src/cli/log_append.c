@@ -11,6 +11,7 @@
  *   A1  Appends of one stream end in the order in which they began, so a count says which have ended.
  *   A2  An offset is written to stdout only after its entry is durable, and no offset waits for a later one.
  *   A3  Nothing is read while there is no room to append it, or while stdout does not take what is known. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,11 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "base/latch.h"
 #include "cli/feed.h"
-#include "cli/say.h"
-#include "engine/log.h"
+#include "cli/open.h"
 
 #define IN_FLIGHT_MAX 8
 #define LINE_MAX_TEXT 40 /* what an offset takes on stdout, at most */
@@ -38,7 +36,7 @@ struct batch {
 };
 
 struct appending {
-    struct engine_log *log;
+    struct open_log log;
     pawl_stream stream;
     uint64_t epoch;
     uint64_t next; /* offset of the next line */
@@ -57,7 +55,7 @@ struct appending {
 static void stop_for_memory(struct appending *a)
 {
     pawl_error error;
-    error_set(&error, PAWL_ENOMEM, "no memory at line %" PRIu64, a->line);
+    pawl_error_set(&error, PAWL_ENOMEM, "no memory at line %" PRIu64, a->line);
     feed_stop(&a->feed, &error);
 }
 
@@ -73,9 +71,9 @@ static bool add_line(struct appending *a, struct batch *b, const char *line, siz
 {
     if (size > PAWL_ENTRY_BYTES_MAX) {
         pawl_error error;
-        error_set(&error, PAWL_ETOOBIG,
-                  "line %" PRIu64 " has more than %zu bytes, which is the limit of an entry", a->line,
-                  PAWL_ENTRY_BYTES_MAX);
+        pawl_error_set(&error, PAWL_ETOOBIG,
+                       "line %" PRIu64 " has more than %zu bytes, which is the limit of an entry", a->line,
+                       PAWL_ENTRY_BYTES_MAX);
         feed_stop(&a->feed, &error);
         return false;
     }
@@ -99,12 +97,12 @@ static bool add_line(struct appending *a, struct batch *b, const char *line, siz
 static void begin(struct appending *a)
 {
     struct batch *b = &a->batches[a->begun % IN_FLIGHT_MAX];
-    int status = pawl_log_append(engine_log_port(a->log), &b->request);
+    int status = pawl_log_append(a->log.log, &b->request);
     a->held = status == PAWL_EBUSY && a->begun > a->ended;
     if (status == PAWL_OK) {
         a->begun++;
     } else if (!a->held) {
-        error_wrap(&b->error, status, "line %" PRIu64, b->first_line);
+        pawl_error_wrap(&b->error, status, "line %" PRIu64, b->first_line);
         feed_stop(&a->feed, &b->error);
     }
 }
@@ -144,7 +142,7 @@ static void read_input(struct appending *a)
     pawl_error error;
     ssize_t n = feed_read(&a->feed, &error);
     if (n < 0) {
-        error_wrap(&error, error.code, "line %" PRIu64, a->line);
+        pawl_error_wrap(&error, error.code, "line %" PRIu64, a->line);
         feed_stop(&a->feed, &error);
         return;
     }
@@ -176,8 +174,8 @@ static void collect(struct appending *a)
                                                     a->json ? "{\"offset\":%" PRIu64 "}\n" : "%" PRIu64 "\n",
                                                     b->entries[i].entry.offset);
         if (good < b->request.count) {
-            error_wrap(&b->error, b->entries[good].status, "line %" PRIu64 " is not acknowledged",
-                       b->first_line + good);
+            pawl_error_wrap(&b->error, b->entries[good].status, "line %" PRIu64 " is not acknowledged",
+                            b->first_line + good);
             a->refused = true;
             a->feed.eof = true;
             a->feed.failure = b->error; /* what else there was to say concerns later lines */
@@ -204,18 +202,19 @@ static void work(struct appending *a)
 
 static void claimed(pawl_claim *claim)
 {
-    latch_set(claim->arg);
+    const struct appending *a = claim->arg;
+    feed_ring(a->feed.bell);
 }
 
 static int claim(struct appending *a, pawl_error *error)
 {
-    struct latch latch;
-    latch_init(&latch);
-    pawl_claim request = {.stream = a->stream, .done = claimed, .arg = &latch, .error = error};
-    int status = pawl_log_claim(engine_log_port(a->log), &request);
+    uint64_t rung;
+    pawl_claim request = {.stream = a->stream, .done = claimed, .arg = a, .error = error};
+    int status = pawl_log_claim(a->log.log, &request);
     if (status != PAWL_OK)
         return status;
-    latch_wait(&latch);
+    while (read(a->feed.bell, &rung, sizeof rung) < 0 && errno == EINTR) {
+    }
     a->epoch = request.epoch;
     a->next = request.next;
     return request.status;
@@ -226,12 +225,12 @@ static int prepare(struct appending *a, const struct options *options, const cha
     const char *stream = options_get(options, "stream");
     int status = options_log(options, ret_dir, error);
     if (status == PAWL_OK && !stream)
-        status = error_set(error, PAWL_EINVAL, "which stream? Say --stream raw/0");
+        status = pawl_error_set(error, PAWL_EINVAL, "which stream? Say --stream raw/0");
     if (status == PAWL_OK)
         status = pawl_stream_parse(stream, &a->stream, error);
     if (status == PAWL_OK && a->stream.kind != PAWL_STREAM_RAW)
-        status =
-            error_set(error, PAWL_EINVAL, "lines are appended to raw/N only: %s has a form of its own", stream);
+        status = pawl_error_set(error, PAWL_EINVAL,
+                                "lines are appended to raw/N only: %s has a form of its own", stream);
     return status;
 }
 
@@ -244,7 +243,7 @@ static int run(const struct options *options)
         return say_usage(&error);
     int status = feed_init(&a.feed, STDIN_FILENO, &error);
     if (status == PAWL_OK)
-        status = engine_log_open(dir, false, &a.log, &error);
+        status = open_log(dir, false, &a.log, &error);
     if (status != PAWL_OK)
         return say_failure(options, &error);
     status = claim(&a, &error);
@@ -252,9 +251,10 @@ static int run(const struct options *options)
         work(&a);
     else
         a.feed.failure = error;
-    int closing = engine_log_close(a.log);
+    int closing = close_log(&a.log);
     if (closing != PAWL_OK && a.feed.failure.code == PAWL_OK)
-        error_set(&a.feed.failure, closing, "cannot close %s cleanly; what was acknowledged is durable", dir);
+        pawl_error_set(&a.feed.failure, closing, "cannot close %s cleanly; what was acknowledged is durable",
+                       dir);
     for (size_t i = 0; i < IN_FLIGHT_MAX; i++) {
         free(a.batches[i].entries);
         free(a.batches[i].lines.data);

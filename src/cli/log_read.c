@@ -1,34 +1,38 @@
 /* cli/log_read.c: print a stream's entries, and, if asked, go on as more become durable.
  *
  * Opens read-only: works beside a writer, and shows what is witnessed durable; after a writer that was killed
- * it says what it does not show, and with --recover has that recovered first. Everything runs on the log's one
- * shard, which has nothing else to do; the main thread only waits. What was printed is flushed whenever the
- * shard has come to the end of what it was given, so a follower sees an entry at once. */
+ * it says what it does not show, and with --recover has that recovered first.
+ *
+ * What there is, is read on the main thread. What comes afterwards is printed on the log's one shard, which has
+ * nothing else to do and may wait for stdout; the main thread flushes it. It is rung for the first entry after a
+ * flush, so an entry is seen at once, and many that come together cost one flush. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-#include "base/error.h"
-#include "base/latch.h"
+#include "cli/feed.h"
 #include "cli/left_out.h"
-#include "cli/say.h"
-#include "engine/log.h"
+#include "cli/open.h"
 
 struct reading {
-    pawl_task start;
-    pawl_task flush;
-    struct engine_log *log;
+    struct open_log log;
     pawl_stream stream;
     uint64_t from;
     uint64_t left; /* entries that may still be printed */
     bool json;
-    bool following;
-    pawl_read read;
-    pawl_follow follow;
-    struct latch over;
     int status;
     pawl_error error;
+
+    /* Following, behind what there is. */
+    bool following;
+    pawl_follow follow;
+    int bell; /* eventfd; -1: it is not to follow */
+    atomic_bool unflushed;
+    atomic_bool over;
 };
 
 static void print_json(const pawl_entry *e)
@@ -62,10 +66,12 @@ static bool print(struct reading *r, const pawl_entry *e)
             fwrite(e->body.data, 1, e->body.size, stdout);
         putchar('\n');
     }
-    if (r->following)
-        (void)pawl_env_post(engine_log_env(r->log), 0, &r->flush);
+    if (r->following && !atomic_exchange(&r->unflushed, true))
+        feed_ring(r->bell);
     return --r->left > 0 && !ferror(stdout);
 }
+
+/* --- what there is --- */
 
 static bool visit_read(pawl_read *read, const pawl_entry *e, pawl_place place)
 {
@@ -73,55 +79,66 @@ static bool visit_read(pawl_read *read, const pawl_entry *e, pawl_place place)
     return print(read->arg, e);
 }
 
+static void read_all(struct reading *r)
+{
+    pawl_read request = {.stream = r->stream,
+                         .from = r->from,
+                         .limit = r->left,
+                         .alone = true,
+                         .visit = visit_read,
+                         .arg = r,
+                         .error = &r->error};
+    int status = pawl_log_read(r->log.log, &request);
+    r->status = status == PAWL_READ_DONE ? request.status : status;
+    r->from = request.next;
+}
+
+/* --- and what is to come --- */
+
 static bool visit_follow(pawl_follow *follow, const pawl_entry *e, pawl_place place)
 {
     (void)place;
     return print(follow->arg, e);
 }
 
-static void read_done(pawl_read *read)
+static void end_following(struct reading *r, int status)
 {
-    struct reading *r = read->arg;
-    r->status = read->status;
-    latch_set(&r->over);
+    r->status = status;
+    atomic_store(&r->over, true);
+    feed_ring(r->bell);
 }
 
 static void follow_done(pawl_follow *follow)
 {
-    struct reading *r = follow->arg;
-    r->status = follow->status;
-    latch_set(&r->over);
+    end_following(follow->arg, follow->status);
 }
 
-static void flush(pawl_task *task)
+static void start_following(void *arg)
 {
-    (void)task;
-    fflush(stdout);
-}
-
-static void start(pawl_task *task)
-{
-    struct reading *r = (struct reading *)task;
-    pawl_log *log = engine_log_port(r->log);
-    if (r->following)
-        r->follow = (pawl_follow){.stream = r->stream,
-                                  .from = r->from,
-                                  .visit = visit_follow,
-                                  .done = follow_done,
-                                  .arg = r,
-                                  .error = &r->error};
-    else
-        r->read = (pawl_read){.stream = r->stream,
+    struct reading *r = arg;
+    r->follow = (pawl_follow){.stream = r->stream,
                               .from = r->from,
-                              .limit = r->left,
-                              .visit = visit_read,
-                              .done = read_done,
+                              .visit = visit_follow,
+                              .done = follow_done,
                               .arg = r,
                               .error = &r->error};
-    int status = r->following ? pawl_log_follow(log, &r->follow) : pawl_log_read(log, &r->read);
-    if (status != PAWL_OK) {
-        r->status = status;
-        latch_set(&r->over);
+    int status = pawl_log_follow(r->log.log, &r->follow);
+    if (status != PAWL_OK)
+        end_following(r, status);
+}
+
+/* unflushed is cleared first: what is printed afterwards rings again. */
+static void follow_all(struct reading *r)
+{
+    uint64_t rung;
+    r->following = true;
+    int status = pawl_env_run(r->log.env, 0, start_following, r);
+    if (status != PAWL_OK)
+        end_following(r, status);
+    while (!atomic_load(&r->over)) {
+        (void)!read(r->bell, &rung, sizeof rung);
+        atomic_store(&r->unflushed, false);
+        fflush(stdout);
     }
 }
 
@@ -130,7 +147,7 @@ static int prepare(struct reading *r, const struct options *options, const char 
     const char *stream = options_get(options, "stream");
     int status = options_log(options, ret_dir, error);
     if (status == PAWL_OK && !stream)
-        status = error_set(error, PAWL_EINVAL, "which stream? Say --stream raw/0");
+        status = pawl_error_set(error, PAWL_EINVAL, "which stream? Say --stream raw/0");
     if (status == PAWL_OK)
         status = pawl_stream_parse(stream, &r->stream, error);
     if (status == PAWL_OK)
@@ -145,7 +162,7 @@ static void say_unwitnessed(struct reading *r)
     char stream[PAWL_STREAM_TEXT_MAX];
     struct left_out left_out = {.only = stream};
     pawl_stream_format(r->stream, stream);
-    if (pawl_log_unwitnessed(engine_log_port(r->log), left_out_note, &left_out, NULL) == PAWL_OK)
+    if (pawl_log_unwitnessed(r->log.log, left_out_note, &left_out, NULL) == PAWL_OK)
         left_out_say(&left_out);
 }
 
@@ -157,43 +174,53 @@ static int recover(const char *dir, pawl_error *error)
     if (status != PAWL_ELOCKED)
         return status;
     fprintf(stderr, "pawl: not recovered: %s\n", error->text);
-    error_clear(error);
+    *error = (pawl_error){0};
     return PAWL_OK;
+}
+
+/* What is not shown is told to a follower at once, as it may never end. */
+static void read_and_follow(struct reading *r)
+{
+    bool follow = r->bell >= 0;
+    if (follow)
+        say_unwitnessed(r);
+    read_all(r);
+    if (r->status == PAWL_OK && !follow)
+        say_unwitnessed(r);
+    fflush(stdout);
+    if (r->status == PAWL_OK && follow && r->left > 0 && !ferror(stdout))
+        follow_all(r);
+}
+
+static int open_reading(struct reading *r, const struct options *options, const char *dir, pawl_error *error)
+{
+    int status = options_get(options, "recover") ? recover(dir, error) : PAWL_OK;
+    if (status == PAWL_OK && options_get(options, "follow")) {
+        r->bell = eventfd(0, EFD_CLOEXEC);
+        status = r->bell < 0 ? pawl_error_errno(error, errno, "cannot prepare to wait") : PAWL_OK;
+    }
+    return status == PAWL_OK ? open_log(dir, true, &r->log, error) : status;
 }
 
 static int run(const struct options *options)
 {
-    struct reading r = {.start.fn = start,
-                        .flush.fn = flush,
-                        .json = options_get(options, "json") != NULL,
-                        .following = options_get(options, "follow") != NULL};
+    struct reading r = {.bell = -1, .json = options_get(options, "json") != NULL};
     pawl_error error = {0};
     const char *dir;
     if (prepare(&r, options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
-    int status = options_get(options, "recover") ? recover(dir, &error) : PAWL_OK;
-    if (status == PAWL_OK)
-        status = engine_log_open(dir, true, &r.log, &error);
-    if (status != PAWL_OK)
+    if (open_reading(&r, options, dir, &error) != PAWL_OK)
         return say_failure(options, &error);
-    if (r.following)
-        say_unwitnessed(&r);
-    latch_init(&r.over);
-    status = pawl_env_post(engine_log_env(r.log), 0, &r.start);
-    if (status == PAWL_OK) {
-        latch_wait(&r.over);
-        status = r.status;
-        error = r.error;
-    }
-    if (status == PAWL_OK && !r.following)
-        say_unwitnessed(&r);
-    (void)engine_log_close(r.log);
-    if (status != PAWL_OK) {
+    read_and_follow(&r);
+    (void)close_log(&r.log);
+    if (r.bell >= 0)
+        close(r.bell);
+    if (r.status != PAWL_OK) {
         fflush(stdout);
-        error.code = status;
-        return say_failure(options, &error);
+        r.error.code = r.status;
+        return say_failure(options, &r.error);
     }
-    status = say_finish(&error);
+    int status = say_finish(&error);
     return status == PAWL_OK || status == PAWL_ECLOSED ? CLI_OK : say_failure(options, &error);
 }
 

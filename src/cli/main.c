@@ -5,7 +5,6 @@
 
 #include <pawl/version.h>
 
-#include "base/error.h"
 #include "cli/say.h"
 
 static const struct command *const commands[] = {
@@ -161,7 +160,7 @@ static int run_command(int argc, char **argv)
             return print_help(command);
     if (options_parse(command->options, command->arguments, argc - words, argv + words, &options, &error)
         != PAWL_OK) {
-        error_wrap(&error, PAWL_EINVAL, "%s", command->name);
+        pawl_error_wrap(&error, PAWL_EINVAL, "%s", command->name);
         return say_usage(&error);
     }
     return command->run(&options);

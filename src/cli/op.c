@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "cli/lanes.h"
 
 struct reading {
@@ -17,33 +16,51 @@ struct reading {
     uint64_t wsid;   /* 0: of any workspace */
     uint64_t partition;
     bool one; /* only that partition */
+    int status;
+    pawl_error *error;
 };
 
-/* Whether a write of it is to the entity. */
-static bool is_to(const pawl_operation *operation, const char *entity)
+struct search {
+    const char *entity;
+    bool found;
+};
+
+static bool look_at_write(void *arg, pawl_write_kind kind, const pawl_row *row)
 {
-    static const char *const kinds[] = {"upsert", "update", "delete"};
-    json_t *json = json_loadb(operation->json, operation->json_size, JSON_ALLOW_NUL, NULL);
-    const json_t *writes = json_object_get(json, "writes");
-    bool found = false;
-    for (size_t i = 0; i < json_array_size(writes) && !found; i++)
-        for (size_t k = 0; k < 3 && !found; k++) {
-            const char *name = json_string_value(json_object_get(json_array_get(writes, i), kinds[k]));
-            found = name && strcmp(name, entity) == 0;
-        }
-    json_decref(json);
-    return found;
+    struct search *search = arg;
+    pawl_bytes name = pawl_row_type(row);
+    (void)kind;
+    search->found = strlen(search->entity) == name.size && memcmp(search->entity, name.data, name.size) == 0;
+    return !search->found;
+}
+
+/* Whether it is one that was asked for. */
+static int is_wanted(const struct reading *r, const pawl_operation *operation, bool *ret_wanted)
+{
+    struct search search = {.entity = r->entity};
+    *ret_wanted = !r->wsid || operation->wsid == r->wsid;
+    if (!*ret_wanted || !r->entity)
+        return PAWL_OK;
+    int status = pawl_operation_writes(operation, NULL, look_at_write, &search, r->error);
+    *ret_wanted = search.found;
+    return status;
 }
 
 static bool print(void *arg, const pawl_operation *operation)
 {
     struct reading *r = arg;
+    pawl_bytes json;
+    bool wanted;
     /* Numbers are in the order of their events. */
     if (r->source && operation->event > r->source)
         return false;
-    if ((r->wsid && operation->wsid != r->wsid) || (r->entity && !is_to(operation, r->entity)))
-        return true;
-    fwrite(operation->json, 1, operation->json_size, stdout);
+    r->status = is_wanted(r, operation, &wanted);
+    if (r->status != PAWL_OK || !wanted)
+        return r->status == PAWL_OK;
+    r->status = pawl_operation_json(operation, &json, r->error);
+    if (r->status != PAWL_OK)
+        return false;
+    fwrite(json.data, 1, json.size, stdout);
     putchar('\n');
     return --r->left > 0 && !ferror(stdout);
 }
@@ -66,12 +83,13 @@ static int prepare(struct reading *r, const struct options *options, pawl_error 
     if (status == PAWL_OK)
         status = options_number(options, "generation", 1, 0, &generation, error);
     if (status == PAWL_OK && generation > UINT32_MAX)
-        status = error_set(error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
+        status = pawl_error_set(error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
     if (status == PAWL_OK && r->one && r->wsid)
-        status = error_set(error, PAWL_EINVAL, "a workspace lies in one partition: say --ws or --partition");
-    if (status == PAWL_OK && r->source && !r->one && !r->wsid)
         status =
-            error_set(error, PAWL_EINVAL, "every partition has such an event: say --partition P, or --ws WSID");
+            pawl_error_set(error, PAWL_EINVAL, "a workspace lies in one partition: say --ws or --partition");
+    if (status == PAWL_OK && r->source && !r->one && !r->wsid)
+        status = pawl_error_set(error, PAWL_EINVAL,
+                                "every partition has such an event: say --partition P, or --ws WSID");
     if (status == PAWL_OK)
         r->generation = (uint32_t)generation;
     return status;
@@ -87,8 +105,10 @@ static int read_partition(struct reading *r, uint16_t partition, pawl_error *err
             return status;
         from = from > first ? from : first;
     }
-    return pawl_operations_read(r->engine, partition, r->lane, r->generation, from, SIZE_MAX, print, r, NULL,
-                                error);
+    r->error = error;
+    int status = pawl_operations_read(r->engine, partition, r->lane, r->generation, from, SIZE_MAX, print, r,
+                                      NULL, error);
+    return status == PAWL_OK ? r->status : status;
 }
 
 static int read_all(struct reading *r, pawl_error *error)
@@ -99,7 +119,7 @@ static int read_all(struct reading *r, pawl_error *error)
         r->partition = pawl_partition_of(r->engine, r->wsid);
     }
     if (r->one && r->partition >= pawl_partitions(r->engine))
-        return error_set(error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, r->partition);
+        return pawl_error_set(error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, r->partition);
     uint64_t first = r->one ? r->partition : 0, end = r->one ? r->partition + 1 : pawl_partitions(r->engine);
     for (uint64_t p = first; status == PAWL_OK && p < end && r->left > 0 && !ferror(stdout); p++)
         status = read_partition(r, (uint16_t)p, error);

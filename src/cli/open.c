@@ -7,33 +7,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "cli/left_out.h"
-#include "engine/log.h"
 
 #define READ_BYTES ((size_t)64 << 10)
 
-static int open_for(const char *where, enum opening opening, pawl_engine **ret_engine, pawl_error *error)
+static int open_for(const char *dir, enum opening opening, pawl_engine **ret_engine, pawl_error *error)
 {
-    const char *dir;
-    struct node_file file;
+    pawl_directory directory;
     pawl_options how = {.must_exist = true, .read_only = opening == OPEN_TO_READ};
-    int status = engine_directory(where, &dir, error);
-    if (status != PAWL_OK)
-        return status;
-    if (node_file_read(dir, &file, NULL) == PAWL_ENOTFOUND)
-        return error_set(error, PAWL_ENOTFOUND, "%s is not a Pawl directory; 'pawl init --dir %s' makes one",
-                         dir, dir);
+    if (pawl_directory_get(dir, &directory, NULL) == PAWL_ENOTFOUND)
+        return pawl_error_set(error, PAWL_ENOTFOUND,
+                              "%s is not a Pawl directory; 'pawl init --dir %s' makes one", dir, dir);
     return pawl_open(dir, &how, ret_engine, error);
 }
 
 int open_dir(const struct options *options, enum opening opening, pawl_engine **ret_engine)
 {
-    const char *where;
+    const char *dir;
     pawl_error error = {0};
-    if (options_dir(options, &where, &error) != PAWL_OK)
+    if (options_dir(options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
-    return open_for(where, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+    return open_for(dir, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
 }
 
 void say_left_out(pawl_engine *engine)
@@ -49,7 +43,7 @@ int close_dir(const struct options *options, pawl_engine *engine, int status, pa
         say_left_out(engine);
     int closed = pawl_close(engine);
     if (status == PAWL_OK && closed != PAWL_OK)
-        status = error_set(error, closed, "cannot close it cleanly; what was acknowledged is durable");
+        status = pawl_error_set(error, closed, "cannot close it cleanly; what was acknowledged is durable");
     if (status != PAWL_OK) {
         fflush(stdout);
         error->code = status;
@@ -57,6 +51,28 @@ int close_dir(const struct options *options, pawl_engine *engine, int status, pa
     }
     status = say_finish(error);
     return status == PAWL_OK || status == PAWL_ECLOSED ? CLI_OK : say_failure(options, error);
+}
+
+int open_log(const char *where, bool read_only, struct open_log *ret_log, pawl_error *error)
+{
+    struct open_log open;
+    int status = pawl_env_open(NULL, &open.env, error);
+    if (status != PAWL_OK)
+        return status;
+    const pawl_log_options how = {.env = open.env, .read_only = read_only};
+    status = pawl_log_open(where, &how, &open.log, error);
+    if (status == PAWL_OK)
+        *ret_log = open;
+    else
+        pawl_env_close(open.env);
+    return status;
+}
+
+int close_log(struct open_log *log)
+{
+    int status = pawl_log_close(log->log);
+    pawl_env_close(log->env);
+    return status;
 }
 
 int options_read(const struct options *options, pawl_read_options *ret_read, pawl_error *error)
@@ -83,19 +99,19 @@ static int read_all(int fd, const char *file, size_t bytes_max, char **data, siz
             room = room ? room * 2 : 4 * READ_BYTES;
             char *more = realloc(*data, room);
             if (!more)
-                return error_set(error, PAWL_ENOMEM, "no memory to read %s", file);
+                return pawl_error_set(error, PAWL_ENOMEM, "no memory to read %s", file);
             *data = more;
         }
         ssize_t n = read(fd, *data + *size, READ_BYTES);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return error_errno(error, errno, "cannot read %s", file);
+            return pawl_error_errno(error, errno, "cannot read %s", file);
         if (n == 0)
             return PAWL_OK;
         *size += (size_t)n;
         if (*size > bytes_max)
-            return error_set(error, PAWL_ETOOBIG, "%s has more than %zu bytes", file, bytes_max);
+            return pawl_error_set(error, PAWL_ETOOBIG, "%s has more than %zu bytes", file, bytes_max);
     }
 }
 
@@ -106,7 +122,7 @@ int read_whole(const char *file, size_t bytes_max, char **ret_data, size_t *ret_
     size_t size = 0;
     int fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return error_errno(error, errno, "cannot open %s", file);
+        return pawl_error_errno(error, errno, "cannot open %s", file);
     int status = read_all(fd, standard ? "the input" : file, bytes_max, &data, &size, error);
     if (!standard)
         close(fd);

@@ -1,4 +1,4 @@
-/* cli/open.h: an engine's directory, opened for one command.
+/* cli/open.h: an engine's directory, or a log alone, opened for one command.
  *
  * Whoever only reads opens it read-only, which works beside a process that writes; whoever writes is refused if
  * another does. */
@@ -22,6 +22,15 @@ void say_left_out(pawl_engine *engine);
 /* Close it, and see that stdout has taken everything. status and error: how the command went; if not well, that
  * is said. Returns the exit code. */
 int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error);
+
+/* A log, with threads of its own. */
+struct open_log {
+    pawl_env *env;
+    pawl_log *log;
+};
+
+int open_log(const char *where, bool read_only, struct open_log *ret_log, pawl_error *error);
+int close_log(struct open_log *log);
 
 /* What an option says about the state to read: --min-offset. */
 int options_read(const struct options *options, pawl_read_options *ret_read, pawl_error *error);

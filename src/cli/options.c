@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-
 #define WORD_MAX ((size_t)24)
 
 size_t letters_apart(const char *a, const char *b)
@@ -47,8 +45,8 @@ static int unknown(const struct option_spec *specs, const char *name, size_t len
             apart = letters_apart(word, near);
         }
     if (near)
-        return error_set(error, PAWL_EINVAL, "there is no option --%s; did you mean --%s?", word, near);
-    return error_set(error, PAWL_EINVAL, "there is no option --%s", word);
+        return pawl_error_set(error, PAWL_EINVAL, "there is no option --%s; did you mean --%s?", word, near);
+    return pawl_error_set(error, PAWL_EINVAL, "there is no option --%s", word);
 }
 
 /* The option that a word names; -1: none. The length is that of its name. */
@@ -70,11 +68,11 @@ static int take_option(struct options *options, int *at, pawl_error *error)
         return unknown(options->specs, name, length, error);
     const struct option_spec *spec = &options->specs[i];
     if (options->values[i] && !spec->many)
-        return error_set(error, PAWL_EINVAL, "--%s is given twice", spec->name);
+        return pawl_error_set(error, PAWL_EINVAL, "--%s is given twice", spec->name);
     if (!spec->value && equals)
-        return error_set(error, PAWL_EINVAL, "--%s takes no value", spec->name);
+        return pawl_error_set(error, PAWL_EINVAL, "--%s takes no value", spec->name);
     if (spec->value && !equals && *at + 1 == options->argc)
-        return error_set(error, PAWL_EINVAL, "--%s needs its %s", spec->name, spec->value);
+        return pawl_error_set(error, PAWL_EINVAL, "--%s needs its %s", spec->name, spec->value);
     options->values[i] = !spec->value ? "" : equals ? equals + 1 : options->argv[++*at];
     return PAWL_OK;
 }
@@ -97,13 +95,13 @@ int options_parse(const struct option_spec *specs, const char *const *arguments,
         else if (more)
             options.arguments[given++] = argv[k];
         else
-            status = error_set(error, PAWL_EINVAL, "'%s' is not an option; a directory is given as --dir DIR",
-                               argv[k]);
+            status = pawl_error_set(error, PAWL_EINVAL,
+                                    "'%s' is not an option; a directory is given as --dir DIR", argv[k]);
         if (status != PAWL_OK)
             return status;
     }
     if (given < ARGUMENTS_MAX && arguments[given] && arguments[given][0] != '[')
-        return error_set(error, PAWL_EINVAL, "its %s is missing", arguments[given]);
+        return pawl_error_set(error, PAWL_EINVAL, "its %s is missing", arguments[given]);
     *ret_options = options;
     return PAWL_OK;
 }
@@ -139,9 +137,14 @@ int options_dir(const struct options *options, const char **ret_dir, pawl_error 
     if (!dir)
         dir = getenv("PAWL_DIR");
     if (!dir || dir[0] == '\0')
-        return error_set(error, PAWL_EINVAL, "which directory? Say --dir DIR, or set PAWL_DIR");
+        return pawl_error_set(error, PAWL_EINVAL, "which directory? Say --dir DIR, or set PAWL_DIR");
     *ret_dir = dir;
     return PAWL_OK;
+}
+
+bool options_is_cluster(const char *log)
+{
+    return strncmp(log, "kafka://", 8) == 0;
 }
 
 int options_log(const struct options *options, const char **ret_log, pawl_error *error)
@@ -150,9 +153,10 @@ int options_log(const struct options *options, const char **ret_log, pawl_error 
     if (!log)
         return options_dir(options, ret_log, error);
     if (options_get(options, "dir"))
-        return error_set(error, PAWL_EINVAL, "--log and --dir are two names for one thing: give one of them");
+        return pawl_error_set(error, PAWL_EINVAL,
+                              "--log and --dir are two names for one thing: give one of them");
     if (log[0] == '\0')
-        return error_set(error, PAWL_EINVAL, "--log needs the name of a log");
+        return pawl_error_set(error, PAWL_EINVAL, "--log needs the name of a log");
     *ret_log = log;
     return PAWL_OK;
 }
@@ -175,8 +179,8 @@ int options_number(const struct options *options, const char *name, uint64_t lea
     if (!text)
         *ret_number = fallback;
     else if (!parse_number(text, least, ret_number))
-        return error_set(error, PAWL_EINVAL, "--%s %s: expected a number of at least %" PRIu64, name, text,
-                         least);
+        return pawl_error_set(error, PAWL_EINVAL, "--%s %s: expected a number of at least %" PRIu64, name, text,
+                              least);
     return PAWL_OK;
 }
 
@@ -184,8 +188,8 @@ int options_argument_from(const struct options *options, size_t place, uint64_t 
                           uint64_t *ret_number, pawl_error *error)
 {
     if (!parse_number(options->arguments[place], least, ret_number))
-        return error_set(error, PAWL_EINVAL, "%s '%s': expected a number of at least %" PRIu64, called,
-                         options->arguments[place], least);
+        return pawl_error_set(error, PAWL_EINVAL, "%s '%s': expected a number of at least %" PRIu64, called,
+                              options->arguments[place], least);
     return PAWL_OK;
 }
 
@@ -218,5 +222,6 @@ int options_duration(const struct options *options, const char *name, pawl_durat
         *ret_duration = count * units[i].ns;
         return PAWL_OK;
     }
-    return error_set(error, PAWL_EINVAL, "--%s %s: expected a duration such as 500ms, 30s or 5m", name, text);
+    return pawl_error_set(error, PAWL_EINVAL, "--%s %s: expected a duration such as 500ms, 30s or 5m", name,
+                          text);
 }

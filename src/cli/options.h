@@ -51,6 +51,9 @@ const char *options_get(const struct options *options, const char *name);
 /* The data directory, from the option or from PAWL_DIR. */
 int options_dir(const struct options *options, const char **ret_dir, pawl_error *error);
 
+/* Whether the words name a log on Kafka. */
+bool options_is_cluster(const char *log);
+
 /* The log, from --log, or the data directory as above. */
 int options_log(const struct options *options, const char **ret_log, pawl_error *error);
 

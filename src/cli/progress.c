@@ -11,10 +11,11 @@
 #define LINE_SECONDS   10.0
 #define SILENT_SECONDS 0.3 /* what is over by then needs no bar */
 
-void progress_begin(struct progress *progress, const char *what)
+void progress_begin(struct progress *progress, const char *what, const char *counted)
 {
     double now = seconds_now();
-    *progress = (struct progress){.what = what, .terminal = isatty(STDERR_FILENO), .begun = now, .said = now};
+    *progress = (struct progress){
+        .what = what, .counted = counted, .terminal = isatty(STDERR_FILENO), .begun = now, .said = now};
 }
 
 /* Whether it is time to say something. */
@@ -27,16 +28,15 @@ static bool is_due(struct progress *progress, double now)
     return true;
 }
 
-bool progress_count(void *arg, uint64_t events, uint64_t total)
+bool progress_count(void *arg, uint64_t done, uint64_t total)
 {
     struct progress *progress = arg;
     double now = seconds_now();
     (void)total;
     if (!is_due(progress, now))
         return true;
-    fprintf(stderr,
-            progress->terminal ? "\r%s: %" PRIu64 " events, %.0f/s \033[K" : "%s: %" PRIu64 " events, %.0f/s\n",
-            progress->what, events, (double)events / (now - progress->begun));
+    fprintf(stderr, progress->terminal ? "\r%s: %" PRIu64 " %s, %.0f/s \033[K" : "%s: %" PRIu64 " %s, %.0f/s\n",
+            progress->what, done, progress->counted, (double)done / (now - progress->begun));
     fflush(stderr);
     progress->drawn = progress->terminal;
     return true;

@@ -6,16 +6,18 @@
 #include <pawl/types.h>
 
 struct progress {
-    const char *what;
+    const char *what;    /* "verifying" */
+    const char *counted; /* "events" */
     bool terminal;
     bool drawn;
     double begun;
     double said;
 };
 
-void progress_begin(struct progress *progress, const char *what);
+/* what is done, and what is counted: both borrowed until the end. */
+void progress_begin(struct progress *progress, const char *what, const char *counted);
 bool progress_step(void *arg, uint64_t done, uint64_t total);  /* a pawl_progress that counts bytes */
-bool progress_count(void *arg, uint64_t done, uint64_t total); /* the same of events, if total is not known */
+bool progress_count(void *arg, uint64_t done, uint64_t total); /* of anything else, if total is not known */
 void progress_end(struct progress *progress);                  /* the bar goes away */
 
 #endif

@@ -9,7 +9,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "cli/feed.h"
 #include "cli/lanes.h"
 
@@ -71,7 +70,7 @@ static int wait_for_lanes(struct waiting *w, pawl_error *error)
         }
         pawl_duration slice =
             w->timeout && left * SECOND < (double)SLICE ? (pawl_duration)(left * SECOND) + 1 : SLICE;
-        error_clear(error);
+        *error = (pawl_error){0};
         status = pawl_lanes_wait(w->engine, w->lane, slice, error);
         if (status == PAWL_ETIMEOUT)
             show_progress(w);
@@ -81,7 +80,8 @@ static int wait_for_lanes(struct waiting *w, pawl_error *error)
     if (w->signal)
         return PAWL_OK;
     if (status == PAWL_ETIMEOUT)
-        error_set(error, status, "the time is over, and the lanes have not caught up: 'pawl project status'");
+        pawl_error_set(error, status,
+                       "the time is over, and the lanes have not caught up: 'pawl project status'");
     return status;
 }
 

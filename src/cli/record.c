@@ -1,7 +1,6 @@
 /* cli/record.c: records, one or many of a type. */
 #include <stdio.h>
 
-#include "base/error.h"
 #include "cli/open.h"
 
 #define PAGE 1000
@@ -74,7 +73,7 @@ static int run_list(const struct options *options)
         || options_read(options, &read, &error) != PAWL_OK)
         return say_usage(&error);
     if (!options_get(options, "type")) {
-        error_set(&error, PAWL_EINVAL, "of which type? Say --type shop.Customer");
+        pawl_error_set(&error, PAWL_EINVAL, "of which type? Say --type shop.Customer");
         return say_usage(&error);
     }
     int code = open_dir(options, OPEN_TO_READ, &engine);

@@ -4,12 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "cli/left_out.h"
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/state.h"
-#include "engine/log.h"
 
 static int run(const struct options *options)
 {
@@ -17,24 +15,22 @@ static int run(const struct options *options)
     struct progress progress;
     struct left_out left_out = {0};
     pawl_error error = {0};
-    const char *where, *to = options_get(options, "to");
+    const char *to = options_get(options, "to");
     pawl_replay_options how = {.to = to,
                                .reproject = options_get(options, "reproject") != NULL,
                                .progress = progress_count,
                                .arg = &progress,
                                .left_out = left_out_note,
                                .left_out_arg = &left_out};
-    if (options_dir(options, &where, &error) != PAWL_OK
+    if (options_dir(options, &how.dir, &error) != PAWL_OK
         || options_number(options, "until", 1, 0, &how.until, &error) != PAWL_OK)
         return say_usage(&error);
     if (!to) {
-        error_set(&error, PAWL_EINVAL, "into which directory? Say --to NEWDIR");
+        pawl_error_set(&error, PAWL_EINVAL, "into which directory? Say --to NEWDIR");
         return say_usage(&error);
     }
-    progress_begin(&progress, "deriving");
-    int status = engine_directory(where, &how.dir, &error);
-    if (status == PAWL_OK)
-        status = pawl_replay(&how, &report, &error);
+    progress_begin(&progress, "deriving", "events");
+    int status = pawl_replay(&how, &report, &error);
     double seconds = seconds_now() - progress.begun;
     progress_end(&progress);
     if (status != PAWL_OK)

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/error.h"
-#include "engine/json/failure.h"
-
 static int exit_code(int status)
 {
     switch (status) {
@@ -23,16 +20,9 @@ int say_failure(const struct options *options, const pawl_error *error)
         fprintf(stderr, "pawl: %s\n", error->text);
         return exit_code(error->code);
     }
-    struct json_out out;
-    json_out_init(&out, NULL);
-    out_open(&out, '{');
-    out_key(&out, "error");
-    json_failure(&out, error);
-    out_close(&out, '}');
-    if (out.status == PAWL_OK)
-        fwrite(out.data, 1, out.size, stderr);
-    fputc('\n', stderr);
-    json_out_release(&out);
+    char text[PAWL_ERROR_JSON_MAX];
+    pawl_error_json(error, text);
+    fprintf(stderr, "{\"error\":%s}\n", text);
     return exit_code(error->code);
 }
 
@@ -65,8 +55,8 @@ int say_finish(pawl_error *error)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return PAWL_OK;
     if (errno == EPIPE)
-        return error_set(error, PAWL_ECLOSED, "nobody reads the output any more");
-    return error_errno(error, errno, "cannot write the output");
+        return pawl_error_set(error, PAWL_ECLOSED, "nobody reads the output any more");
+    return pawl_error_errno(error, errno, "cannot write the output");
 }
 
 void bytes_format(uint64_t bytes, char text[BYTES_TEXT_MAX])

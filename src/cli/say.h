@@ -5,7 +5,6 @@
 #include <jansson.h>
 
 #include "cli/command.h"
-#include "port/log.h"
 
 /* Say on stderr what went wrong, as JSON if that was asked for, and return the exit code for it. */
 int say_failure(const struct options *options, const pawl_error *error);

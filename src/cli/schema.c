@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "cli/open.h"
-#include "engine/json/schema.h"
 
 static int run_apply(const struct options *options)
 {
@@ -15,13 +13,13 @@ static int run_apply(const struct options *options)
     char *json;
     size_t size;
     uint64_t position;
-    int status = read_whole(options->arguments[0], SCHEMA_JSON_BYTES_MAX, &json, &size, &error);
+    int status = read_whole(options->arguments[0], PAWL_SCHEMA_JSON_MAX, &json, &size, &error);
     if (status != PAWL_OK)
         return say_failure(options, &error);
     int code = open_dir(options, OPEN_TO_WRITE, &engine);
     if (code == CLI_OK) {
         if (strlen(json) < size)
-            status = error_set(&error, PAWL_EINVAL, "byte %zu of the schema is zero", strlen(json));
+            status = pawl_error_set(&error, PAWL_EINVAL, "byte %zu of the schema is zero", strlen(json));
         else
             status = pawl_schema_apply(engine, json, &position, &error);
         if (status == PAWL_OK && options_get(options, "json"))
@@ -69,7 +67,8 @@ static int run_show(const struct options *options)
     if (code != CLI_OK)
         return code;
     bool lanes = options_get(options, "lanes"), json = options_get(options, "json");
-    int status = lanes ? pawl_schema_lanes(engine, &text, &error) : pawl_schema_show(engine, &text, &error);
+    int status =
+        lanes ? pawl_schema_lanes_list(engine, &text, &error) : pawl_schema_show(engine, &text, &error);
     if (status == PAWL_OK && lanes != json) {
         print_each(&text, lanes ? say_lane : say_json);
         pawl_text_free(&text);

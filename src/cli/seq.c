@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "cli/open.h"
 
 struct listing {

@@ -5,7 +5,7 @@
 
 #include "cli/say.h"
 
-static void print_unchecked(const pawl_state_lanes *r)
+static void print_unchecked(const pawl_lane_verdict *r)
 {
     uint64_t named = 0;
     printf("note: %" PRIu64 " of them could not be worked out again, because their handlers are not here:",
@@ -18,7 +18,7 @@ static void print_unchecked(const pawl_state_lanes *r)
     printf("%s\n", named < r->unchecked ? ", and others" : "");
 }
 
-static void print_lanes(const pawl_state_lanes *r)
+static void print_lanes(const pawl_lane_verdict *r)
 {
     if (r->operations)
         printf("%" PRIu64 " operations of lanes applied again\n", r->operations);
@@ -90,7 +90,7 @@ void print_audit(const pawl_state_report *r)
                r->checkpoint.differences ? "" : ", from the checkpoint stores,");
 }
 
-static json_t *lanes_json(const pawl_state_lanes *r)
+static json_t *lanes_json(const pawl_lane_verdict *r)
 {
     json_t *object = json_pack("{s:o,s:o,s:o}", "operations", json_u64(r->operations), "worked_out_again",
                                json_u64(r->compared), "differences", json_u64(r->differences));

@@ -4,13 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/state.h"
 #include "cli/verify_cluster.h"
-#include "engine/cluster.h"
-#include "engine/log.h"
 
 static void print_table(const pawl_log_report *r)
 {
@@ -110,16 +107,16 @@ struct verifying {
 static int verify_log(struct verifying *v, pawl_error *error)
 {
     struct progress progress;
-    char path[NODE_PATH_MAX];
-    bool engine;
-    progress_begin(&progress, "verifying");
-    int status = engine_log_directory(v->where, path, &engine, error);
-    if (status == PAWL_OK)
-        status = pawl_verify_log(v->where, progress_step, &progress, &v->log, error);
+    pawl_directory directory;
+    int engine = pawl_directory_get(v->where, &directory, error);
+    if (engine != PAWL_OK && engine != PAWL_ENOTFOUND)
+        return engine;
+    progress_begin(&progress, "verifying", "bytes");
+    int status = pawl_verify_log(v->where, progress_step, &progress, &v->log, error);
     v->log_seconds = seconds_now() - progress.begun;
     progress_end(&progress);
-    if (status == PAWL_OK && engine && v->log.faults == 0)
-        status = engine_directory(v->where, &v->dir, error);
+    if (status == PAWL_OK && engine == PAWL_OK && v->log.faults == 0)
+        v->dir = v->where;
     return status;
 }
 
@@ -132,7 +129,7 @@ static int verify_state(struct verifying *v, const struct options *asked, pawl_e
                                    .reproject = options_get(asked, "replay") != NULL,
                                    .progress = progress_count,
                                    .arg = &progress};
-    progress_begin(&progress, "deriving");
+    progress_begin(&progress, "deriving", "events");
     int status = pawl_replay(&options, &v->state, error);
     v->state_seconds = seconds_now() - progress.begun;
     progress_end(&progress);
@@ -173,10 +170,10 @@ static int run(const struct options *options)
     int status = options_log(options, &v.where, &error);
     if (status == PAWL_OK && options_get(options, "log")
         && (options_get(options, "audit") || options_get(options, "replay")))
-        status = error_set(&error, PAWL_EINVAL, "a log alone has no state to compare: say --dir DIR");
+        status = pawl_error_set(&error, PAWL_EINVAL, "a log alone has no state to compare: say --dir DIR");
     if (status != PAWL_OK)
         return say_usage(&error);
-    if (cluster_is(v.where))
+    if (options_is_cluster(v.where))
         return verify_cluster(options, v.where);
     status = verify_log(&v, &error);
     if (status != PAWL_OK)

@@ -1,19 +1,20 @@
 #include "cli/verify_cluster.h"
 
+#include <pawl/cluster.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/progress.h"
 #include "cli/say.h"
-#include "engine/cluster.h"
 
-static void print_text(const char *url, const struct kafka_verify_report *r, double seconds)
+static void print_text(const char *url, const pawl_cluster_report *r, double seconds)
 {
     char bytes[BYTES_TEXT_MAX];
     bytes_format(r->bytes, bytes);
     printf("%-20s %12s %12s %12s %8s\n", "stream", "records", "entries", "ignored", "epoch");
     for (size_t i = 0; i < r->stream_count; i++) {
-        const struct kafka_verify_stream *s = &r->streams[i];
+        const pawl_cluster_report_stream *s = &r->streams[i];
         char name[PAWL_STREAM_TEXT_MAX];
         pawl_stream_format(s->id, name);
         printf("%-20s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8" PRIu64 "\n", name, s->records, s->entries,
@@ -31,11 +32,11 @@ static void print_text(const char *url, const struct kafka_verify_report *r, dou
         printf("and %" PRIu64 " more streams with faults\n", r->faults - 1);
 }
 
-static void print_json(const struct kafka_verify_report *r, double seconds)
+static void print_json(const pawl_cluster_report *r, double seconds)
 {
     json_t *streams = json_array();
     for (size_t i = 0; i < r->stream_count; i++) {
-        const struct kafka_verify_stream *s = &r->streams[i];
+        const pawl_cluster_report_stream *s = &r->streams[i];
         char name[PAWL_STREAM_TEXT_MAX];
         pawl_stream_format(s->id, name);
         json_array_append_new(streams, json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "stream", name, "records",
@@ -54,21 +55,22 @@ static void print_json(const struct kafka_verify_report *r, double seconds)
 
 int verify_cluster(const struct options *options, const char *url)
 {
-    struct kafka_verify_report report;
+    pawl_cluster_report report;
     struct progress progress;
     pawl_error error = {0};
-    progress_begin(&progress, "verifying");
-    int status = engine_cluster_verify(url, NULL, NULL, &report, &error);
+    progress_begin(&progress, "verifying", "records");
+    int status = pawl_cluster_verify(url, progress_count, &progress, &report, &error);
     double seconds = seconds_now() - progress.begun;
     progress_end(&progress);
-    bool sound = report.faults == 0;
-    if (status == PAWL_OK && options_get(options, "json"))
+    if (status != PAWL_OK)
+        return say_failure(options, &error);
+    if (options_get(options, "json"))
         print_json(&report, seconds);
-    else if (status == PAWL_OK)
+    else
         print_text(url, &report, seconds);
-    engine_cluster_verify_release(&report);
-    if (status == PAWL_OK)
-        status = say_finish(&error);
+    bool sound = report.faults == 0;
+    pawl_cluster_report_release(&report);
+    status = say_finish(&error);
     if (status != PAWL_OK && status != PAWL_ECLOSED)
         return say_failure(options, &error);
     return sound ? CLI_OK : CLI_CORRUPT;

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "cli/open.h"
 
 static int create(const struct options *options, pawl_engine *engine, uint64_t wsid, pawl_error *error)
@@ -12,7 +11,7 @@ static int create(const struct options *options, pawl_engine *engine, uint64_t w
     pawl_text text;
     int status = pawl_request_new(engine, &request);
     if (status != PAWL_OK)
-        return error_set(error, status, "no memory for a request");
+        return pawl_error_set(error, status, "no memory for a request");
     status = pawl_workspace_create(engine, request, wsid, options->arguments[1], &answer, error);
     if (status == PAWL_OK && options_get(options, "json")) {
         status = pawl_request_answer_json(request, &text, error);

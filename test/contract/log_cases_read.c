@@ -240,6 +240,7 @@ void a_read_alone_is_over_when_the_call_returns(struct log_fixture *f)
     assert_int_equal(read.next, 51);
     seen = 0;
     read.limit = UINT64_MAX;
+    read.done = NULL;
     assert_int_equal(pawl_log_read(f->log, &read), PAWL_READ_DONE);
     assert_int_equal(seen, 50); /* and stops when it is told to */
     assert_int_equal(read.next, 61);

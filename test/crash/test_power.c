@@ -103,8 +103,8 @@ static void begin(uint64_t seed)
     memset((void *)answered, 0, sizeof answered);
     twice_make(&t);
     t.options.checkpoint_lag_max = LAG;
-    t.trial.boot_id = "this boot";
-    t.trial.checkpoint_age = 2 * PAWL_MILLISECOND;
+    t.knobs.boot_id = "this boot";
+    t.knobs.checkpoint_age = 2 * PAWL_MILLISECOND;
     power_watch(t.dir, seed);
     twice_begin(&t);
 }
@@ -123,7 +123,7 @@ static uint64_t check_image(unsigned number)
     struct twice image = t;
     uint64_t bills[TWICE_WORKSPACES] = {0};
     snprintf(image.dir, sizeof image.dir, "%s", images[number].dir);
-    image.trial = (struct engine_trial){.boot_id = "the next boot", .checkpoint_age = PAWL_MILLISECOND};
+    image.knobs = (struct engine_knobs){.boot_id = "the next boot", .checkpoint_age = PAWL_MILLISECOND};
     twice_open(&image);
     pawl_figures figures = twice_figures(&image);
     assert_true(figures.replayed <= LAG * image.options.shards);
@@ -225,9 +225,9 @@ TEST(the_power_goes_while_a_new_checkpoint_is_made)
         atomic_store(&answered[i], t.billed[i]);
     wanted = 4;
     power_before_write(".new/", maybe_cut, &one_in);
-    t.trial.step = copy_behind_commands;
+    t.knobs.step = copy_behind_commands;
     twice_open(&t);
-    t.trial.step = NULL;
+    t.knobs.step = NULL;
     assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
     clients_start();
     (void)twice_wait(
@@ -275,7 +275,7 @@ TEST(a_disk_that_is_full_for_the_checkpoints_keeps_no_directory_from_being_opene
     twice_close(&t);
     struct twice image = t;
     snprintf(image.dir, sizeof image.dir, "%s", images[0].dir);
-    image.trial.boot_id = "the next boot";
+    image.knobs.boot_id = "the next boot";
     power_watch(image.dir, 1);
     power_fill("/checkpoint/");
     twice_open(&image);

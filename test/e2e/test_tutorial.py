@@ -1,4 +1,4 @@
-"""The manuals are true. The tutorial: its commands are run, in order, and must answer what it says.
+"""The manuals are true: the commands of TUTORIAL and OPERATIONS are run, in order, and must answer what is said there.
 
 In a block marked console a line with '$ ' is a command and lines with '> ' go on with it; what follows is the
 answer. In an answer … stands for anything within a line, and alone on a line for any lines. Blocks marked sh are how
@@ -13,11 +13,12 @@ import tempfile
 from shell import PATIENCE, PAWL, ROOT, Skip, main, pawl
 
 TUTORIAL = os.path.join(ROOT, 'docs', 'TUTORIAL.md')
+OPERATIONS = os.path.join(ROOT, 'docs', 'OPERATIONS.md')
 MARK = '\x01'
 
 
-def blocks(kind):
-    with open(TUTORIAL, encoding='utf-8') as file:
+def blocks(manual, kind):
+    with open(manual, encoding='utf-8') as file:
         return re.findall(r'^```' + kind + r'\n(.*?)^```$', file.read(), re.DOTALL | re.MULTILINE)
 
 
@@ -49,9 +50,9 @@ def answers(said, expected):
     return re.fullmatch(pattern, said) is not None
 
 
-def its_commands_answer_what_it_says(folder):
+def check(manual, folder):
     os.symlink(os.path.join(ROOT, 'examples'), os.path.join(folder, 'examples'))
-    expected = [step for block in blocks('console') for step in steps(block)]
+    expected = [step for block in blocks(manual, 'console') for step in steps(block)]
     assert len(expected) > 20
     said = run([command for command, _ in expected], folder)
     assert len(said) == len(expected)
@@ -60,10 +61,18 @@ def its_commands_answer_what_it_says(folder):
     assert not wrong, '\n'.join(wrong)
 
 
+def the_tutorials_commands_answer_what_it_says(folder):
+    check(TUTORIAL, folder)
+
+
+def the_operators_commands_answer_what_their_page_says(folder):
+    check(OPERATIONS, folder)
+
+
 def it_is_built_as_it_says(folder):
     if PAWL != os.path.join(ROOT, 'build', 'gcc', 'src', 'pawl'):
         raise Skip('it was built elsewhere')
-    (block,) = blocks('sh')
+    (block,) = blocks(TUTORIAL, 'sh')
     done = subprocess.run(['sh', '-e'], input=block + f'cd {folder}\ncommand -v pawl\n', text=True, cwd=ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2 * PATIENCE, check=False)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == PAWL, done.stdout
@@ -82,12 +91,12 @@ def the_manual_has_every_verb_and_option(folder):
         assert not missing, f'{verb}: {missing}'
 
 
-def update():
-    """Write what the commands say now into the tutorial: python3 test_tutorial.py --update. Review the difference."""
-    with tempfile.TemporaryDirectory() as folder, open(TUTORIAL, encoding='utf-8') as file:
+def update(manual):
+    """Write what the commands say now into the manual: python3 test_tutorial.py --update. Review the difference."""
+    with tempfile.TemporaryDirectory() as folder, open(manual, encoding='utf-8') as file:
         os.symlink(os.path.join(ROOT, 'examples'), os.path.join(folder, 'examples'))
         text = file.read()
-        every = [(block, steps(block)) for block in blocks('console')]
+        every = [(block, steps(block)) for block in blocks(manual, 'console')]
         said = iter(run([command for _, block in every for command, _ in block], folder))
         for block, commands in every:
             fresh = ''
@@ -95,12 +104,14 @@ def update():
                 now = next(said)
                 fresh += '$ ' + command.replace('\n', '\n> ') + '\n' + (then if answers(now, then) else now)
             text = text.replace(block, fresh)
-    with open(TUTORIAL, 'w', encoding='utf-8') as file:
+    with open(manual, 'w', encoding='utf-8') as file:
         file.write(text)
 
 
 if __name__ == '__main__':
     if sys.argv[1:] == ['--update']:
-        update()
+        update(TUTORIAL)
+        update(OPERATIONS)
     else:
-        main([its_commands_answer_what_it_says, it_is_built_as_it_says, the_manual_has_every_verb_and_option])
+        main([the_tutorials_commands_answer_what_it_says, the_operators_commands_answer_what_their_page_says,
+              it_is_built_as_it_says, the_manual_has_every_verb_and_option])

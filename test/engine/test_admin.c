@@ -237,6 +237,63 @@ TEST(what_is_not_there_is_told)
     twice_remove(&t);
 }
 
+TEST(a_directory_says_what_it_was_made_with_and_where_its_log_is)
+{
+    pawl_directory directory = {.partitions = 77};
+    pawl_error error = {0};
+    char log[400];
+    begin();
+    snprintf(target, sizeof target, "%s/target", t.base);
+    assert_status(pawl_directory_get(target, &directory, &error), PAWL_ENOTFOUND);
+    assert_status(pawl_directory_get(t.base, &directory, &error), PAWL_ENOTFOUND);
+    assert_status(pawl_directory_get("kafka://host:1/x", &directory, &error), PAWL_EINVAL);
+    assert_int_equal(directory.partitions, 77);
+
+    snprintf(log, sizeof log, "%s/log", t.dir);
+    assert_ok(pawl_directory_get(t.dir, &directory, &error));
+    assert_int_equal(directory.partitions, t.options.partitions);
+    assert_int_equal(directory.shards, t.options.shards);
+    assert_false(directory.derived);
+    assert_string_equal(directory.log, log);
+    assert_status(pawl_directory_get(log, &directory, &error), PAWL_ENOTFOUND);
+
+    pawl_state_report report;
+    assert_ok(pawl_replay(&(pawl_replay_options){.dir = t.dir, .to = target}, &report, &error));
+    assert_ok(pawl_directory_get(target, &directory, &error));
+    assert_true(directory.derived);
+    char *real = realpath(log, NULL);
+    assert_string_equal(directory.log, real);
+    free(real);
+    twice_remove(&t);
+}
+
+TEST(directories_are_named_by_the_same_words_everywhere)
+{
+    char dir[400], to[400], other[400];
+    pawl_error error = {0};
+    pawl_directory directory;
+    pawl_engine *engine;
+    pawl_backup_report backup_report;
+    pawl_state_report state_report;
+    begin();
+    snprintf(dir, sizeof dir, "file://%s", t.dir);
+    snprintf(to, sizeof to, "file://%s/saved", t.base);
+    snprintf(other, sizeof other, "file://%s/other", t.base);
+    assert_ok(pawl_open(dir, &(pawl_options){.must_exist = true}, &engine, &error));
+    assert_ok(pawl_close(engine));
+    assert_ok(pawl_directory_get(dir, &directory, &error));
+    assert_ok(pawl_backup(&(pawl_backup_options){.dir = dir, .to = to}, &backup_report, &error));
+    assert_ok(pawl_restore(&(pawl_backup_options){.dir = to, .to = other}, &backup_report, &error));
+    assert_int_equal(access(other + strlen("file://"), F_OK), 0);
+    snprintf(other, sizeof other, "file://%s/derived", t.base);
+    assert_ok(pawl_replay(&(pawl_replay_options){.dir = dir, .to = other}, &state_report, &error));
+    assert_int_equal(access(other + strlen("file://"), F_OK), 0);
+    assert_status(
+        pawl_backup(&(pawl_backup_options){.dir = dir, .to = "kafka://host:1/x"}, &backup_report, &error),
+        PAWL_EINVAL);
+    twice_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +304,8 @@ int main(void)
         RUN(a_backup_and_a_restore_tell_how_far_they_are_and_when_cancelled_leave_nothing),
         RUN(a_restore_that_is_cancelled_leaves_the_directory_that_it_was_to_replace),
         RUN(what_is_not_there_is_told),
+        RUN(a_directory_says_what_it_was_made_with_and_where_its_log_is),
+        RUN(directories_are_named_by_the_same_words_everywhere),
     };
     return TEST_MAIN(tests);
 }

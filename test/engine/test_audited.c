@@ -36,7 +36,7 @@ static void flip(struct twice *t, const char *what)
     for (unsigned shard = 0; shard < t->options.shards && !done; shard++) {
         pawl_store *store;
         snprintf(path, sizeof path, "%s/%s/%u", t->dir, what, shard);
-        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->trial.boot_id};
+        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->knobs.boot_id};
         assert_ok(lmdb_store_open(&options, NULL, &store, &t->error));
         put_u32_sorted(from, SCHEMA_TABLE_FIRST);
         pawl_range range = {.space = STATE_SPACE, .from = {from, sizeof from}};
@@ -56,7 +56,7 @@ static void flip(struct twice *t, const char *what)
 static void begin(struct twice *t)
 {
     twice_make(t);
-    t->trial.audit_every = 10;
+    t->knobs.audit_every = 10;
     twice_begin(t);
     twice_bill_many(t, 240);
     (void)twice_wait(t, 0);
@@ -128,7 +128,7 @@ static void flip_position(struct twice *t, const char *what, size_t at)
         pawl_store *store;
         pawl_bytes row;
         snprintf(path, sizeof path, "%s/%s/%u", t->dir, what, i % t->options.shards);
-        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->trial.boot_id};
+        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->knobs.boot_id};
         assert_ok(lmdb_store_open(&options, NULL, &store, &t->error));
         put_u32_sorted(key, TABLE_PARTITION);
         put_u64_sorted(key + 4, i);
@@ -236,7 +236,7 @@ TEST(a_row_that_changed_by_itself_and_is_never_touched_again_is_found_by_reading
         begin(&t);
         twice_close(&t);
         flip(&t, sides[wrong]);
-        t.trial.scrub_pause = PAWL_MILLISECOND;
+        t.knobs.scrub_pause = PAWL_MILLISECOND;
         twice_open(&t);
         while (twice_figures(&t).alerts == 0)
             twice_pause();
@@ -257,8 +257,8 @@ TEST(all_tables_of_both_states_are_read_while_commands_go_on_and_those_that_are_
     for (size_t bytes = 1; bytes <= 1 << 20; bytes <<= 20) {
         struct twice t;
         twice_make(&t);
-        t.trial.scrub_pause = 1;
-        t.trial.scrub_bytes = bytes;
+        t.knobs.scrub_pause = 1;
+        t.knobs.scrub_bytes = bytes;
         twice_begin(&t);
         pawl_figures figures = twice_figures(&t);
         /* 4 partitions at most, 4 tables, 2 states; the walk begins anew behind the last one. */

@@ -64,9 +64,9 @@ TEST(a_large_commit_writes_a_row_once_that_its_events_have_changed_again_and_aga
     struct twice t;
     twice_make(&t);
     t.options.partitions = t.options.shards = 1;
-    t.trial.checkpoint_age = 3600 * PAWL_SECOND;
-    t.trial.checkpoint_events = 50;
-    t.trial.checkpoint_rows = 1000;
+    t.knobs.checkpoint_age = 3600 * PAWL_SECOND;
+    t.knobs.checkpoint_events = 50;
+    t.knobs.checkpoint_rows = 1000;
     twice_begin(&t);
     for (unsigned i = 0; i < 200; i++)
         assert_ok(twice_bill(&t, 0));
@@ -130,7 +130,7 @@ static void live_and_lose_power(struct twice *t, unsigned lag, unsigned commands
 {
     twice_make(t);
     t->options.checkpoint_lag_max = lag;
-    t->trial.boot_id = "this boot";
+    t->knobs.boot_id = "this boot";
     twice_begin(t);
     twice_bill_flying(t, commands);
     (void)twice_wait(t, 0);
@@ -139,7 +139,7 @@ static void live_and_lose_power(struct twice *t, unsigned lag, unsigned commands
     assert_int_equal(in_child(die), 0);
     note_answers(t, 60);
     scribble(t, random);
-    t->trial.boot_id = "the next boot";
+    t->knobs.boot_id = "the next boot";
 }
 
 TEST(after_a_loss_of_power_the_checkpoint_takes_over_and_only_the_lag_is_replayed)
@@ -188,7 +188,7 @@ static void die_at_step(void *arg, const char *what)
 
 static int open_and_die(void)
 {
-    life.trial.step = die_at_step;
+    life.knobs.step = die_at_step;
     twice_open(&life);
     for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
         CHECK(twice_bill(&life, i) == PAWL_OK);
@@ -232,7 +232,7 @@ TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_th
         assert_true(how == 55 || how == 0);
         ended = how == 0;
         steps = step;
-        t.trial.boot_id = "the boot after";
+        t.knobs.boot_id = "the boot after";
         uint64_t known = 180;
         recount(&t);
         uint64_t there = 0;
@@ -359,7 +359,7 @@ static void contradict(struct twice *t)
         pawl_store *store;
         struct position position;
         snprintf(path, sizeof path, "%s/checkpoint/%u", t->dir, shard);
-        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->trial.boot_id};
+        struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE, .boot_id = t->knobs.boot_id};
         assert_ok(lmdb_store_open(&options, NULL, &store, &t->error));
         for (uint32_t i = shard; i < t->options.partitions; i += t->options.shards) {
             position_init(&position, NULL, (uint16_t)i);
@@ -397,7 +397,7 @@ TEST(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_sto
         struct twice t;
         twice_make(&t);
         t.options.checkpoint_lag_max = 40;
-        t.trial.boot_id = "this boot";
+        t.knobs.boot_id = "this boot";
         twice_begin(&t);
         twice_bill_many(&t, 180);
         (void)twice_wait(&t, 0);
@@ -405,11 +405,11 @@ TEST(a_checkpoint_that_contradicts_the_log_is_thrown_away_only_when_the_live_sto
         contradict(&t);
         if (dies) { /* when both checkpoints are gone, and no other is there */
             life = t;
-            life.trial.step = die_together;
-            life.trial.arg = "a copy begins";
+            life.knobs.step = die_together;
+            life.knobs.arg = "a copy begins";
             atomic_store(&dying.left, (int)t.options.shards);
             assert_int_equal(in_child(open_and_wait_for_the_end), 55);
-            t.trial.boot_id = "the next boot";
+            t.knobs.boot_id = "the next boot";
             recount(&t);
             pawl_figures figures = twice_figures(&t);
             assert_int_equal(figures.taken_over, 0);
@@ -465,15 +465,15 @@ TEST(a_checkpoint_that_cannot_be_opened_any_more_is_thrown_away_only_when_the_li
     struct twice t;
     twice_make(&t);
     t.options.checkpoint_lag_max = 40;
-    t.trial.boot_id = "this boot";
+    t.knobs.boot_id = "this boot";
     twice_begin(&t);
     twice_bill_many(&t, 600);
     (void)twice_wait(&t, 0);
     twice_close(&t);
     life = t;
-    life.trial.step = spoil_and_die;
+    life.knobs.step = spoil_and_die;
     assert_int_equal(in_child(open_and_bill_all), 55);
-    t.trial.boot_id = "the next boot";
+    t.knobs.boot_id = "the next boot";
     recount(&t);
     assert_true(twice_figures(&t).replayed <= 40 * t.options.shards);
     (void)twice_wait(&t, 0);

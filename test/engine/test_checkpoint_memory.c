@@ -75,8 +75,7 @@ static size_t pages_for(const struct schema *schema, uint64_t rows_max)
     assert_ok(pawl_store_close(store)); /* and with it the pages of filling it */
     assert_ok(lmdb_store_open(&lmdb, NULL, &store, &error));
     struct checkpoint_options options = {.store = store,
-                                         .step = 1,
-                                         .count = PARTITIONS,
+                                         .partitions = {0, 1, PARTITIONS},
                                          .events_max = UINT64_MAX,
                                          .bytes_max = SIZE_MAX,
                                          .rows_max = rows_max,

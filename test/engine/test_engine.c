@@ -5,7 +5,7 @@
 #include <pawl/pawl.h>
 
 #include "base/latch.h"
-#include "engine/node_file.h"
+#include "engine/directory/node_file.h"
 #include "test/lib/dir.h"
 
 static const char schema[] =
@@ -90,6 +90,48 @@ TEST(a_command_is_there_after_closing_and_opening_again)
     assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
     assert_int_equal(answer.workspace_offset, 3);
     assert_int_equal(pawl_request_id(b.request, 1), 200002);
+    end(&b);
+}
+
+static bool take_number(void *arg, const pawl_row *record)
+{
+    assert_ok(pawl_row_int64(record, "number", arg, NULL));
+    return true;
+}
+
+/* What an answer's event says, in all its ways. */
+static void check_event(struct bench *b, const pawl_answer *answer, int64_t number)
+{
+    const pawl_event *event = NULL;
+    pawl_bytes json;
+    int64_t found = 0;
+    assert_ok(pawl_request_event(b->request, &event, &b->error));
+    assert_int_equal(event->partition, answer->partition);
+    assert_int_equal(event->offset, answer->offset);
+    assert_int_equal(event->workspace_offset, answer->workspace_offset);
+    assert_true(event->wsid == 7 && event->command.size == 6 && memcmp(event->command.data, "t.Bill", 6) == 0);
+    assert_ok(pawl_event_records(event, "t.Invoice", take_number, &found, &b->error));
+    assert_int_equal(found, number);
+    assert_ok(pawl_event_json(event, &json, &b->error));
+    assert_contains((const char *)json.data, "\"command\":\"t.Bill\"");
+}
+
+TEST(an_answer_has_its_event_with_the_numbers_that_were_given)
+{
+    struct bench b;
+    pawl_answer answer;
+    const pawl_event *event;
+    begin(&b);
+    pawl_request_begin(b.request, 7, "t.Bill");
+    assert_status(pawl_request_event(b.request, &event, &b.error), PAWL_EMISUSE);
+    for (int64_t number = 1; number <= 3; number++) {
+        bill(&b);
+        pawl_request_key(b.request, number == 1 ? "1" : "2");
+        assert_ok(pawl_command(b.engine, b.request, &answer, &b.error));
+        assert_int_equal(answer.repeated, number == 3);
+        check_event(&b, &answer, number == 3 ? 2 : number); /* the third one is the second one again */
+        check_event(&b, &answer, number == 3 ? 2 : number);
+    }
     end(&b);
 }
 
@@ -326,6 +368,50 @@ TEST(a_directory_that_another_process_is_making_is_left_to_it)
     test_dir_remove(dir);
 }
 
+static void write_file(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
+TEST(a_directory_that_must_be_new_is_made_or_refused)
+{
+    static const pawl_options new = {.must_be_new = true, .partitions = 4};
+    char dir[256], data[300], path[320];
+    pawl_engine *engine;
+    pawl_error error = {0};
+    test_dir_make(dir, sizeof dir);
+    snprintf(data, sizeof data, "%s/data", dir);
+    assert_ok(pawl_open(data, &new, &engine, &error)); /* it is not there */
+    assert_ok(pawl_close(engine));
+    assert_status(pawl_open(data, &new, &engine, &error), PAWL_EEXISTS);
+    assert_contains(error.text, data);
+    assert_contains(error.text, "not empty");
+    assert_ok(pawl_open(data, NULL, &engine, &error)); /* and was left as it was */
+    assert_int_equal(pawl_partitions(engine), 4);
+    assert_ok(pawl_close(engine));
+
+    snprintf(data, sizeof data, "%s/empty", dir);
+    snprintf(path, sizeof path, "%s/lock", data);
+    assert_ok(node_directory_make(data, &error));
+    write_file(path); /* of one that was killed while it made it */
+    assert_ok(pawl_open(data, &new, &engine, &error));
+    assert_ok(pawl_close(engine));
+
+    snprintf(data, sizeof data, "%s/other", dir);
+    snprintf(path, sizeof path, "%s/letter", data);
+    assert_ok(node_directory_make(data, &error));
+    write_file(path);
+    assert_status(pawl_open(data, &new, &engine, &error), PAWL_EEXISTS);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(data), 0); /* nothing was put there */
+    write_file(data);
+    assert_status(pawl_open(data, &new, &engine, &error), PAWL_EEXISTS);
+    assert_contains(error.text, "not a directory");
+    test_dir_remove(dir);
+}
+
 TEST(options_and_directories_that_make_no_sense_are_refused)
 {
     pawl_engine *engine;
@@ -335,6 +421,8 @@ TEST(options_and_directories_that_make_no_sense_are_refused)
     const pawl_options bad[] = {{.partitions = 3},
                                 {.partitions = 1 << 17},
                                 {.shards = 65},
+                                {.must_be_new = true, .must_exist = true},
+                                {.must_be_new = true, .read_only = true},
                                 {.mailbox = 3},
                                 {.lease_first = 601 * PAWL_SECOND},
                                 {.lease_min = 601 * PAWL_SECOND},
@@ -343,6 +431,8 @@ TEST(options_and_directories_that_make_no_sense_are_refused)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_status(pawl_open(dir, &bad[i], &engine, &error), PAWL_EINVAL);
     assert_status(pawl_open("", NULL, &engine, &error), PAWL_EINVAL);
+    assert_status(pawl_open("file://", NULL, &engine, &error), PAWL_EINVAL);
+    assert_status(pawl_open("kafka://host:1/x", NULL, &engine, &error), PAWL_EINVAL);
     pawl_options must = {.must_exist = true};
     assert_status(pawl_open(dir, &must, &engine, &error), PAWL_ENOTFOUND);
     snprintf(path, sizeof path, "%s/node", dir);
@@ -565,6 +655,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_command_is_there_after_closing_and_opening_again),
+        RUN(an_answer_has_its_event_with_the_numbers_that_were_given),
         RUN(every_type_of_field_is_read_as_it_was_set),
         RUN(refusals_name_what_is_wrong_and_use_no_number),
         RUN(a_key_gives_the_first_answer_again_after_opening_too),
@@ -573,6 +664,7 @@ int main(void)
         RUN(a_state_ahead_of_the_log_is_refused),
         RUN(a_second_writer_is_refused_and_a_reader_is_not),
         RUN(a_directory_that_another_process_is_making_is_left_to_it),
+        RUN(a_directory_that_must_be_new_is_made_or_refused),
         RUN(options_and_directories_that_make_no_sense_are_refused),
         RUN(blocking_calls_from_inside_a_callback_are_misuse),
         RUN(a_follower_sees_what_was_and_what_comes_in_order),

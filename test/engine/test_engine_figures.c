@@ -1,7 +1,7 @@
 /* test_engine_figures.c: what an engine says of its lanes: figures, alerts, leases, operations. */
 #include "test/lib/lanes.h"
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 /* --- alerts --- */
 
@@ -81,7 +81,8 @@ TEST(what_the_lane_does_itself_is_not_in_the_figures_of_the_last_minute)
     for (int i = 0; i < ASKED; i++) {
         pawl_worker_lease lease;
         lease_one(&bed, &lease);
-        assert_ok(pawl_worker_commit(bed.engine, &lease, "{\"writes\": []}", 14, BED_PATIENCE, &bed.error));
+        assert_ok(pawl_worker_commit_json(bed.engine, &lease, text_bytes("{\"writes\": []}"), BED_PATIENCE,
+                                          &bed.error));
         pawl_worker_lease_free(&lease);
     }
     bed_wait(&bed, "t.notes");
@@ -145,7 +146,8 @@ TEST(leases_say_when_they_were_granted_when_they_end_and_when_they_were_committe
     assert_true(before < granted && granted < wall_now() + (int64_t)PAWL_SECOND);
     assert_true(pawl_engine_wall(bed.engine, end).ns > granted + 599 * (int64_t)PAWL_SECOND);
     assert_int_equal(pawl_engine_wall(bed.engine, (pawl_instant){0}).ns, 0);
-    assert_ok(pawl_worker_commit(bed.engine, &lease, "{\"writes\": []}", 14, BED_PATIENCE, &bed.error));
+    assert_ok(
+        pawl_worker_commit_json(bed.engine, &lease, text_bytes("{\"writes\": []}"), BED_PATIENCE, &bed.error));
     bed_send(&bed, 1, "t.Ask", "ada", 2);
     BED_UNTIL(leases_from(&bed, 0).count == 1);
     assert_int_equal(leases_from(&bed, 0).leases[0].number, 2);

@@ -44,7 +44,8 @@ static int note(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *re
         return pawl_results_fail(results, atomic_load(&n->permanent), "it rains");
     pawl_results_upsert(results, "t.Note");
     pawl_results_set_int64(results, "event", (int64_t)event->offset);
-    return pawl_results_set_string(results, "text", event_json(event), strnlen(event_json(event), 20));
+    return pawl_results_set_text(results, "text",
+                                 (pawl_bytes){event_json(event), strnlen(event_json(event), 20)});
 }
 
 TEST(a_handler_makes_rows_of_its_events_several_at_once)
@@ -98,7 +99,9 @@ TEST(a_handler_that_fails_is_tried_again)
 
 static bool keep_operation(void *arg, const pawl_operation *operation)
 {
-    snprintf(arg, 512, "%s", operation->json);
+    pawl_bytes json;
+    assert_ok(pawl_operation_json(operation, &json, NULL));
+    snprintf(arg, 512, "%s", (const char *)json.data);
     return true;
 }
 
@@ -256,7 +259,7 @@ TEST(whoever_gets_a_number_by_a_decision_is_waited_for)
 TEST(what_is_alarming_is_for_the_options_to_say)
 {
     for (int asked = 0; asked < 2; asked++) {
-        struct lanes_bed bed = {.options = {.alerts = {.active = (uint64_t)asked}}};
+        struct lanes_bed bed = {.options = {.thresholds = {.active = (uint64_t)asked}}};
         struct notes notes = {.hold = true};
         bed_begin(&bed, LANES_SCHEMA(NOTES));
         assert_ok(pawl_projector_register(bed.engine, "t.notes", note, &notes, &bed.error));

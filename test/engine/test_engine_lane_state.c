@@ -108,7 +108,7 @@ static int write_long(pawl_handler_ctx *ctx, const pawl_event *event, pawl_resul
     for (size_t i = 0; i < sizeof name; i += 2)
         memcpy(name + i, "\xc3\xa4", 2);
     pawl_results_upsert(results, "t.Long");
-    pawl_results_set_string(results, "name", name, sizeof name);
+    pawl_results_set_text(results, "name", (pawl_bytes){name, sizeof name});
     return pawl_results_set_int64(results, "n", atomic_fetch_add(&ticks, 1));
 }
 
@@ -235,8 +235,8 @@ TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
 {
     struct twice t;
     twice_make(&t);
-    t.trial.boot_id = "this boot";
-    t.trial.checkpoint_rows = 0; /* or closing would not wait for all operations */
+    t.knobs.boot_id = "this boot";
+    t.knobs.checkpoint_rows = 0; /* or closing would not wait for all operations */
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
     twice_bill_many(&t, 300);
@@ -248,7 +248,7 @@ TEST(after_a_loss_of_power_the_tables_of_lanes_come_from_the_checkpoint_too)
     assert_int_equal(in_child(live_and_die), 0);
     for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
         t.billed[i] += 60 / TWICE_WORKSPACES;
-    t.trial.boot_id = "the next boot";
+    t.knobs.boot_id = "the next boot";
     twice_open(&t);
     assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
     assert_ok(pawl_lanes_wait(t.engine, NULL, 300 * PAWL_SECOND, &t.error));
@@ -262,8 +262,8 @@ TEST(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoi
 {
     struct twice t;
     twice_make(&t);
-    t.trial.boot_id = "this boot";
-    t.trial.checkpoint_rows = 0; /* or closing would not wait for all operations */
+    t.knobs.boot_id = "this boot";
+    t.knobs.checkpoint_rows = 0; /* or closing would not wait for all operations */
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
     twice_bill_many(&t, 300);
@@ -277,7 +277,7 @@ TEST(rows_that_are_read_though_nobody_fills_them_any_more_come_from_the_checkpoi
     assert_int_equal(in_child(live_and_die), 0);
     for (unsigned i = 0; i < TWICE_WORKSPACES; i++)
         t.billed[i] += 60 / TWICE_WORKSPACES;
-    t.trial.boot_id = "the next boot";
+    t.knobs.boot_id = "the next boot";
     twice_open(&t);
     assert_int_equal(twice_figures(&t).taken_over, t.options.shards);
     check_tallies(&t, 300);
@@ -301,8 +301,8 @@ TEST(a_checkpoint_is_full_by_an_operation_of_many_rows_and_not_by_the_next_one)
     struct twice t;
     twice_make(&t);
     t.options.partitions = t.options.shards = 1;
-    t.trial.checkpoint_rows = 100;
-    t.trial.checkpoint_age = 3600 * PAWL_SECOND;
+    t.knobs.checkpoint_rows = 100;
+    t.knobs.checkpoint_age = 3600 * PAWL_SECOND;
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally_all, NULL, &t.error));
     for (unsigned i = 0; i < rows; i++)
@@ -383,9 +383,9 @@ TEST(a_checkpoint_removes_a_generation_that_is_gone_in_pieces_and_goes_on_with_i
     struct twice t;
     twice_make(&t);
     t.options.partitions = t.options.shards = 1;
-    t.trial.checkpoint_rows = 0;
-    t.trial.step = count_piece;
-    t.trial.arg = &never;
+    t.knobs.checkpoint_rows = 0;
+    t.knobs.step = count_piece;
+    t.knobs.arg = &never;
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally_each, NULL, &t.error));
     twice_bill_flying(&t, rows);
@@ -398,7 +398,7 @@ TEST(a_checkpoint_removes_a_generation_that_is_gone_in_pieces_and_goes_on_with_i
     assert_int_equal(atomic_load(&pieces), 0);
 
     life = t;
-    life.trial.arg = &dies_at;
+    life.knobs.arg = &dies_at;
     assert_int_equal(in_child(rebuild_and_die), 55);
     stored = stored_in_checkpoint(&t);
     assert_true(stored.old > 0 && stored.old < rows);
@@ -460,7 +460,7 @@ TEST(a_restore_up_to_an_offset_leaves_operations_of_later_events_behind)
     pawl_backup_report report;
     char backup[300], restored[300];
     twice_make(&t);
-    t.trial.checkpoint_rows = 0;
+    t.knobs.checkpoint_rows = 0;
     twice_begin(&t);
     assert_ok(pawl_schema_apply(t.engine, tally, NULL, &t.error));
     twice_bill_many(&t, 120);

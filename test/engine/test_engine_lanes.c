@@ -5,7 +5,7 @@
 #include "adapter/lmdb/store.h"
 #include "core/project/cursor.h"
 #include "core/state/key.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 #define NOTES ", \"workers\": 3"
 
@@ -202,8 +202,7 @@ static int read_mark(pawl_handler_ctx *ctx, const pawl_event *event, pawl_result
     assert_status(pawl_handler_get(ctx, "t.Note", (pawl_bytes){key, size}, &row, &error), PAWL_ENOTFOUND);
     pawl_results_upsert(results, "t.Note");
     pawl_results_set_int64(results, "event", 1);
-    return pawl_results_set_string(results, "text", status == PAWL_OK ? "seen" : "refused",
-                                   status == PAWL_OK ? 4 : 7);
+    return pawl_results_set_string(results, "text", status == PAWL_OK ? "seen" : "refused");
 }
 
 TEST(a_handler_reads_what_its_schema_says_that_it_reads_and_nothing_else)

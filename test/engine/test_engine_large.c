@@ -19,7 +19,7 @@ static int want(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *re
         pawl_results_set_int64(results, "event", row);
         status = pawl_results_set_int64(results, "sum", row);
         if (wanted->text > 0 && status == PAWL_OK)
-            status = pawl_results_set_string(results, "text", text, wanted->text);
+            status = pawl_results_set_text(results, "text", (pawl_bytes){text, wanted->text});
     }
     free(text);
     return status;

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 #define SNAPSHOTS_MAX 4096
 #define NOTES         ", \"max_attempts\": 2, \"on_failure\": \"void\""
@@ -103,12 +103,12 @@ TEST(a_commit_that_cannot_read_says_so_and_leaves_the_lease_with_its_worker)
     assert_ok(pawl_worker_acquire(bed.engine, "t.notes", BED_PATIENCE, BED_PATIENCE, &lease, &bed.error));
     pawl_store *store = shard_of(bed.engine, lease.partition)->store;
     size_t count = hold_snapshots(store, held);
-    assert_status(pawl_worker_commit(bed.engine, &lease, json, strlen(json), BED_PATIENCE, &bed.error),
+    assert_status(pawl_worker_commit_json(bed.engine, &lease, text_bytes(json), BED_PATIENCE, &bed.error),
                   PAWL_EBUSY);
     assert_contains(bed.error.text, "cannot read");
     while (count > 0)
         pawl_store_release(store, held[--count]);
-    assert_ok(pawl_worker_commit(bed.engine, &lease, json, strlen(json), BED_PATIENCE, &bed.error));
+    assert_ok(pawl_worker_commit_json(bed.engine, &lease, text_bytes(json), BED_PATIENCE, &bed.error));
     assert_contains(bed_row(&bed, 1, "t.Note", "[1]", 0), "\"sum\":1}");
     pawl_worker_lease_free(&lease);
     bed_end(&bed);

@@ -8,7 +8,7 @@
 #include "adapter/lmdb/store.h"
 #include "core/schema/schema.h"
 #include "core/state/key.h"
-#include "engine/trial.h"
+#include "engine/knobs.h"
 
 #define CHANGED                                                                                                \
     "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"                                    \
@@ -258,7 +258,7 @@ TEST(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening)
 {
     struct lanes_bed bed = {0};
     _Atomic bool removed = false;
-    struct engine_trial trial = {.step = see_step, .arg = &removed};
+    struct engine_knobs knobs = {.step = see_step, .arg = &removed};
     bed_begin(&bed, LANES_SCHEMA(""));
     for (int i = 0; i < 700; i++)
         bed_send(&bed, 1 + (uint64_t)i % 2, "t.Ask", "ada", 2);
@@ -272,7 +272,7 @@ TEST(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening)
     struct table_rows before = count_stored(&bed);
     assert_int_equal(before.rows[1], 700 + 1); /* and the total of another lane's first generation */
     assert_int_equal(before.rows[2], 700);
-    assert_ok(engine_open(bed.path, &bed.options, &trial, &bed.engine, &bed.error));
+    assert_ok(engine_open(bed.path, &bed.options, &knobs, &bed.engine, &bed.error));
     assert_ok(pawl_request_new(bed.engine, &bed.request));
     BED_UNTIL(atomic_load(&removed));
     assert_int_equal(bed_count(&bed, 1, "t.Mark"), 350);
@@ -302,13 +302,13 @@ TEST(rows_of_a_generation_that_begins_while_others_are_removed_stay)
 {
     struct lanes_bed bed = {0};
     struct halting halting = {0};
-    struct engine_trial trial = {.step = halt_before, .arg = &halting};
+    struct engine_knobs knobs = {.step = halt_before, .arg = &halting};
     bed_begin(&bed, LANES_SCHEMA(""));
     for (int i = 0; i < 20; i++)
         bed_send(&bed, 1, "t.Ask", "ada", 2);
     bed_wait(&bed, "t.marks");
     bed_close(&bed);
-    assert_ok(engine_open(bed.path, &bed.options, &trial, &bed.engine, &bed.error));
+    assert_ok(engine_open(bed.path, &bed.options, &knobs, &bed.engine, &bed.error));
     assert_ok(pawl_request_new(bed.engine, &bed.request));
     BED_UNTIL(atomic_load(&halting.halted));
     assert_ok(pawl_lane_rebuild(bed.engine, "t.marks", &bed.error));

@@ -326,6 +326,28 @@ TEST(an_asynchronous_call_that_is_refused_says_why)
     end(&s);
 }
 
+static bool check_name(void *arg, const pawl_row *row)
+{
+    pawl_bytes name;
+    assert_ok(pawl_row_string(row, "name", &name, NULL));
+    assert_true(name.size == 5 && memcmp(name.data, arg, 5) == 0);
+    return true;
+}
+
+TEST(a_text_may_have_any_bytes_of_utf8_and_ends_where_its_size_says)
+{
+    struct shop s;
+    char name[] = "a\0b\303\244 and more";
+    begin(&s);
+    pawl_request_begin(s.request, 7, "t.Bill");
+    pawl_request_record(s.request, 1, "t.Customer");
+    pawl_request_set_text(s.request, "name", (pawl_bytes){name, 5});
+    assert_ok(pawl_command(s.engine, s.request, NULL, &s.error));
+    assert_ok(pawl_record_read(s.engine, 7, "t.Customer", pawl_request_id(s.request, 1), NULL, check_name, name,
+                               &s.error));
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +358,7 @@ int main(void)
         RUN(a_workspace_of_no_kind_is_an_error_that_is_kept),
         RUN(an_asynchronous_call_is_refused_with_the_error_that_was_kept),
         RUN(an_asynchronous_call_that_is_refused_says_why),
+        RUN(a_text_may_have_any_bytes_of_utf8_and_ends_where_its_size_says),
     };
     return TEST_MAIN(tests);
 }

@@ -66,7 +66,7 @@ static int division_by_zero(pawl_results *r)
 static int bad_json(pawl_results *r)
 {
     static const char json[] = "{\"writes\": [{\"upsert\": \"t.Note\", \"key\": {\"event\": \"x\"}}]}";
-    return pawl_results_json(r, json, strlen(json), NULL);
+    return pawl_results_json(r, text_bytes(json), NULL);
 }
 
 static int too_much(pawl_results *r)
@@ -77,7 +77,7 @@ static int too_much(pawl_results *r)
     for (int64_t i = 0; i < 80 && status == PAWL_OK; i++) {
         status = pawl_results_upsert(r, "t.Note");
         status = status ? status : pawl_results_set_int64(r, "event", i);
-        status = status ? status : pawl_results_set_string(r, "text", text, sizeof text);
+        status = status ? status : pawl_results_set_text(r, "text", (pawl_bytes){text, sizeof text});
     }
     return status;
 }

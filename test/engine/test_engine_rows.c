@@ -528,7 +528,7 @@ static int sum_up(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results *
     bed_moment(); /* so that runs overlap */
     atomic_fetch_add((_Atomic int *)arg, 1);
     pawl_results_upsert(results, "t.Sum");
-    pawl_results_set_string(results, "text", "all", 3);
+    pawl_results_set_string(results, "text", "all");
     return pawl_results_set_int64(results, "cents", one.cents + cents);
 }
 

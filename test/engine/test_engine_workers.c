@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "engine/node.h"
+#include "engine/lanes/impl.h"
 
 #define SECOND PAWL_SECOND
 
@@ -13,14 +13,14 @@ static void result_of(const pawl_worker_lease *lease, char *json, size_t size)
     snprintf(json, size,
              "{\"writes\": [{\"upsert\": \"t.Note\", \"key\": {\"event\": %" PRIu64
              "}, \"set\": {\"text\": \"%s\"}}]}",
-             lease->offset, lease->projector);
+             lease->event->offset, lease->projector);
 }
 
 static int commit(struct lanes_bed *bed, const pawl_worker_lease *lease, pawl_duration wait)
 {
     char json[256];
     result_of(lease, json, sizeof json);
-    return pawl_worker_commit(bed->engine, lease, json, strlen(json), wait, &bed->error);
+    return pawl_worker_commit_json(bed->engine, lease, text_bytes(json), wait, &bed->error);
 }
 
 /* A commit on a thread of its own, which waits for its turn. */
@@ -36,7 +36,7 @@ struct committing {
 static void *committing_main(void *arg)
 {
     struct committing *c = arg;
-    c->status = pawl_worker_commit(c->bed->engine, c->lease, c->json, strlen(c->json), BED_PATIENCE, &c->error);
+    c->status = pawl_worker_commit_json(c->bed->engine, c->lease, text_bytes(c->json), BED_PATIENCE, &c->error);
     return NULL;
 }
 
@@ -66,13 +66,108 @@ TEST(a_worker_leases_works_and_commits)
     assert_string_equal(lease.projector, "t.notes");
     assert_int_equal(lease.number, 1);
     assert_int_equal(lease.attempt, 1);
-    assert_int_equal(lease.offset, offset);
-    assert_int_equal(lease.wsid, 3);
-    assert_contains(lease.event, "\"who\":\"ada\"");
+    assert_int_equal(lease.event->offset, offset);
+    assert_int_equal(lease.event->wsid, 3);
     assert_status(pawl_lanes_wait(bed.engine, "t.notes", 50 * PAWL_MILLISECOND, &bed.error), PAWL_ETIMEOUT);
     assert_ok(pawl_worker_extend(bed.engine, &lease, BED_PATIENCE, &bed.error));
     assert_ok(commit(&bed, &lease, BED_PATIENCE));
     assert_int_equal(bed_count(&bed, 3, "t.Note"), 1);
+    pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
+static bool take_item(void *arg, const pawl_row *record)
+{
+    pawl_bytes who;
+    assert_ok(pawl_row_string(record, "who", &who, NULL));
+    assert_true(who.size == 3 && memcmp(who.data, "ada", 3) == 0);
+    assert_ok(pawl_row_int64(record, "cents", arg, NULL));
+    return true;
+}
+
+static void *read_lease(void *arg)
+{
+    const pawl_worker_lease *lease = arg;
+    pawl_bytes json, again;
+    int64_t cents = 0;
+    assert_true(lease->event->command.size == 5 && memcmp(lease->event->command.data, "t.Ask", 5) == 0);
+    assert_null(pawl_event_argument(lease->event));
+    assert_ok(pawl_event_records(lease->event, "t.Item", take_item, &cents, NULL));
+    assert_int_equal(cents, 77);
+    assert_ok(pawl_event_json(lease->event, &json, NULL));
+    assert_ok(pawl_event_json(lease->event, &again, NULL));
+    assert_true(json.data == again.data);
+    assert_contains((const char *)json.data, "\"cents\":77");
+    return NULL;
+}
+
+/* What is given back is overwritten, so that whoever still looks at it notices. */
+static void *resize_and_overwrite(void *ctx, void *memory, size_t old_size, size_t new_size)
+{
+    void *moved = new_size ? malloc(new_size) : NULL;
+    (void)ctx;
+    if (new_size && !moved)
+        return NULL;
+    if (memory && moved)
+        memcpy(moved, memory, old_size < new_size ? old_size : new_size);
+    if (memory)
+        explicit_bzero(memory, old_size); /* which no compiler leaves out */
+    free(memory);
+    return moved;
+}
+
+TEST(the_event_of_a_lease_is_read_field_by_field_as_long_as_the_lease_is_kept)
+{
+    static const pawl_allocator overwriting = {.resize = resize_and_overwrite};
+    struct lanes_bed bed = {.options = {.allocator = &overwriting}};
+    pawl_worker_lease lease;
+    pthread_t thread;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 3, "t.Ask", "ada", 77);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
+    (void)read_lease(&lease);
+    assert_ok(commit(&bed, &lease, BED_PATIENCE)); /* its number is over */
+    assert_int_equal(pthread_create(&thread, NULL, read_lease, &lease), 0);
+    pthread_join(thread, NULL);
+    pawl_worker_lease_free(&lease);
+    bed_end(&bed);
+}
+
+struct filling {
+    int calls;
+    int status; /* to return before anything is written */
+    const char *entity;
+};
+
+static int fill_note(void *arg, pawl_results *results)
+{
+    struct filling *f = arg;
+    f->calls++;
+    if (f->status != PAWL_OK)
+        return f->status;
+    pawl_results_upsert(results, f->entity);
+    pawl_results_set_int64(results, "event", 5);
+    return pawl_results_set_string(results, "text", "by hand");
+}
+
+TEST(a_worker_commits_field_by_field)
+{
+    struct lanes_bed bed = {0};
+    struct filling f = {.entity = "t.Note"}, failing = {.status = PAWL_EIO}, wrong = {.entity = "t.Nothing"};
+    pawl_worker_lease lease;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    uint64_t offset = bed_send(&bed, 3, "t.Ask", "ada", 1);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
+    assert_status(pawl_worker_commit(bed.engine, &lease, fill_note, &failing, BED_PATIENCE, &bed.error),
+                  PAWL_EIO);
+    assert_contains(bed.error.text, "the worker's function says: ");
+    assert_status(pawl_worker_commit(bed.engine, &lease, fill_note, &wrong, BED_PATIENCE, &bed.error),
+                  PAWL_EINVAL);
+    assert_contains(bed.error.text, "t.Nothing");
+    assert_ok(pawl_worker_commit(bed.engine, &lease, fill_note, &f, BED_PATIENCE, &bed.error));
+    assert_ok(pawl_worker_commit(bed.engine, &lease, fill_note, &f, BED_PATIENCE, &bed.error));
+    assert_int_equal(f.calls, 1);
+    assert_string_equal(bed_row(&bed, 3, "t.Note", "[5]", offset), "{\"event\":5,\"text\":\"by hand\"}");
     pawl_worker_lease_free(&lease);
     bed_end(&bed);
 }
@@ -182,7 +277,7 @@ TEST(nonsense_leaves_the_lease_with_its_worker)
     assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &lease, &bed.error));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_status(
-            pawl_worker_commit(bed.engine, &lease, cases[i].json, strlen(cases[i].json), SECOND, &bed.error),
+            pawl_worker_commit_json(bed.engine, &lease, text_bytes(cases[i].json), SECOND, &bed.error),
             PAWL_EINVAL);
         assert_contains(bed.error.text, cases[i].words);
     }
@@ -207,7 +302,7 @@ TEST(a_result_that_fails_at_its_turn_says_why)
     struct committing waits = {.bed = &bed, .lease = &second, .json = share};
     committing_begin(&waits);
     BED_UNTIL(bed_status(&bed, "t.notes", second.partition, 0).leases.waiting == 1);
-    assert_ok(pawl_worker_commit(bed.engine, &first, zero, strlen(zero), BED_PATIENCE, &bed.error));
+    assert_ok(pawl_worker_commit_json(bed.engine, &first, text_bytes(zero), BED_PATIENCE, &bed.error));
     assert_status(committing_end(&waits), PAWL_EINVAL);
     assert_contains(waits.error.text, "at its turn: ");
     assert_contains(waits.error.text, "zero");
@@ -236,7 +331,7 @@ TEST(whoever_was_given_nothing_is_refused)
                 pawl_engine *e = bed.engine;
                 pawl_worker_lease lease = {
                     .partition = partition, .lane = "t.notes", .number = numbers[i], .operation = ids[k]};
-                assert_status(pawl_worker_commit(e, &lease, json, strlen(json), SECOND, &bed.error),
+                assert_status(pawl_worker_commit_json(e, &lease, text_bytes(json), SECOND, &bed.error),
                               PAWL_EFENCED);
                 assert_status(pawl_worker_extend(e, &lease, SECOND, &bed.error), PAWL_EFENCED);
                 assert_status(pawl_worker_release(e, &lease, true, true, "", &bed.error), PAWL_EFENCED);
@@ -263,10 +358,12 @@ TEST(a_lease_that_was_filled_in_by_hand_is_as_good)
         if (i == 0)
             assert_ok(pawl_worker_release(bed.engine, &by_hand, false, false, NULL, &bed.error));
         else
-            assert_ok(pawl_worker_commit(bed.engine, &by_hand, json, strlen(json), BED_PATIENCE, &bed.error));
+            assert_ok(
+                pawl_worker_commit_json(bed.engine, &by_hand, text_bytes(json), BED_PATIENCE, &bed.error));
     }
     bed_wait(&bed, "t.notes");
-    assert_status(pawl_worker_commit(bed.engine, &none, json, strlen(json), SECOND, &bed.error), PAWL_EINVAL);
+    assert_status(pawl_worker_commit_json(bed.engine, &none, text_bytes(json), SECOND, &bed.error),
+                  PAWL_EINVAL);
     assert_contains(bed.error.text, "the lease names no lane");
     assert_status(pawl_worker_extend(bed.engine, &none, SECOND, &bed.error), PAWL_EINVAL);
     assert_status(pawl_worker_release(bed.engine, &none, false, false, "", &bed.error), PAWL_EINVAL);
@@ -306,7 +403,7 @@ TEST(closing_ends_the_wait_for_something_to_lease)
     bed_begin(&bed, LANES_SCHEMA(""));
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, wait_main, &bed), 0);
-    BED_UNTIL(atomic_load(&bed.engine->lanes.waiting) == 3);
+    BED_UNTIL(atomic_load(&bed.engine->lanes->waiting) == 3);
     bed_close(&bed);
     for (int i = 0; i < 3; i++) {
         void *status;
@@ -344,7 +441,7 @@ static void *worker_main(void *arg)
         if (status != PAWL_OK)
             break;
         result_of(&lease, json, sizeof json);
-        w->status = pawl_worker_commit(engine, &lease, json, strlen(json), BED_PATIENCE, &w->error);
+        w->status = pawl_worker_commit_json(engine, &lease, text_bytes(json), BED_PATIENCE, &w->error);
         pawl_worker_lease_free(&lease);
         if (w->status == PAWL_OK)
             atomic_fetch_sub(w->left, 1);
@@ -382,6 +479,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_worker_leases_works_and_commits),
+        RUN(the_event_of_a_lease_is_read_field_by_field_as_long_as_the_lease_is_kept),
+        RUN(a_worker_commits_field_by_field),
         RUN(a_commit_counts_once_and_is_harmless_to_repeat),
         RUN(a_lease_does_not_survive_the_engine_and_its_number_does),
         RUN(a_worker_that_is_late_is_fenced_once_another_has_begun),

@@ -13,8 +13,8 @@ TEST(two_hundred_thousand_writes_are_all_there_and_nothing_is_said)
     struct twice t;
     twice_make(&t);
     t.total_key = "$event.records.Invoice.number";
-    t.trial.checkpoint_rows = 0; /* each transaction is synced, and there are many */
-    t.trial.scrub_pause = PAWL_MILLISECOND;
+    t.knobs.checkpoint_rows = 0; /* each transaction is synced, and there are many */
+    t.knobs.scrub_pause = PAWL_MILLISECOND;
     twice_begin(&t);
     twice_bill_flying(&t, COMMANDS);
     pawl_figures figures = twice_wait(&t, 0);

@@ -26,8 +26,8 @@ void twice_make(struct twice *t)
                                     .checkpoint_lag_max = 10000,
                                     .wait = 300 * PAWL_SECOND}, /* however busy the machine is */
                         .total_key = "1"};
-    t->trial.checkpoint_age = 20 * PAWL_MILLISECOND;
-    t->trial.checkpoint_rows = 8; /* so that a commit is several transactions */
+    t->knobs.checkpoint_age = 20 * PAWL_MILLISECOND;
+    t->knobs.checkpoint_rows = 8; /* so that a commit is several transactions */
     test_dir_make(t->base, sizeof t->base);
     snprintf(t->dir, sizeof t->dir, "%s/data", t->base);
 }
@@ -39,7 +39,7 @@ void twice_remove(struct twice *t)
 
 void twice_open(struct twice *t)
 {
-    int status = engine_open(t->dir, &t->options, &t->trial, &t->engine, &t->error);
+    int status = engine_open(t->dir, &t->options, &t->knobs, &t->engine, &t->error);
     if (status != PAWL_OK)
         print_error("%s\n", t->error.text);
     assert_ok(status);

@@ -5,7 +5,7 @@
 
 #include <pawl/pawl.h>
 
-#include "engine/trial.h"
+#include "engine/knobs.h"
 #include "test/lib/dir.h"
 
 #define TWICE_WORKSPACES 6
@@ -14,7 +14,7 @@ struct twice {
     char base[256];
     char dir[300];
     pawl_options options;
-    struct engine_trial trial;
+    struct engine_knobs knobs;
     const char *total_key; /* an expression over the command; "1": one total a workspace */
     pawl_engine *engine;
     pawl_request *request;

@@ -76,9 +76,9 @@ int pawl_results_set_bool(pawl_results *r, const char *field, bool value)
     return set(r, field, VALUE_BOOL);
 }
 
-int pawl_results_set_string(pawl_results *r, const char *field, const char *text, size_t size)
+int pawl_results_set_text(pawl_results *r, const char *field, pawl_bytes value)
 {
-    require(text_is_utf8((pawl_bytes){text, size}));
+    require(text_is_utf8(value));
     return set(r, field, VALUE_STRING);
 }
 

@@ -1,5 +1,6 @@
 // Every public header compiles as C++, and what it declares can be linked from there.
 #include <pawl/admin.h>
+#include <pawl/cluster.h>
 #include <pawl/command.h>
 #include <pawl/engine.h>
 #include <pawl/env.h>

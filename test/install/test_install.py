@@ -135,9 +135,25 @@ def the_program_and_the_package_say_the_version(folder):
     assert number == 10000 * major + 100 * minor + patch
 
 
+def the_program_runs_where_it_is_installed_and_finds_its_own_library(folder):
+    """Without help from the environment, below a DESTDIR that no path of the build names, and moved since."""
+    plain = {name: value for name, value in os.environ.items() if name != 'LD_LIBRARY_PATH'}
+    installed = Installed(folder)
+    moved = os.path.join(folder, 'moved')
+    os.rename(installed.prefix, moved)
+    program = os.path.join(moved, 'bin/pawl')
+    assert run([program, '--version'], env=plain).startswith('pawl ')
+    library = re.search(r'libpawl\.so\.0 => (\S+)', run(['ldd', program], env=plain))
+    assert library and os.path.realpath(library[1]).startswith(os.path.realpath(moved) + '/'), library
+    data = os.path.join(folder, 'data')
+    run([program, 'init', '--dir', data], env=plain)
+    run([program, 'verify', '--dir', data], env=plain)
+
+
 if __name__ == '__main__':
     tap.main([headers_list_and_libraries_name_the_same_functions,
               all_public_headers_are_installed_and_each_compiles_alone,
               the_examples_build_against_the_shared_and_the_static_library,
               a_program_in_cplusplus_sees_every_header_and_links,
-              the_program_and_the_package_say_the_version])
+              the_program_and_the_package_say_the_version,
+              the_program_runs_where_it_is_installed_and_finds_its_own_library])

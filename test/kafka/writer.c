@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "base/latch.h"
-#include "engine/log.h"
+#include "engine/log/log.h"
 
 #define IN_FLIGHT_MAX  4096
 #define HEAD_MAX       64

@@ -15,7 +15,7 @@
 #include "core/command/processor.h"
 #include "core/command/request.h"
 #include "core/group0/group0.h"
-#include "engine/sequences.h"
+#include "engine/shard/sequences.h"
 #include "test/lib/mortal.h"
 
 enum { PARTITION_NUMBER = 3, PARTITION_STEPS_MAX = 20000000 };

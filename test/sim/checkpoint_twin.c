@@ -40,9 +40,7 @@ static void begin(struct twin *t)
     assert_ok(mem_store_open(t->disk, &(struct mem_store_options){.name = "twin", .mode = PAWL_STORE_DURABLE},
                              NULL, &t->store, &t->error));
     struct checkpoint_options options = {.store = t->store,
-                                         .first = PARTITION_NUMBER,
-                                         .step = 1,
-                                         .count = 1,
+                                         .partitions = {PARTITION_NUMBER, 1, 1},
                                          .events_max = 1 + test_below(t->random, 40),
                                          .bytes_max = 1 + test_below(t->random, 1 << 20),
                                          .rows_max = 1 + test_below(t->random, 200),

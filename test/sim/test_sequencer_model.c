@@ -288,11 +288,11 @@ TEST(ten_thousand_histories_agree_with_a_plain_array)
     for (uint64_t history = 0; history < HISTORIES; history++) {
         struct model m = {.random = current = seed + history};
         bed_open(&m.bed, test_random(&m.random));
-        m.bed.options.workspaces_max = (uint32_t)below(&m, 4) + 1;
-        m.bed.options.flush_events = (uint32_t)below(&m, 6) + 1;
-        m.bed.options.unflushed_max = 24;
-        m.bed.options.recovery_batch = (uint32_t)below(&m, 12) + 1;
-        m.bed.options.staged_max = STAGED_MAX;
+        m.bed.options.limits.workspaces_max = (uint32_t)below(&m, 4) + 1;
+        m.bed.options.limits.flush_events = (uint32_t)below(&m, 6) + 1;
+        m.bed.options.limits.unflushed_max = 24;
+        m.bed.options.limits.recovery_batch = (uint32_t)below(&m, 12) + 1;
+        m.bed.options.limits.staged_max = STAGED_MAX;
         m.bed.options.kinds_elsewhere = below(&m, 2);
         m.bed.mock.batch = below(&m, 9) + 1;
         bed_new_ready(&m.bed);

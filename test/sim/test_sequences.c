@@ -7,7 +7,7 @@
 #include "core/event/envelope.h"
 #include "core/sequence/sequencer.h"
 #include "core/sequence/storage.h"
-#include "engine/sequences.h"
+#include "engine/shard/sequences.h"
 #include "test/lib/test.h"
 
 enum { PARTITION = 5, WORKSPACES = 9, KIND = 1, SEQ_INVOICE = 100, STEPS_MAX = 1000000 };
@@ -27,7 +27,7 @@ struct node {
     pawl_log *log;
     pawl_store *store;
     struct sequences sequences;
-    struct tails tails;
+    struct sequence_tails tails;
     pawl_sequencer *sequencer;
     uint64_t epoch;
     pawl_error error;
@@ -107,9 +107,9 @@ static int boot(struct node *n)
     struct mem_store_options live = {.name = "live", .mode = PAWL_STORE_FAST};
     assert_ok(mem_store_open(n->store_disk, &live, NULL, &n->store, NULL));
     claim(n);
-    struct tails_options tails = {
-        .log = n->log, .store = n->store, .first = PARTITION - 1, .step = 1, .count = 3};
-    tails_init(&n->tails, &tails);
+    struct sequence_tails_options tails = {
+        .log = n->log, .store = n->store, .partitions = {PARTITION - 1, 1, 3}};
+    sequence_tails_init(&n->tails, &tails);
     n->sequences = (struct sequences){.log = n->log, .store = n->store, .env = env, .partition = PARTITION};
     if (test_below(&n->random, 2))
         n->sequences.tails = &n->tails;
@@ -118,9 +118,7 @@ static int boot(struct node *n)
                                       .kinds = kinds,
                                       .kind_count = 1,
                                       .kinds_elsewhere = true, /* as in the engine */
-                                      .flush_events = 3,
-                                      .workspaces_max = 4,
-                                      .recovery_batch = 16};
+                                      .limits = {.flush_events = 3, .workspaces_max = 4, .recovery_batch = 16}};
     assert_ok(pawl_sequencer_new(&options, &n->sequencer, &n->error));
     return wait_ready(n);
 }
@@ -147,7 +145,7 @@ static void halt(struct node *n)
     on_shard(n, start_closing);
     assert_true(mem_world_run_until(n->world, is_closed, n, STEPS_MAX));
     sequencer_release(n->sequencer);
-    tails_release(&n->tails);
+    sequence_tails_release(&n->tails);
     assert_true(mem_world_run(n->world, STEPS_MAX));
     assert_ok(pawl_log_close(n->log));
     assert_ok(pawl_store_close(n->store));
@@ -160,7 +158,7 @@ static void crash(struct node *n, bool power)
     mem_env_kill(n->env);
     mem_log_kill(n->log);
     sequencer_release(n->sequencer);
-    tails_release(&n->tails);
+    sequence_tails_release(&n->tails);
     mem_store_disk_crash(n->store_disk);
     if (power) {
         mem_log_disk_crash(n->log_disk);

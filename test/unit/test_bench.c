@@ -1,6 +1,7 @@
 #include "test/lib/test.h"
 
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench/lib/bench.h"
@@ -9,6 +10,7 @@
 static double next_ours[8], next_peer[8];
 static char order[32];
 static char last_dir[256];
+static char *extra; /* one more option */
 
 static double take(const struct bench_round *round, char who, const double *values)
 {
@@ -46,10 +48,10 @@ static int run(struct bench_question q, char *text, size_t size)
     int fd = mkstemp(json);
     assert_true(fd >= 0);
     close(fd);
-    char *argv[] = {"bench", "--rounds", "3", "--dir", "/tmp", "--json", json, NULL};
+    char *argv[] = {"./bench_tried", "--rounds", "3", "--dir", "/tmp", "--json", json, extra, NULL};
     q.arg = order;
     order[0] = '\0';
-    int status = bench_main(7, argv, &q, 1);
+    int status = bench_main(extra ? 8 : 7, argv, &q, 1);
     FILE *file = fopen(json, "r");
     assert_non_null(file);
     text[fread(text, 1, size - 1, file)] = '\0';
@@ -67,15 +69,70 @@ static void set(double *values, double a, double b, double c)
 
 TEST(rounds_alternate_and_medians_are_compared)
 {
-    char text[512];
+    char text[2048];
     set(next_ours, 900, 100, 200);
     set(next_peer, 1, 50, 100);
     struct bench_question q = {"a \"quoted\\\" one\n", "op/s", BENCH_MORE, 4, ours, peer, NULL};
     assert_int_equal(run(q, text, sizeof text), 0);
     assert_string_equal(order, "ababab");
-    assert_string_equal(text,
-                        "[\n  {\"question\": \"a \\\"quoted\\\\\\\" one\\u000a\", \"ours\": 200, "
-                        "\"peer\": 50, \"unit\": \"op/s\", \"ratio\": 4, \"goal\": 4, \"met\": true}\n]\n");
+    assert_contains(text, "{\"question\": \"a \\\"quoted\\\\\\\" one\\u000a\", \"unit\": \"op/s\", \"ours\": "
+                          "{\"median\": 200, \"least\": 100, \"most\": 900, \"processor_us\": ");
+    assert_contains(text, "\"peer\": {\"median\": 50, \"least\": 1, \"most\": 100, ");
+    assert_contains(text, "\"ratio\": 4, \"of\": \"ratio\", \"better\": \"more\", \"goal\": 4, \"met\": true}");
+}
+
+TEST(the_json_says_what_was_run)
+{
+    char text[2048];
+    set(next_ours, 1, 1, 1);
+    assert_int_equal(
+        run((struct bench_question){"q", "ms", BENCH_LESS, 1, ours, NULL, NULL}, text, sizeof text), 0);
+    assert_contains(text, "{\n  \"bench\": \"tried\",\n  \"commit\": \"");
+    assert_contains(text, "\"rounds\": 3,\n  \"quick\": false,\n  \"load_before\": ");
+    assert_contains(text, "\"per\": \"round\"}");
+}
+
+static void use_processor(void)
+{
+    clock_t began = clock();
+    while (clock() - began < CLOCKS_PER_SEC / 50)
+        continue;
+}
+
+/* Prepares for 20 ms of processor time, works for none, and tidies up for as long. */
+static double counts(const struct bench_round *round)
+{
+    use_processor();
+    bench_per_second(1000, bench_begin());
+    use_processor();
+    return take(round, 'a', next_ours);
+}
+
+TEST(processor_time_is_of_the_work_alone_and_for_each_operation)
+{
+    char text[2048];
+    set(next_ours, 1, 1, 1);
+    set(next_peer, 1, 1, 1);
+    struct bench_question q = {"q", "op/s", BENCH_MORE, 1, counts, peer, NULL};
+    assert_int_equal(run(q, text, sizeof text), 0);
+    const char *own = strstr(text, "\"ours\""), *other = strstr(text, "\"peer\"");
+    assert_true(own && other && strstr(own, "\"per\": \"operation\"}") < other);
+    assert_contains(other, "\"per\": \"round\"}");
+    assert_true(strtod(strstr(own, "processor_us") + strlen("processor_us\": "), NULL) < 20);
+}
+
+TEST(without_its_peer_a_ratio_is_not_judged)
+{
+    char text[2048];
+    set(next_ours, 1, 2, 3);
+    extra = "--ours";
+    struct bench_question q = {"q", "op/s", BENCH_MORE, 1, ours, peer, NULL};
+    assert_int_equal(run(q, text, sizeof text), 0);
+    extra = NULL;
+    assert_string_equal(order, "aaa");
+    assert_contains(text,
+                    "\"peer\": null, \"ratio\": null, \"of\": \"ratio\", \"better\": \"more\", \"goal\": 1, "
+                    "\"met\": null}");
 }
 
 TEST(a_goal_is_a_floor_or_a_ceiling)
@@ -90,7 +147,7 @@ TEST(a_goal_is_a_floor_or_a_ceiling)
         {BENCH_LESS, 2.1, "\"met\": true"},
         {BENCH_LESS, 1.9, "\"met\": false"},
     };
-    char text[512];
+    char text[2048];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set(next_ours, 20, 20, 20);
         set(next_peer, 10, 10, 10);
@@ -102,16 +159,18 @@ TEST(a_goal_is_a_floor_or_a_ceiling)
 
 TEST(without_a_peer_the_goal_is_absolute)
 {
-    char text[512];
+    char text[2048];
     set(next_ours, 110, 110, 110);
     struct bench_question q = {"q", "ns/op", BENCH_LESS, 120, ours, NULL, NULL};
     assert_int_equal(run(q, text, sizeof text), 0);
-    assert_contains(text, "\"peer\": null, \"unit\": \"ns/op\", \"ratio\": null, \"goal\": 120, \"met\": true");
+    assert_contains(text,
+                    "\"peer\": null, \"ratio\": null, \"of\": \"ours\", \"better\": \"less\", \"goal\": 120, "
+                    "\"met\": true}");
 }
 
 TEST(a_round_that_fails_ends_the_bench_and_leaves_nothing)
 {
-    char text[512];
+    char text[2048];
     struct stat st;
     set(next_ours, 1, 1, 1);
     set(next_peer, 1, -1, 1);
@@ -126,6 +185,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(rounds_alternate_and_medians_are_compared),
+        RUN(the_json_says_what_was_run),
+        RUN(processor_time_is_of_the_work_alone_and_for_each_operation),
+        RUN(without_its_peer_a_ratio_is_not_judged),
         RUN(a_goal_is_a_floor_or_a_ceiling),
         RUN(without_a_peer_the_goal_is_absolute),
         RUN(a_round_that_fails_ends_the_bench_and_leaves_nothing),

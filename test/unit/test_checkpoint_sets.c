@@ -151,8 +151,7 @@ static void bed_open(struct bed *bed, uint64_t *random, uint64_t events, uint64_
         }
     assert_ok(mem_store_disk_new(NULL, &bed->disk));
     bed->options = (struct checkpoint_options){.store = &watched.store,
-                                               .step = 1,
-                                               .count = PARTITIONS,
+                                               .partitions = {0, 1, PARTITIONS},
                                                .events_max = UINT64_MAX,
                                                .bytes_max = SIZE_MAX,
                                                .rows_max = UINT64_MAX,

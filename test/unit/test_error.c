@@ -51,6 +51,19 @@ TEST(a_caller_may_not_want_the_words)
     assert_int_equal(error_errno(NULL, EROFS, "x"), PAWL_EREADONLY);
 }
 
+TEST(a_program_fills_in_errors_as_pawl_does)
+{
+    pawl_error e = {0};
+    assert_int_equal(pawl_error_errno(&e, EACCES, "cannot open %s", "a"), PAWL_EACCES);
+    assert_int_equal(pawl_error_wrap(&e, PAWL_EIO, "item %d", 7), PAWL_EIO);
+    assert_int_equal(e.code, PAWL_EIO);
+    assert_string_equal(e.text, "item 7: cannot open a: Permission denied");
+    assert_int_equal(pawl_error_set(&e, PAWL_EBUSY, "%s", "later"), PAWL_EBUSY);
+    assert_int_equal(e.code, PAWL_EBUSY);
+    assert_string_equal(e.text, "later");
+    assert_int_equal(pawl_error_set(NULL, PAWL_EBUSY, "x"), PAWL_EBUSY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -59,6 +72,7 @@ int main(void)
         RUN(context_around_nothing_takes_the_meaning_of_the_status),
         RUN(a_text_that_does_not_fit_is_cut_visibly),
         RUN(a_caller_may_not_want_the_words),
+        RUN(a_program_fills_in_errors_as_pawl_does),
     };
     return TEST_MAIN(tests);
 }

@@ -150,6 +150,38 @@ TEST(a_failure_to_grow_is_kept_until_the_text_is_taken_back)
     }
 }
 
+static void check_error(int code, const char *words, const char *expected)
+{
+    pawl_error error = {.code = code};
+    char text[PAWL_ERROR_JSON_MAX];
+    snprintf(error.text, sizeof error.text, "%s", words);
+    size_t size = pawl_error_json(&error, text);
+    assert_int_equal(size, strlen(text));
+    assert_string_equal(text, expected);
+}
+
+TEST(an_error_is_json_with_its_place)
+{
+    check_error(PAWL_EINVAL, "$.records[0].fields.qty: expected an integer, not null",
+                "{\"code\":\"PAWL_EINVAL\",\"message\":\"expected an integer, not null\","
+                "\"where\":\"$.records[0].fields.qty\"}");
+    check_error(PAWL_EINVAL, "line 3, column 14: a \"quote\"",
+                "{\"code\":\"PAWL_EINVAL\",\"message\":\"a \\\"quote\\\"\",\"where\":\"line 3, column 14\"}");
+    check_error(PAWL_ENOMEM, "", "{\"code\":\"PAWL_ENOMEM\",\"message\":\"out of memory\"}");
+}
+
+/* All bytes at once that take most room. */
+TEST(the_longest_error_fits)
+{
+    pawl_error error = {.code = PAWL_EUNKNOWN_SEQ};
+    char text[PAWL_ERROR_JSON_MAX];
+    memset(error.text, 1, sizeof error.text - 1);
+    size_t size = pawl_error_json(&error, text);
+    assert_true(size > 6 * (sizeof error.text - 1));
+    assert_int_equal(size, strlen(text));
+    assert_int_equal(text[size - 1], '}');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +191,8 @@ int main(void)
         RUN(text_is_escaped_and_mended),
         RUN(any_bytes_at_all_become_json),
         RUN(a_failure_to_grow_is_kept_until_the_text_is_taken_back),
+        RUN(an_error_is_json_with_its_place),
+        RUN(the_longest_error_fits),
     };
     return TEST_MAIN(tests);
 }

@@ -73,9 +73,9 @@ int pawl_results_set_bool(pawl_results *r, const char *field, bool value)
     return note(r, "%s=%s; ", field, value ? "true" : "false");
 }
 
-int pawl_results_set_string(pawl_results *r, const char *field, const char *text, size_t size)
+int pawl_results_set_text(pawl_results *r, const char *field, pawl_bytes value)
 {
-    return note(r, "%s='%.*s'%zu; ", field, (int)size, text, size);
+    return note(r, "%s='%.*s'%zu; ", field, (int)value.size, (const char *)value.data, value.size);
 }
 
 int pawl_results_set_bytes(pawl_results *r, const char *field, pawl_bytes value)

@@ -382,7 +382,7 @@ TEST(start_is_busy_while_as_much_is_staged_as_may_be)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.staged_max = 4;
+    bed.options.limits.staged_max = 4;
     bed_new_ready(&bed);
     uint64_t offset = 0;
     for (uint64_t i = 1; i <= 4; i++) {
@@ -419,13 +419,13 @@ TEST(options_that_make_no_sense_are_refused)
     bad[0].shard = 1;
     bad[1].storage.read_numbers = NULL;
     bad[2].storage.scan_log = NULL;
-    bad[3].staged_max = 100;
-    bad[4].retry_min = 2 * PAWL_SECOND;
+    bad[3].limits.staged_max = 100;
+    bad[4].limits.retry_min = 2 * PAWL_SECOND;
     bad[5].kinds = kinds_twice;
     bad[6].kinds = &seq_twice, bad[6].kind_count = 1;
     bad[7].kinds = &end_first, bad[7].kind_count = 1;
     bad[8].kinds = &too_many, bad[8].kind_count = 1;
-    bad[9].unflushed_max = UINT32_MAX;
+    bad[9].limits.unflushed_max = UINT32_MAX;
     for (int i = 0; i < 10; i++) {
         pawl_sequencer *s = NULL;
         pawl_error error = {0};

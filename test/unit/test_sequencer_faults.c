@@ -40,9 +40,9 @@ TEST(a_write_that_fails_is_tried_again_with_doubling_delays)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.flush_events = 1;
-    bed.options.retry_min = 100 * PAWL_MILLISECOND;
-    bed.options.retry_max = 400 * PAWL_MILLISECOND;
+    bed.options.limits.flush_events = 1;
+    bed.options.limits.retry_min = 100 * PAWL_MILLISECOND;
+    bed.options.limits.retry_max = 400 * PAWL_MILLISECOND;
     bed_new_ready(&bed);
     bed.mock.fail[MOCK_WRITE] = 5;
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
@@ -64,7 +64,7 @@ TEST(a_write_of_an_offset_alone_is_tried_again_too)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.flush_events = 1;
+    bed.options.limits.flush_events = 1;
     bed_new_ready(&bed);
     bed.mock.fail[MOCK_WRITE] = 3;
     bed_expect_start(&bed, KIND_SHOP, 0, 1);
@@ -78,10 +78,10 @@ TEST(writing_that_fails_for_ever_ends_in_busy_and_nothing_is_lost_when_it_heals)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.unflushed_max = 50;
+    bed.options.limits.unflushed_max = 50;
     bed.options.kinds_elsewhere = true; /* values are counted below */
-    bed.options.flush_events = 10;
-    bed.options.workspaces_max = 3;
+    bed.options.limits.flush_events = 10;
+    bed.options.limits.workspaces_max = 3;
     bed_new_ready(&bed);
     bed.mock.fail[MOCK_WRITE] = MOCK_FOR_EVER;
     uint64_t offset;
@@ -118,7 +118,7 @@ TEST(a_torn_write_before_a_crash_leaves_no_gap_and_no_double)
     for (size_t t = 0; t < 3; t++) {
         struct bed bed;
         bed_open(&bed, t);
-        bed.options.flush_events = 8;
+        bed.options.limits.flush_events = 8;
         bed_new_ready(&bed);
         for (uint64_t i = 0; i < 8; i++)
             bed_cycle(&bed, KIND_SHOP, i % 4 + 1, SEQ_WLOG);
@@ -148,7 +148,7 @@ TEST(a_recovery_survives_failures_of_every_call)
             for (uint32_t after = 0; after < 3; after++) {
                 struct bed bed;
                 bed_open(&bed, after);
-                bed.options.recovery_batch = 4;
+                bed.options.limits.recovery_batch = 4;
                 for (uint64_t i = 1; i <= 20; i++)
                     mock_append_one(&bed.mock, i, KIND_SHOP, (i - 1) % 5 + 1, SEQ_WLOG, (i - 1) / 5 + 1);
                 bed.mock.fail[call] = times[t];
@@ -228,8 +228,8 @@ TEST(a_storage_whose_value_is_ahead_of_the_log_is_refused)
         for (uint32_t batch = 1; batch <= 8; batch++) {
             struct bed bed;
             bed_open(&bed, 1);
-            bed.options.recovery_batch = batch;
-            bed.options.workspaces_max = 1;
+            bed.options.limits.recovery_batch = batch;
+            bed.options.limits.workspaces_max = 1;
             for (uint64_t i = 1; i <= 9; i++)
                 mock_append_one(&bed.mock, i, unknown ? 99 : KIND_SHOP, i % 3 + 4, SEQ_WLOG, (i + 2) / 3);
             mock_put(&bed.mock, 5, SEQ_WLOG, 17);
@@ -243,8 +243,8 @@ TEST(a_storage_that_is_ahead_of_its_own_offset_only_is_as_a_torn_write_leaves_it
     for (uint32_t batch = 1; batch <= 8; batch++) {
         struct bed bed;
         bed_open(&bed, 1);
-        bed.options.recovery_batch = batch;
-        bed.options.workspaces_max = 1;
+        bed.options.limits.recovery_batch = batch;
+        bed.options.limits.workspaces_max = 1;
         for (uint64_t i = 1; i <= 9; i++)
             mock_append_one(&bed.mock, i, i % 3 == 1 ? 99 : KIND_SHOP, i % 3 + 4, SEQ_WLOG, (i + 2) / 3);
         for (uint64_t ws = 4; ws <= 6; ws++)
@@ -285,7 +285,7 @@ TEST(numbers_of_unknown_kinds_and_sequences_are_kept_until_they_are_known_again)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.recovery_batch = 3;
+    bed.options.limits.recovery_batch = 3;
     for (uint64_t i = 1; i <= 10; i++) {
         mock_append_one(&bed.mock, 3 * i - 2, KIND_BANK, 7, SEQ_INVOICE, 999 + i);
         mock_append_one(&bed.mock, 3 * i - 1, KIND_SHOP, 5, SEQ_WLOG, i);
@@ -311,8 +311,8 @@ TEST(a_write_amid_an_event_loses_no_number_of_an_unknown_kind)
     enum { UNKNOWN = 99 };
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.unflushed_max = 4;
-    bed.options.recovery_batch = 4;
+    bed.options.limits.unflushed_max = 4;
+    bed.options.limits.recovery_batch = 4;
     struct mock_event event = {.offset = 2, .wsid = 5, .kind = UNKNOWN, .count = 7};
     for (uint16_t i = 0; i < 7; i++)
         event.numbers[i] = (pawl_sequence_number){(uint16_t)(107 - i), 2};
@@ -333,10 +333,10 @@ TEST(any_tail_up_to_ten_times_the_limit_is_recovered_in_bounded_memory)
     for (uint64_t events = 0; events <= 10 * LIMIT; events += events < 3 * LIMIT ? 1 : 29) {
         struct bed bed;
         bed_open(&bed, events);
-        bed.options.unflushed_max = LIMIT;
-        bed.options.recovery_batch = LIMIT;
+        bed.options.limits.unflushed_max = LIMIT;
+        bed.options.limits.recovery_batch = LIMIT;
         bed.options.kinds_elsewhere = true; /* writes are counted below */
-        bed.options.workspaces_max = 8;
+        bed.options.limits.workspaces_max = 8;
         bed.mock.batch = events % 9 + 1;
         for (uint64_t i = 0; i < events; i++)
             mock_append_one(&bed.mock, i + 1, KIND_SHOP, i % 45 + 1, SEQ_WLOG, i / 45 + 1);
@@ -361,7 +361,7 @@ TEST(actualizing_waits_for_the_write_that_is_under_way)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.flush_events = 1;
+    bed.options.limits.flush_events = 1;
     bed_new_ready(&bed);
     mem_env_delay(bed.env, MEM_WORK, 2, 3 * PAWL_SECOND);
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
@@ -397,7 +397,8 @@ enum situation {
 static void get_into(struct bed *bed, enum situation situation)
 {
     uint64_t offset;
-    bed->options.flush_events = situation == WRITING || situation == WRITING_AND_DIRTY || situation == RETRYING;
+    bed->options.limits.flush_events =
+        situation == WRITING || situation == WRITING_AND_DIRTY || situation == RETRYING;
     if (situation == BACKING_OFF)
         bed->mock.fail[MOCK_SCAN] = 3;
     assert_ok(bed_new(bed));
@@ -459,7 +460,7 @@ TEST(closing_gives_up_a_write_that_fails_for_ever_when_its_time_is_over)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.close_timeout = 2 * PAWL_SECOND;
+    bed.options.limits.close_timeout = 2 * PAWL_SECOND;
     bed_new_ready(&bed);
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
     bed.mock.fail[MOCK_WRITE] = MOCK_FOR_EVER;
@@ -480,7 +481,7 @@ TEST(closing_waits_for_a_write_that_is_slower_than_its_time)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.close_timeout = PAWL_SECOND;
+    bed.options.limits.close_timeout = PAWL_SECOND;
     bed_new_ready(&bed);
     mem_env_delay(bed.env, MEM_WORK, 2, 5 * PAWL_SECOND);
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
@@ -525,8 +526,8 @@ TEST(a_crash_at_any_point_leaves_exactly_what_the_log_holds)
             size_t staged_count = 0;
             size_t logged = 0;
             bed_open(&bed, (uint64_t)seed);
-            bed.options.flush_events = 2;
-            bed.options.workspaces_max = 2;
+            bed.options.limits.flush_events = 2;
+            bed.options.limits.workspaces_max = 2;
             bed_new_ready(&bed);
             for (int step = 0; step < die_at; step++) {
                 struct mock_event *event = &staged[staged_count];
@@ -562,7 +563,7 @@ TEST(memory_that_fails_at_any_point_breaks_nothing)
         for (uint64_t i = 1; i <= 30; i++)
             mock_append_one(&bed.mock, i, i % 2 ? KIND_SHOP : 99, i % 2 ? i : i + 1000, SEQ_WLOG, 1);
         bed.options.allocator = &memory.allocator;
-        bed.options.workspaces_max = 20;
+        bed.options.limits.workspaces_max = 20;
         test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
         int status = bed_new(&bed);
         if (status) {

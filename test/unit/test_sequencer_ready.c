@@ -117,8 +117,8 @@ TEST(who_was_busy_because_of_the_storage_is_told_when_it_is_written)
     struct bed bed;
     uint64_t offset;
     bed_open(&bed, 1);
-    bed.options.unflushed_max = 8;
-    bed.options.flush_events = 2;
+    bed.options.limits.unflushed_max = 8;
+    bed.options.limits.flush_events = 2;
     bed_new_ready(&bed);
     bed.mock.fail[MOCK_WRITE] = MOCK_FOR_EVER;
     uint64_t ws = 1;
@@ -144,7 +144,7 @@ TEST(those_who_were_busy_because_of_staged_events_are_told_in_their_order)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.staged_max = 4;
+    bed.options.limits.staged_max = 4;
     bed_new_ready(&bed);
     for (uint64_t i = 1; i <= 4; i++) {
         bed_expect_start(&bed, KIND_SHOP, 5, i);
@@ -260,7 +260,7 @@ TEST(who_waits_when_it_is_freed_is_told_that_it_is_closed)
     for (int situation = 0; situation < SITUATIONS; situation++) {
         struct bed bed;
         bed_open(&bed, 1);
-        bed.options.staged_max = 1;
+        bed.options.limits.staged_max = 1;
         assert_ok(bed_new(&bed));
         struct clerk clerk = clerk_of(&bed), late = clerk_of(&bed);
         if (situation == RECOVERING)

@@ -22,8 +22,8 @@ TEST(a_value_ahead_of_the_log_is_refused_at_every_opening)
     for (uint32_t batch = 1; batch <= 8; batch++) {
         struct bed bed;
         bed_open(&bed, 1);
-        bed.options.recovery_batch = batch;
-        bed.options.workspaces_max = 1;
+        bed.options.limits.recovery_batch = batch;
+        bed.options.limits.workspaces_max = 1;
         for (uint64_t i = 1; i <= 9; i++)
             mock_append_one(&bed.mock, i, KIND_SHOP, i % 3 + 4, SEQ_WLOG, (i + 2) / 3);
         mock_put(&bed.mock, 5, SEQ_WLOG, 17);
@@ -39,7 +39,7 @@ TEST(a_log_out_of_order_is_refused_at_every_opening)
     for (uint32_t batch = 1; batch <= 8; batch++) {
         struct bed bed;
         bed_open(&bed, 1);
-        bed.options.recovery_batch = batch;
+        bed.options.limits.recovery_batch = batch;
         for (uint64_t i = 1; i <= 6; i++)
             mock_append_one(&bed.mock, i, KIND_SHOP, i, SEQ_WLOG, 1);
         mock_append_one(&bed.mock, 3, KIND_SHOP, 3, SEQ_WLOG, 2);
@@ -56,7 +56,7 @@ TEST(a_scan_that_ignores_a_failed_write_loses_no_event)
         for (size_t at_once = 1; at_once <= 3; at_once++) {
             struct bed bed;
             bed_open(&bed, failures);
-            bed.options.recovery_batch = 4;
+            bed.options.limits.recovery_batch = 4;
             bed.mock.batch = at_once;
             bed.mock.scan_is_deaf = true;
             bed.mock.fail[MOCK_WRITE] = failures;
@@ -156,7 +156,7 @@ TEST(a_workspace_that_is_not_cached_keeps_its_kind)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.workspaces_max = 1;
+    bed.options.limits.workspaces_max = 1;
     bed_new_ready(&bed);
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
     evict(&bed);
@@ -190,7 +190,7 @@ TEST(a_workspace_keeps_its_kind_when_the_storage_is_lost)
         struct bed bed;
         uint64_t offset, number;
         bed_open(&bed, 1);
-        bed.options.recovery_batch = 1;
+        bed.options.limits.recovery_batch = 1;
         for (uint64_t i = 1; i <= 5; i++)
             mock_append_one(&bed.mock, i, KIND_SHOP, 5, SEQ_WLOG, i);
         bed.options.kinds = &test_kinds[unknown];
@@ -213,8 +213,8 @@ TEST(a_log_in_which_a_workspace_changes_its_kind_is_refused_at_every_opening)
         for (uint32_t small = 0; small < 2; small++) {
             struct bed bed;
             bed_open(&bed, c);
-            bed.options.recovery_batch = small ? 1 : 100;
-            bed.options.workspaces_max = small ? 1 : 100;
+            bed.options.limits.recovery_batch = small ? 1 : 100;
+            bed.options.limits.workspaces_max = small ? 1 : 100;
             mock_append_one(&bed.mock, 1, changes[c][0], 5, SEQ_WLOG, 1);
             for (uint64_t i = 2; i <= 9; i++)
                 mock_append_one(&bed.mock, i, KIND_SHOP, 100 + i, SEQ_WLOG, 1);
@@ -251,7 +251,7 @@ TEST(a_storage_that_was_written_without_kinds_learns_them)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.workspaces_max = 1;
+    bed.options.limits.workspaces_max = 1;
     mock_put(&bed.mock, 5, SEQ_WLOG, 7);
     bed_new_ready(&bed);
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
@@ -283,9 +283,9 @@ TEST(there_is_room_for_the_kinds_of_all_that_is_staged)
     enum { STAGED = 64 };
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.staged_max = STAGED;
-    bed.options.unflushed_max = STAGED;
-    bed.options.recovery_batch = STAGED;
+    bed.options.limits.staged_max = STAGED;
+    bed.options.limits.unflushed_max = STAGED;
+    bed.options.limits.recovery_batch = STAGED;
     bed_new_ready(&bed);
     for (uint64_t ws = 1; ws <= STAGED; ws++) {
         bed_expect_start(&bed, KIND_SHOP, ws, ws);

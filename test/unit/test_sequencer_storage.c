@@ -8,7 +8,7 @@ TEST(the_storage_is_written_when_enough_events_have_gathered)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.flush_events = 10;
+    bed.options.limits.flush_events = 10;
     bed_new_ready(&bed);
     for (int i = 0; i < 9; i++)
         bed_cycle(&bed, KIND_SHOP, 5 + (uint64_t)i % 3, SEQ_WLOG);
@@ -25,8 +25,8 @@ TEST(the_storage_is_written_when_nearly_too_many_values_are_unflushed)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.flush_events = 1000;
-    bed.options.unflushed_max = 16;
+    bed.options.limits.flush_events = 1000;
+    bed.options.limits.unflushed_max = 16;
     bed_new_ready(&bed);
     for (uint64_t i = 0; i < 6; i++) /* a value and a kind each */
         bed_cycle(&bed, KIND_SHOP, 100 + i, SEQ_WLOG);
@@ -39,7 +39,7 @@ TEST(a_value_that_changes_during_the_write_stays_to_be_flushed)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.flush_events = 1;
+    bed.options.limits.flush_events = 1;
     bed_new_ready(&bed);
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG); /* its write is now under way */
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
@@ -56,7 +56,7 @@ TEST(evicting_never_loses_an_unflushed_value)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.workspaces_max = 2;
+    bed.options.limits.workspaces_max = 2;
     bed_new_ready(&bed);
     for (int round = 0; round < 3; round++)
         for (uint64_t ws = 1; ws <= 20; ws++)
@@ -108,7 +108,7 @@ TEST(a_staged_event_keeps_its_workspace_in_memory)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.options.workspaces_max = 1;
+    bed.options.limits.workspaces_max = 1;
     bed_new_ready(&bed);
     bed_expect_start(&bed, KIND_SHOP, 1, 1);
     bed_expect_next(&bed, SEQ_WLOG, 1);
@@ -135,7 +135,7 @@ TEST(a_workspace_may_have_806_sequences)
     struct bed bed;
     bed_open(&bed, 1);
     bed.options.kinds = kinds;
-    bed.options.flush_events = 1;
+    bed.options.limits.flush_events = 1;
     bed_new_ready(&bed);
     for (int round = 0; round < 3; round++) {
         bed_expect_start(&bed, KIND_SHOP, 5, (uint64_t)round + 1);
@@ -162,7 +162,7 @@ TEST(no_memory_is_taken_in_a_steady_cycle)
     struct bed bed;
     bed_open(&bed, 1);
     bed.options.allocator = &memory.allocator;
-    bed.options.workspaces_max = 50;
+    bed.options.limits.workspaces_max = 50;
     bed_new_ready(&bed);
     uint64_t calls = 0;
     for (int i = 0; i < 8000; i++) {

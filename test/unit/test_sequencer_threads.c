@@ -97,7 +97,7 @@ static void open_all(struct bench *b, bool gate_shut, uint64_t log_last)
         .storage = {&b->store, read_numbers, read_last_offset, write_values_and_offset, scan_log},
         .kinds = kinds,
         .kind_count = 1,
-        .flush_events = 3,
+        .limits.flush_events = 3,
         .kinds_elsewhere = true, /* the storage is a number a workspace */
     };
     assert_ok(pawl_sequencer_new(&options, &b->s, NULL));

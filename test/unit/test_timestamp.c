@@ -154,6 +154,31 @@ TEST(a_date_is_its_midnight_wherever_that_is_in_the_range)
     }
 }
 
+TEST(a_wall_time_is_text_and_comes_back)
+{
+    static const pawl_wall times[] = {{0},  {INT64_MIN},           {INT64_MAX}, {INT64_C(1763200000123000000)},
+                                      {-1}, {INT64_C(-1000000000)}};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        char text[PAWL_WALL_TEXT_MAX];
+        pawl_wall back = {7};
+        memset(text, 'x', sizeof text);
+        pawl_wall_format(times[i], text);
+        assert_non_null(memchr(text, '\0', sizeof text));
+        assert_ok(pawl_wall_parse(text, &back, NULL));
+        assert_int_equal(back.ns, times[i].ns);
+    }
+    char text[PAWL_WALL_TEXT_MAX];
+    pawl_wall_format((pawl_wall){INT64_C(1763200000123000000)}, text);
+    assert_string_equal(text, "2025-11-15T09:46:40.123Z");
+
+    pawl_error error = {0};
+    pawl_wall kept = {7};
+    assert_status(pawl_wall_parse("2026-02-30T00:00:00Z", &kept, &error), PAWL_EINVAL);
+    assert_contains(error.text, "2026-02-30");
+    assert_status(pawl_wall_parse("", &kept, NULL), PAWL_EINVAL);
+    assert_int_equal(kept.ns, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +188,7 @@ int main(void)
         RUN(what_is_no_timestamp_is_refused),
         RUN(leap_days_are_there_in_leap_years_only),
         RUN(a_date_is_its_midnight_wherever_that_is_in_the_range),
+        RUN(a_wall_time_is_text_and_comes_back),
     };
     return TEST_MAIN(tests);
 }

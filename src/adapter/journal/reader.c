@@ -308,7 +308,7 @@ static int start(struct journal *j, struct follower *f, enum op_kind kind, void 
 int journal_read(pawl_log *log, pawl_read *read)
 {
     struct journal *j = (struct journal *)log;
-    if (!pawl_stream_valid(read->stream) || read->from == 0 || !read->visit || !read->done)
+    if (!pawl_stream_valid(read->stream) || read->from == 0 || !read->visit || (!read->done && !read->alone))
         return error_set(read->error, PAWL_EINVAL,
                          "a read needs a valid stream, an offset, a visit and a done");
     struct follower *f = follower_new(j, read->stream, read->from, read->at);

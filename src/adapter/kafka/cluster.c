@@ -58,7 +58,7 @@ static int check_one(void *arg, const char *topic, uint32_t partitions, pawl_err
     return topic_check(c->client, c->url, topic, NULL, error);
 }
 
-int kafka_cluster_check(const char *text, uint16_t replication, struct kafka_cluster_report *ret_report,
+int kafka_cluster_check(const char *text, uint16_t replication, pawl_cluster_topics *ret_topics,
                         pawl_error *error)
 {
     struct kafka_url url;
@@ -67,17 +67,17 @@ int kafka_cluster_check(const char *text, uint16_t replication, struct kafka_clu
     if (status != PAWL_OK)
         return status;
     struct checking checking = {.client = client, .url = &url};
-    struct kafka_cluster_report report = {.replication = url.replication, .broker_sync = !url.no_broker_sync};
+    pawl_cluster_topics found = {.replication = url.replication, .broker_sync = !url.no_broker_sync};
     for (size_t i = 0; i < KINDS && status == PAWL_OK; i++) {
         char topic[KAFKA_TOPIC_MAX];
         kafka_topic_of(url.cluster, (pawl_stream){.kind = kinds[i]}, topic);
-        status = topic_check(client, &url, topic, &report.partitions, error);
+        status = topic_check(client, &url, topic, &found.partitions, error);
     }
     if (status == PAWL_OK)
         status = topics_each(client, &url, check_one, &checking, error);
     client_close(client);
-    report.topics = checking.topics;
+    found.topics = checking.topics;
     if (status == PAWL_OK)
-        *ret_report = report;
+        *ret_topics = found;
     return status;
 }

@@ -14,6 +14,8 @@
 #ifndef KAFKA_KAFKA_H
 #define KAFKA_KAFKA_H
 
+#include <pawl/cluster.h>
+
 #include "port/env.h"
 #include "port/log.h"
 
@@ -44,39 +46,15 @@ int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, 
 /* Of a log that kafka_log_open opened. Any thread. */
 void kafka_log_figures(pawl_log *log, struct kafka_figures *ret_figures);
 
-/* Create the topics that are not there, with so many partitions, and check all. replication: 0 is the URL's.
- * Blocks. Errors: PAWL_EINVAL, naming topic and setting; PAWL_EIO; PAWL_EACCES. */
+/* As pawl_cluster_init and pawl_cluster_check, but that there must be partitions. */
 int kafka_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error);
 
-struct kafka_cluster_report {
-    uint32_t topics;
-    uint32_t partitions; /* of plog */
-    uint16_t replication;
-    bool broker_sync;
-};
-
-int kafka_cluster_check(const char *url, uint16_t replication, struct kafka_cluster_report *ret_report,
+int kafka_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
                         pawl_error *error);
 
-/* Read every record of every stream up to the present end. */
-struct kafka_verify_stream {
-    pawl_stream id;
-    uint64_t records, entries, claims, ignored, bytes;
-    uint64_t epoch;
-};
-
-struct kafka_verify_report {
-    struct kafka_verify_stream *streams; /* those with records, in the order of their names */
-    size_t stream_count, stream_room;
-    uint64_t records, entries, claims, ignored, bytes;
-    uint64_t faults;  /* streams that stop at one */
-    pawl_error first; /* of them, with topic, partition and Kafka's offset */
-};
-
-/* Of an open log, on this thread. A fault is in the report; errors are those of reading at all. Release the
- * report in any case. */
-int kafka_verify(pawl_log *log, void (*progress)(void *arg, uint64_t done, uint64_t of_records), void *arg,
-                 struct kafka_verify_report *ret_report, pawl_error *error);
-void kafka_verify_release(struct kafka_verify_report *report);
+/* As pawl_cluster_verify, of a log that kafka_log_open opened. Release the report with kafka_verify_release. */
+int kafka_verify(pawl_log *log, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
+                 pawl_error *error);
+void kafka_verify_release(pawl_cluster_report *report);
 
 #endif

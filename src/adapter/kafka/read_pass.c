@@ -432,7 +432,7 @@ static int read_alone(struct kafka_log *log, pawl_read *read)
 int kafka_read(pawl_log *port, pawl_read *read)
 {
     struct kafka_log *log = (struct kafka_log *)port;
-    if (!read->done || !read->visit || read->from == 0 || !pawl_stream_valid(read->stream))
+    if ((!read->done && !read->alone) || !read->visit || read->from == 0 || !pawl_stream_valid(read->stream))
         return error_set(read->error, PAWL_EINVAL, "a read needs a valid stream, from above 0, visit and done");
     if (read->alone)
         return read_alone(log, read);

@@ -9,14 +9,20 @@
 
 struct verifying {
     struct kafka_log *log;
-    struct kafka_verify_report *report;
-    void (*progress)(void *arg, uint64_t done, uint64_t of_records);
+    pawl_cluster_report *report;
+    pawl_progress progress;
     void *arg;
-    uint64_t of; /* records, as far as the ends of the streams are known */
 };
 
+static int step(struct verifying *job, uint64_t done, uint64_t total, pawl_error *error)
+{
+    if (!job->progress || job->progress(job->arg, done, total))
+        return PAWL_OK;
+    return error_set(error, PAWL_ECANCELED, "the verification of %s was cancelled", job->log->url.cluster);
+}
+
 /* Up to the end that the brokers tell with the first messages: a stream that grows has no other end. */
-static int read_all(struct verifying *job, struct stream_reader *reader, struct kafka_verify_stream *s,
+static int read_all(struct verifying *job, struct stream_reader *reader, pawl_cluster_report_stream *s,
                     pawl_error *error)
 {
     struct kafka_log *log = job->log;
@@ -49,8 +55,8 @@ static int read_all(struct verifying *job, struct stream_reader *reader, struct 
         else if (clock_boot_ns() > deadline)
             status = error_set(error, PAWL_EIO, "topic %s, partition %u: no broker answers",
                                reader->cursor.stream->topic, reader->cursor.stream->id.partition);
-        if (job->progress)
-            job->progress(job->arg, job->report->records + reader->judged.judge.at, 0);
+        if (status == PAWL_OK)
+            status = step(job, job->report->records + reader->judged.judge.at, 0, error);
     }
     s->records = reader->judged.judge.at;
     s->ignored = reader->ignored;
@@ -58,9 +64,9 @@ static int read_all(struct verifying *job, struct stream_reader *reader, struct 
     return status;
 }
 
-static int add_stream(struct verifying *job, const struct kafka_verify_stream *s, pawl_error *error)
+static int add_stream(struct verifying *job, const pawl_cluster_report_stream *s, pawl_error *error)
 {
-    struct kafka_verify_report *r = job->report;
+    pawl_cluster_report *r = job->report;
     if (r->stream_count == r->stream_room) {
         size_t room = r->stream_room ? r->stream_room * 2 : 16;
         void *streams =
@@ -83,7 +89,7 @@ static int verify_stream(struct verifying *job, pawl_stream stream, pawl_error *
 {
     struct stream_reader reader = {0};
     struct stream *known;
-    struct kafka_verify_stream s = {.id = stream};
+    pawl_cluster_report_stream s = {.id = stream};
     pthread_mutex_lock(&job->log->lock);
     int status = stream_find(job->log, stream, &known);
     if (status == PAWL_OK)
@@ -117,7 +123,7 @@ static int verify_topic(void *arg, const char *topic, uint32_t partitions, pawl_
 
 static int by_name(const void *a, const void *b)
 {
-    const struct kafka_verify_stream *x = a, *y = b;
+    const pawl_cluster_report_stream *x = a, *y = b;
     if (x->id.kind != y->id.kind)
         return x->id.kind < y->id.kind ? -1 : 1;
     if (x->id.lane != y->id.lane)
@@ -127,20 +133,27 @@ static int by_name(const void *a, const void *b)
     return (x->id.partition > y->id.partition) - (x->id.partition < y->id.partition);
 }
 
-int kafka_verify(pawl_log *port, void (*progress)(void *arg, uint64_t done, uint64_t of_records), void *arg,
-                 struct kafka_verify_report *ret_report, pawl_error *error)
+int kafka_verify(pawl_log *port, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
+                 pawl_error *error)
 {
-    *ret_report = (struct kafka_verify_report){0};
+    pawl_cluster_report report = {0};
     struct verifying job = {
-        .log = (struct kafka_log *)port, .report = ret_report, .progress = progress, .arg = arg};
+        .log = (struct kafka_log *)port, .report = &report, .progress = progress, .arg = arg};
     int status = topics_each(job.log->front, &job.log->url, verify_topic, &job, error);
-    if (ret_report->stream_count > 0)
-        qsort(ret_report->streams, ret_report->stream_count, sizeof *ret_report->streams, by_name);
-    return status;
+    if (status == PAWL_OK)
+        status = step(&job, report.records, report.records, error);
+    if (status != PAWL_OK) {
+        kafka_verify_release(&report);
+        return status;
+    }
+    if (report.stream_count > 0)
+        qsort(report.streams, report.stream_count, sizeof *report.streams, by_name);
+    *ret_report = report;
+    return PAWL_OK;
 }
 
-void kafka_verify_release(struct kafka_verify_report *report)
+void kafka_verify_release(pawl_cluster_report *report)
 {
     mem_free(NULL, report->streams, report->stream_room * sizeof *report->streams);
-    *report = (struct kafka_verify_report){0};
+    *report = (pawl_cluster_report){0};
 }

@@ -222,7 +222,7 @@ static void read_run(struct op *op)
 static int log_read(pawl_log *port, pawl_read *read)
 {
     struct mem_log *log = log_of(port);
-    if (!read->done || !read->visit || read->from == 0 || !pawl_stream_valid(read->stream))
+    if ((!read->done && !read->alone) || !read->visit || read->from == 0 || !pawl_stream_valid(read->stream))
         return error_set(read->error, PAWL_EINVAL, "a read needs a valid stream, from above 0, visit and done");
     struct op *op = op_take(log, read, read_run);
     if (!op)

@@ -12,6 +12,14 @@
 
 #define ARENA_CHUNK ((size_t)256 * 1024)
 
+/* The sequence storage lags by so much at most: a row that is written once for many events costs next to nothing,
+ * while one for each would cost as much as the event. What it lags by is read when the state is opened again.
+ */
+#define FLUSH_EVENTS   8192
+#define FLUSH_INTERVAL (5 * PAWL_SECOND)
+/* Of so many numbers at most, in one transaction of the shard's, which does nothing else meanwhile. */
+#define UNFLUSHED_MAX 16384
+
 static void fill_u32(uint32_t *option, uint32_t fallback)
 {
     *option = *option ? *option : fallback;
@@ -20,6 +28,15 @@ static void fill_u32(uint32_t *option, uint32_t fallback)
 static void fill_size(size_t *option, size_t fallback)
 {
     *option = *option ? *option : fallback;
+}
+
+static void fill_limits(pawl_sequencer_limits *l, uint32_t workspaces_max)
+{
+    fill_u32(&l->flush_events, FLUSH_EVENTS);
+    l->flush_interval = l->flush_interval ? l->flush_interval : FLUSH_INTERVAL;
+    fill_u32(&l->unflushed_max, UNFLUSHED_MAX);
+    fill_u32(&l->recovery_batch, UNFLUSHED_MAX);
+    fill_u32(&l->workspaces_max, workspaces_max);
 }
 
 static void fill_options(struct processor_options *o)
@@ -31,6 +48,7 @@ static void fill_options(struct processor_options *o)
     fill_size(&o->event_bytes_max, (size_t)1 << 20);
     fill_u32(&o->workspaces_max, 4096);
     fill_u32(&o->windows_max, 256);
+    fill_limits(&o->limits, o->workspaces_max);
     o->wait = o->wait ? o->wait : 10 * PAWL_SECOND;
 }
 

@@ -24,6 +24,16 @@ const struct processor_figures *processor_figures(const struct processor *p)
     return &p->figures;
 }
 
+void processor_numbering(const struct processor *p, pawl_sequencer_figures *ret_figures, pawl_error *ret_error)
+{
+    pawl_sequencer_figures figures = {.state = PAWL_SEQUENCER_NONE};
+    if (p->sequencer)
+        pawl_sequencer_figures_get(p->sequencer, &figures);
+    sequencer_figures_keep(&figures, &p->ended);
+    *ret_figures = figures;
+    *ret_error = p->error.code == PAWL_OK && p->sequencer ? *pawl_sequencer_error(p->sequencer) : p->error;
+}
+
 const struct position *processor_position(const struct processor *p)
 {
     return &p->position;

@@ -113,6 +113,10 @@ struct processor_options {
     uint32_t workspaces_max;   /* 4096 cached */
     uint32_t windows_max;      /* 256 cached, 4 KiB each */
 
+    /* Of its sequencer. Other defaults than pawl/sequencer.h has: flush_events 8192, flush_interval 5 s,
+     * unflushed_max and recovery_batch 16384, workspaces_max as above. Their bounds are checked before. */
+    pawl_sequencer_limits limits;
+
     /* 10 s: how long a command waits for a processor that is not running, or whose sequencer has no room:
      * PAWL_EBUSY then; or PAWL_EUNKNOWN, if it was sent by then, or is durable and cannot be applied. */
     pawl_duration wait;
@@ -151,6 +155,13 @@ void processor_schema(struct processor *processor, const struct schema *schema);
 
 enum processor_state processor_state(const struct processor *processor);
 const struct processor_figures *processor_figures(const struct processor *processor);
+
+/* What its sequencer tells; counters are since processor_new, because a schema with other sequences needs
+ * another sequencer. PAWL_SEQUENCER_NONE: it has none now, as before it has caught up with the log. ret_error:
+ * what failed last, in the sequencer or on the way to it; its code is PAWL_OK if nothing has. On the shard. */
+void processor_numbering(const struct processor *processor, pawl_sequencer_figures *ret_figures,
+                         pawl_error *ret_error);
+
 const struct position *processor_position(const struct processor *processor);
 
 /* Why it is not running: words for whoever waits. */

@@ -56,6 +56,7 @@ struct processor {
     struct sequencer_waiter ready;
     bool sequencer_waits; /* ready is known to it */
     bool sequencer_closing;
+    pawl_sequencer_figures ended; /* what the sequencers before this one have counted */
 
     struct overlay overlay;
     uint8_t *scratch;

@@ -30,14 +30,6 @@
 #define REPLAY_EVENTS ((uint64_t)1024)
 #define REPLAY_BYTES  ((size_t)4 << 20)
 #define RETRY_MIN     (10 * PAWL_MILLISECOND)
-/* The sequence storage lags by so much at most: a row that is written once for many events costs next to
- * nothing, while one for each would cost as much as the event. What it lags by is read when the state is opened
- * again.
- */
-#define FLUSH_EVENTS   8192
-#define FLUSH_INTERVAL (5 * PAWL_SECOND)
-/* Of so many numbers at most, in one transaction of the shard's, which does nothing else meanwhile. */
-#define UNFLUSHED_MAX 16384
 #define RETRY_MAX     PAWL_SECOND
 
 /* It will not be found out any more what became of lost events. */
@@ -384,11 +376,7 @@ static int new_sequencer(struct processor *p)
                                           .kinds = kind,
                                           .kind_count = kinds,
                                           .kinds_elsewhere = true, /* group0 has them */
-                                          .flush_events = FLUSH_EVENTS,
-                                          .flush_interval = FLUSH_INTERVAL,
-                                          .unflushed_max = UNFLUSHED_MAX,
-                                          .recovery_batch = UNFLUSHED_MAX,
-                                          .workspaces_max = o->workspaces_max,
+                                          .limits = o->limits,
                                           .allocator = o->allocator};
         status = pawl_sequencer_new(&options, &p->sequencer, &p->error);
     }
@@ -400,6 +388,9 @@ static int new_sequencer(struct processor *p)
 static void sequencer_closed(pawl_sequencer *sequencer, void *arg, int status)
 {
     struct processor *p = arg;
+    pawl_sequencer_figures figures;
+    pawl_sequencer_figures_get(sequencer, &figures);
+    sequencer_figures_keep(&p->ended, &figures);
     sequencer_release(sequencer);
     p->sequencer = NULL;
     p->sequencer_closing = false;

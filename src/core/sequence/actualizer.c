@@ -295,7 +295,7 @@ static int take_event(pawl_sequencer *s, const pawl_sequence_event *event)
         return status;
     a->last = event->offset;
     figure_add(&s->figures.events_replayed, 1);
-    return figure_get(&s->figures.unflushed) < s->options.recovery_batch ? PAWL_OK : write_some(s);
+    return figure_get(&s->figures.unflushed) < s->options.limits.recovery_batch ? PAWL_OK : write_some(s);
 }
 
 /* A failure stays: an event was not taken, so whatever the scan goes on to say, nothing after it counts. */
@@ -441,7 +441,7 @@ static void recovery_failed(pawl_sequencer *s)
         return;
     }
     figure_add(&s->figures.recovery_retries, 1);
-    a->delay = delay_doubled(a->delay, &s->options);
+    a->delay = delay_doubled(a->delay, &s->options.limits);
     pawl_env_after(s->env, &a->timer, a->delay);
 }
 

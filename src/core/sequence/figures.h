@@ -9,15 +9,18 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Names as in pawl_sequencer_figures. */
-#define SEQUENCER_FIGURES(X)                                                                                   \
+/* Names as in pawl_sequencer_figures: what is so now, what was counted, and times of which the longest counts
+ * where several are added up. */
+#define SEQUENCER_GAUGES(X)                                                                                    \
     X(offset_given)                                                                                            \
     X(offset_flushed)                                                                                          \
     X(offset_stored)                                                                                           \
     X(staged)                                                                                                  \
     X(unflushed)                                                                                               \
     X(workspaces)                                                                                              \
-    X(memory_bytes)                                                                                            \
+    X(memory_bytes)
+
+#define SEQUENCER_COUNTERS(X)                                                                                  \
     X(cache_hits)                                                                                              \
     X(cache_misses)                                                                                            \
     X(evictions)                                                                                               \
@@ -26,12 +29,19 @@
     X(flush_failures)                                                                                          \
     X(rows_written)                                                                                            \
     X(flush_ns_total)                                                                                          \
-    X(flush_ns_last)                                                                                           \
-    X(flush_ns_max)                                                                                            \
     X(recoveries)                                                                                              \
     X(recovery_retries)                                                                                        \
-    X(recovery_ns_last)                                                                                        \
     X(events_replayed)
+
+#define SEQUENCER_TIMES(X)                                                                                     \
+    X(flush_ns_last)                                                                                           \
+    X(flush_ns_max)                                                                                            \
+    X(recovery_ns_last)
+
+#define SEQUENCER_FIGURES(X)                                                                                   \
+    SEQUENCER_GAUGES(X)                                                                                        \
+    SEQUENCER_COUNTERS(X)                                                                                      \
+    SEQUENCER_TIMES(X)
 
 typedef _Atomic uint64_t figure;
 

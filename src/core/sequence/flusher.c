@@ -85,13 +85,13 @@ static void write_failed(pawl_sequencer *s)
     s->error = f->error;
     error_wrap(&s->error, f->status, "cannot write %zu values", f->row_count);
     f->retrying = true;
-    f->delay = delay_doubled(f->delay, &s->options);
+    f->delay = delay_doubled(f->delay, &s->options.limits);
     pawl_env_after(s->env, &f->timer, f->delay);
 }
 
 static bool is_time(const pawl_sequencer *s)
 {
-    return s->flusher.events >= s->options.flush_events
+    return s->flusher.events >= s->options.limits.flush_events
            || figure_get(&s->figures.unflushed) >= s->unflushed_near;
 }
 
@@ -105,7 +105,7 @@ static void write_succeeded(pawl_sequencer *s)
     if (is_time(s))
         flusher_kick(s);
     else if (f->events)
-        pawl_env_after(s->env, &f->timer, s->options.flush_interval);
+        pawl_env_after(s->env, &f->timer, s->options.limits.flush_interval);
 }
 
 static void write_done(pawl_work *work)
@@ -176,7 +176,7 @@ void flusher_due(pawl_sequencer *s)
     if (is_time(s))
         flusher_kick(s);
     else if (f->events == 1)
-        pawl_env_after(s->env, &f->timer, s->options.flush_interval);
+        pawl_env_after(s->env, &f->timer, s->options.limits.flush_interval);
 }
 
 void flusher_drop(pawl_sequencer *s)

@@ -3,6 +3,7 @@
  * It ends when nothing is under way that would come back to it: not the task that begins it, not a write, not a
  * scan. A timer is cancelled; a storage call cannot be, and is waited for. */
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,37 +32,58 @@ static void fill_duration(pawl_duration *option, pawl_duration fallback)
     *option = *option ? *option : fallback;
 }
 
+static void fill_limits(pawl_sequencer_limits *l)
+{
+    fill_u32(&l->flush_events, 100);
+    fill_duration(&l->flush_interval, 500 * PAWL_MILLISECOND);
+    fill_u32(&l->unflushed_max, 65536);
+    fill_u32(&l->staged_max, 4096);
+    fill_u32(&l->workspaces_max, 100000);
+    fill_u32(&l->recovery_batch, 65536);
+    fill_duration(&l->retry_min, 10 * PAWL_MILLISECOND);
+    fill_duration(&l->retry_max, PAWL_SECOND);
+    fill_duration(&l->close_timeout, 5 * PAWL_SECOND);
+}
+
+int sequencer_limits_fill(pawl_sequencer_limits *l, pawl_error *error)
+{
+    fill_limits(l);
+    const struct {
+        const char *name;
+        uint32_t count;
+    } counts[] = {{"unflushed_max", l->unflushed_max},
+                  {"staged_max", l->staged_max},
+                  {"workspaces_max", l->workspaces_max},
+                  {"recovery_batch", l->recovery_batch}};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].count > LIMIT_MAX)
+            return error_set(error, PAWL_EINVAL, "%s is %u; at most %u", counts[i].name, counts[i].count,
+                             LIMIT_MAX);
+    if (l->staged_max & (l->staged_max - 1))
+        return error_set(error, PAWL_EINVAL, "staged_max is %u; it must be a power of two, at most %u",
+                         l->staged_max, LIMIT_MAX);
+    if (l->retry_min > l->retry_max)
+        return error_set(error, PAWL_EINVAL,
+                         "retry_min is %" PRIu64 " ns; at most retry_max, which is %" PRIu64 " ns",
+                         l->retry_min, l->retry_max);
+    return PAWL_OK;
+}
+
 static int check_options(pawl_sequencer_options *o, pawl_error *error)
 {
-    fill_u32(&o->flush_events, 100);
-    fill_duration(&o->flush_interval, 500 * PAWL_MILLISECOND);
-    fill_u32(&o->unflushed_max, 65536);
-    fill_u32(&o->staged_max, 4096);
-    fill_u32(&o->workspaces_max, 100000);
-    fill_u32(&o->recovery_batch, 65536);
-    fill_duration(&o->retry_min, 10 * PAWL_MILLISECOND);
-    fill_duration(&o->retry_max, PAWL_SECOND);
-    fill_duration(&o->close_timeout, 5 * PAWL_SECOND);
     if (!o->env || o->shard >= pawl_env_shards(o->env))
         return error_set(error, PAWL_EINVAL, "there is no shard %u", o->shard);
     const pawl_sequence_storage *storage = &o->storage;
     if (!storage->read_numbers || !storage->read_last_offset || !storage->write_values_and_offset
         || !storage->scan_log)
         return error_set(error, PAWL_EINVAL, "the storage lacks a function");
-    if (o->unflushed_max > LIMIT_MAX || o->staged_max > LIMIT_MAX || o->workspaces_max > LIMIT_MAX
-        || o->recovery_batch > LIMIT_MAX)
-        return error_set(error, PAWL_EINVAL, "a limit is above %u", LIMIT_MAX);
-    if (o->staged_max & (o->staged_max - 1))
-        return error_set(error, PAWL_EINVAL, "staged_max is %u, not a power of two", o->staged_max);
-    if (o->retry_min > o->retry_max)
-        return error_set(error, PAWL_EINVAL, "retry_min is above retry_max");
-    return PAWL_OK;
+    return sequencer_limits_fill(&o->limits, error);
 }
 
 /* The changes of as many events as may be staged with a few numbers each, and at least of two with many. */
 static size_t changes_room(const pawl_sequencer *s)
 {
-    size_t room = (size_t)s->options.staged_max * 4;
+    size_t room = (size_t)s->options.limits.staged_max * 4;
     while (room < (size_t)s->kinds.sequences_max * 2)
         room *= 2;
     return room;
@@ -77,16 +99,16 @@ static int allocate(pawl_sequencer *s)
 {
     const pawl_allocator *alloc = &s->counting;
     struct flusher *f = &s->flusher;
-    const pawl_sequencer_options *o = &s->options;
-    uint32_t values = o->unflushed_max > o->recovery_batch ? o->unflushed_max : o->recovery_batch;
-    f->room = values + s->kinds.sequences_max + o->staged_max + 1; /* a kind for each event, too */
+    const pawl_sequencer_limits *l = &s->options.limits;
+    uint32_t values = l->unflushed_max > l->recovery_batch ? l->unflushed_max : l->recovery_batch;
+    f->room = values + s->kinds.sequences_max + l->staged_max + 1; /* a kind for each event, too */
     f->gathered = mem_new(alloc, f->room, sizeof f->gathered[0]);
     f->rows = mem_new(alloc, f->room, sizeof f->rows[0]);
     s->open.before = mem_new(alloc, s->kinds.sequences_max, sizeof s->open.before[0]);
     s->actualizer.numbers = mem_new(alloc, numbers_room(s), sizeof s->actualizer.numbers[0]);
     if (!f->gathered || !f->rows || !s->open.before || !s->actualizer.numbers
-        || table_init(&s->table, alloc, &s->kinds, o->workspaces_max)
-        || ring_init(&s->staged, alloc, o->staged_max, sizeof(struct staged_event))
+        || table_init(&s->table, alloc, &s->kinds, l->workspaces_max)
+        || ring_init(&s->staged, alloc, l->staged_max, sizeof(struct staged_event))
         || ring_init(&s->changes, alloc, changes_room(s), sizeof(struct change)))
         return PAWL_ENOMEM;
     return PAWL_OK;
@@ -140,7 +162,7 @@ int pawl_sequencer_new(const pawl_sequencer_options *options, pawl_sequencer **r
     s->options = filled;
     s->env = filled.env;
     s->counting = (pawl_allocator){.resize = counting_resize, .ctx = s};
-    s->unflushed_near = filled.unflushed_max - filled.unflushed_max / 4;
+    s->unflushed_near = filled.limits.unflushed_max - filled.limits.unflushed_max / 4;
     s->begin.fn = begin;
     s->close_timer.fn = close_late;
     flusher_init(s);
@@ -171,6 +193,24 @@ void pawl_sequencer_figures_get(const pawl_sequencer *s, pawl_sequencer_figures 
     ret_figures->state = pawl_sequencer_state_get(s);
 #define X(name) ret_figures->name = figure_get(&s->figures.name);
     SEQUENCER_FIGURES(X)
+#undef X
+}
+
+void sequencer_figures_keep(pawl_sequencer_figures *sum, const pawl_sequencer_figures *ended)
+{
+#define X(name) sum->name += ended->name;
+    SEQUENCER_COUNTERS(X)
+#undef X
+#define X(name) sum->name = ended->name > sum->name ? ended->name : sum->name;
+    SEQUENCER_TIMES(X)
+#undef X
+}
+
+void pawl_sequencer_figures_add(pawl_sequencer_figures *to, const pawl_sequencer_figures *more)
+{
+    sequencer_figures_keep(to, more);
+#define X(name) to->name += more->name;
+    SEQUENCER_GAUGES(X)
 #undef X
 }
 
@@ -228,7 +268,7 @@ void sequencer_close(pawl_sequencer *s, void (*closed)(pawl_sequencer *s, void *
         pawl_env_cancel(s->env, &s->actualizer.timer);
     if (s->last_flush) {
         s->flusher.retrying = false; /* the time is short: try at once */
-        pawl_env_after(s->env, &s->close_timer, s->options.close_timeout);
+        pawl_env_after(s->env, &s->close_timer, s->options.limits.close_timeout);
         flusher_kick(s);
     }
     sequencer_close_step(s);

@@ -15,7 +15,7 @@ static bool may_start(const pawl_sequencer *s)
 {
     bool staged = s->staged.count;
     return sequencer_state(s) == PAWL_SEQUENCER_READY
-           && figure_get(&s->figures.unflushed) + s->changes.count < s->options.unflushed_max
+           && figure_get(&s->figures.unflushed) + s->changes.count < s->options.limits.unflushed_max
            && !(staged && s->staged.count == s->staged.capacity)
            && !(staged && s->changes.capacity - s->changes.count < s->kinds.sequences_max);
 }

@@ -75,7 +75,7 @@ COLD static int refuse_start(pawl_sequencer *s)
 
 static inline bool is_unflushed_full(const pawl_sequencer *s)
 {
-    return figure_get(&s->figures.unflushed) + s->changes.count >= s->options.unflushed_max;
+    return figure_get(&s->figures.unflushed) + s->changes.count >= s->options.limits.unflushed_max;
 }
 
 /* The kind is NULL for workspace 0. With nothing staged there is room for any event's changes. */

@@ -172,7 +172,7 @@ void flusher_due(pawl_sequencer *s);
 static inline void flusher_gather(pawl_sequencer *s)
 {
     uint64_t events = ++s->flusher.events;
-    if (events == 1 || events >= s->options.flush_events
+    if (events == 1 || events >= s->options.limits.flush_events
         || figure_get(&s->figures.unflushed) >= s->unflushed_near)
         flusher_due(s);
 }
@@ -246,7 +246,13 @@ void ready_init(pawl_sequencer *s);
 void ready_look(pawl_sequencer *s);
 void ready_tell_all(pawl_sequencer *s, int status);
 
-/* lifetime.c: the recovery is over, or will never be: tell those who wait for it, and look at the others. */
+/* lifetime.c: what a sequencer that has ended has counted, added to what others have; no gauges. */
+void sequencer_figures_keep(pawl_sequencer_figures *sum, const pawl_sequencer_figures *ended);
+
+/* Put defaults in place of zeros. PAWL_EINVAL: one is out of its bounds; error names it. */
+int sequencer_limits_fill(pawl_sequencer_limits *limits, pawl_error *error);
+
+/* The recovery is over, or will never be: tell those who wait for it, and look at the others. */
 void sequencer_tell(pawl_sequencer *s, int status);
 
 /* Closing: a step was made; go on, or end. Nothing may touch the sequencer after it. */
@@ -260,11 +266,11 @@ void sequencer_unwait(pawl_sequencer *s, struct sequencer_waiter *waiter);
 void sequencer_close(pawl_sequencer *s, void (*closed)(pawl_sequencer *s, void *arg, int status), void *arg);
 void sequencer_release(pawl_sequencer *s);
 
-static inline pawl_duration delay_doubled(pawl_duration delay, const pawl_sequencer_options *options)
+static inline pawl_duration delay_doubled(pawl_duration delay, const pawl_sequencer_limits *limits)
 {
     if (delay == 0)
-        return options->retry_min;
-    return delay > options->retry_max / 2 ? options->retry_max : 2 * delay;
+        return limits->retry_min;
+    return delay > limits->retry_max / 2 ? limits->retry_max : 2 * delay;
 }
 
 #endif

@@ -40,7 +40,7 @@ struct checkpoint {
 
 static size_t bytes_of_partitions(const struct checkpoint *c)
 {
-    return c->options.count * sizeof c->partitions[0];
+    return c->options.partitions.count * sizeof c->partitions[0];
 }
 
 static int read_sequences(struct checkpoint *c, struct following *f, pawl_error *error)
@@ -55,7 +55,7 @@ static int read_sequences(struct checkpoint *c, struct following *f, pawl_error 
 static int read_positions(struct checkpoint *c, pawl_error *error)
 {
     int status = PAWL_OK;
-    for (size_t i = 0; status == PAWL_OK && i < c->options.count; i++) {
+    for (size_t i = 0; status == PAWL_OK && i < c->options.partitions.count; i++) {
         struct following *f = &c->partitions[i];
         status = position_read(&f->position, pawl_store_writer(c->options.store), error);
         if (status == PAWL_OK)
@@ -74,7 +74,7 @@ static void init_following(struct checkpoint *c, size_t index)
 {
     const struct checkpoint_options *o = &c->options;
     struct following *f = &c->partitions[index];
-    position_init(&f->position, o->alloc, (uint16_t)(o->first + index * o->step));
+    position_init(&f->position, o->alloc, partition_set_at(&o->partitions, index));
     gathered_init(&f->gathered, o->alloc);
     init_numbers(c, f);
 }
@@ -94,11 +94,11 @@ int checkpoint_new(const struct checkpoint_options *options, struct checkpoint *
         return error_set(error, PAWL_ENOMEM, "no memory for a checkpoint");
     c->options = *options;
     arena_init(&c->memory, options->alloc, CHUNK);
-    c->partitions = mem_new(options->alloc, options->count, sizeof c->partitions[0]);
+    c->partitions = mem_new(options->alloc, options->partitions.count, sizeof c->partitions[0]);
     c->scratch = mem_new(options->alloc, 1, STATE_SCRATCH_BYTES);
     int status = PAWL_ENOMEM;
     if (c->partitions && c->scratch) {
-        for (size_t i = 0; i < options->count; i++)
+        for (size_t i = 0; i < options->partitions.count; i++)
             init_following(c, i);
         status = read_positions(c, error);
     } else
@@ -115,7 +115,7 @@ void checkpoint_free(struct checkpoint *c)
     if (!c)
         return;
     const pawl_allocator *alloc = c->options.alloc;
-    for (size_t i = 0; c->partitions && i < c->options.count; i++)
+    for (size_t i = 0; c->partitions && i < c->options.partitions.count; i++)
         release_following(&c->partitions[i]);
     mem_free(alloc, c->partitions, c->partitions ? bytes_of_partitions(c) : 0);
     mem_free(alloc, c->scratch, c->scratch ? STATE_SCRATCH_BYTES : 0);
@@ -347,7 +347,7 @@ static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows
                           pawl_error *error)
 {
     int status = PAWL_OK;
-    for (size_t i = 0; status == PAWL_OK && i < c->options.count; i++) {
+    for (size_t i = 0; status == PAWL_OK && i < c->options.partitions.count; i++) {
         struct following *f = &c->partitions[i];
         uint64_t more = rows_of(f);
         if (!f->touched || is_put(f) != put_already)
@@ -367,7 +367,7 @@ static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows
 
 static void empty(struct checkpoint *c)
 {
-    for (size_t i = 0; i < c->options.count; i++) {
+    for (size_t i = 0; i < c->options.partitions.count; i++) {
         struct following *f = &c->partitions[i];
         gathered_clear(&f->gathered);
         map_release(&f->numbers);

@@ -33,15 +33,14 @@
 #ifndef CORE_STATE_CHECKPOINT_H
 #define CORE_STATE_CHECKPOINT_H
 
+#include "base/partition_set.h"
 #include "core/state/derive.h"
 #include "core/state/gathered.h"
 #include "core/state/position.h"
 
 struct checkpoint_options {
     pawl_store *store; /* whose writer this thread is */
-    uint16_t first;    /* its partitions: first, first + step, ..., count of them */
-    uint16_t step;
-    size_t count;
+    struct partition_set partitions;
     uint64_t events_max; /* when it is full */
     size_t bytes_max;    /* the same, by the memory that the sets have */
     uint64_t rows_max;   /* the same, by the rows that must go into one transaction */

@@ -1,5 +1,7 @@
 #include "engine/json/failure.h"
 
+#include <assert.h>
+
 /* How many bytes of the words name a place; 0: none do. */
 static size_t place_size(const char *text)
 {
@@ -24,4 +26,26 @@ void json_failure(struct json_out *out, const pawl_error *error)
         out_text(out, (pawl_bytes){text, place});
     }
     out_close(out, '}');
+}
+
+/* An allocator that has one place of PAWL_ERROR_JSON_MAX bytes, its ctx. */
+static void *resize_in_place(void *ctx, void *memory, size_t old_size, size_t new_size)
+{
+    (void)memory, (void)old_size;
+    return new_size > 0 && new_size <= PAWL_ERROR_JSON_MAX ? ctx : NULL;
+}
+
+/* A byte becomes six at most ("\u0001"), and json_out asks for powers of two. */
+_Static_assert(6 * sizeof((pawl_error){0}.text) + 128 < PAWL_ERROR_JSON_MAX, "the longest error fits");
+_Static_assert((PAWL_ERROR_JSON_MAX & (PAWL_ERROR_JSON_MAX - 1)) == 0, "so that all of the place is used");
+
+size_t pawl_error_json(const pawl_error *error, char *text)
+{
+    const pawl_allocator place = {.resize = resize_in_place, .ctx = text};
+    struct json_out out;
+    json_out_init(&out, &place);
+    json_failure(&out, error);
+    out_raw(&out, (pawl_bytes){"", 1});
+    assert(out.status == PAWL_OK);
+    return out.size - 1;
 }

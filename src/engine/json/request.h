@@ -8,9 +8,11 @@
 #ifndef ENGINE_JSON_REQUEST_H
 #define ENGINE_JSON_REQUEST_H
 
+#include <pawl/command.h>
+
 #include "core/command/request.h"
 
-#define REQUEST_JSON_BYTES_MAX ((size_t)64 << 20)
+#define REQUEST_JSON_BYTES_MAX PAWL_REQUEST_JSON_MAX
 #define REQUEST_JSON_DEPTH_MAX ((size_t)2 * SCHEMA_DEPTH_MAX + 2) /* a level of children is two brackets */
 
 /* Everything is copied into the arena, which on failure is as it was. Errors:

@@ -47,7 +47,7 @@ static int set_value(pawl_results *results, const char *field, const struct sche
     case VALUE_INT64: return pawl_results_set_int64(results, field, value->integer);
     case VALUE_FLOAT64: return pawl_results_set_float64(results, field, value->real);
     case VALUE_BOOL: return pawl_results_set_bool(results, field, value->boolean);
-    case VALUE_STRING: return pawl_results_set_string(results, field, value->bytes.data, value->bytes.size);
+    case VALUE_STRING: return pawl_results_set_text(results, field, value->bytes);
     case VALUE_BYTES: return pawl_results_set_bytes(results, field, value->bytes);
     case VALUE_TIMESTAMP: return pawl_results_set_time(results, field, (pawl_wall){value->integer});
     case VALUE_REF: return pawl_results_set_ref(results, field, value->id);

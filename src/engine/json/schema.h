@@ -7,10 +7,12 @@
 #ifndef ENGINE_JSON_SCHEMA_H
 #define ENGINE_JSON_SCHEMA_H
 
+#include <pawl/schema.h>
+
 #include "core/schema/definition.h"
 #include "engine/json/out.h"
 
-#define SCHEMA_JSON_BYTES_MAX ((size_t)4 << 20)
+#define SCHEMA_JSON_BYTES_MAX PAWL_SCHEMA_JSON_MAX
 #define SCHEMA_JSON_DEPTH_MAX 32
 
 /* Everything is copied into the arena. What the words mean is for group0 to judge.

@@ -1,0 +1,239 @@
+#include "engine/directory/node_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/id.h"
+
+#define FILE_NAME  "node"
+#define TEXT_MAX   (128 + NODE_PATH_MAX)
+#define SHARDS_MAX 64
+
+int node_path(const char *dir, char *ret_path, pawl_error *error, const char *format, ...)
+{
+    char path[NODE_PATH_MAX];
+    int size = snprintf(path, sizeof path, "%s/", dir);
+    if (size > 0 && (size_t)size < sizeof path) {
+        va_list arguments;
+        va_start(arguments, format);
+        int more = vsnprintf(path + size, sizeof path - (size_t)size, format, arguments);
+        va_end(arguments);
+        if (more >= 0 && (size_t)more < sizeof path - (size_t)size) {
+            memcpy(ret_path, path, sizeof path);
+            return PAWL_OK;
+        }
+    }
+    return error_set(error, PAWL_ETOOBIG, "%s: the path is longer than %d bytes", dir, NODE_PATH_MAX);
+}
+
+static int read_text(const char *path, char *text, pawl_error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(error, errno, "cannot open %s", path);
+    ssize_t size = read(fd, text, TEXT_MAX - 1);
+    int failed = errno;
+    close(fd);
+    if (size < 0)
+        return error_errno(error, failed, "cannot read %s", path);
+    text[size] = '\0';
+    return PAWL_OK;
+}
+
+/* "WORD NUMBER" and a line's end, and *text moves behind it. */
+static bool read_number(const char **text, const char *word, uint32_t *ret_number)
+{
+    size_t size = strlen(word);
+    if (strncmp(*text, word, size) != 0 || (*text)[size] != ' ')
+        return false;
+    const char *at = *text + size + 1;
+    uint32_t number = 0;
+    size_t digits = 0;
+    for (; *at >= '0' && *at <= '9' && digits < 9; digits++)
+        number = number * 10 + (uint32_t)(*at++ - '0');
+    if (digits == 0 || *at != '\n')
+        return false;
+    *text = at + 1;
+    *ret_number = number;
+    return true;
+}
+
+/* What follows the numbers: nothing, or the path of a log. */
+static bool read_log_line(const char *line, char log[NODE_PATH_MAX])
+{
+    static const char word[] = "log ";
+    log[0] = '\0';
+    if (line[0] == '\0')
+        return true;
+    size_t size = strlen(line);
+    if (strncmp(line, word, sizeof word - 1) != 0 || line[size - 1] != '\n'
+        || size - sizeof word >= NODE_PATH_MAX)
+        return false;
+    memcpy(log, line + sizeof word - 1, size - sizeof word);
+    log[size - sizeof word] = '\0';
+    return strchr(log, '\n') == NULL;
+}
+
+int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *error)
+{
+    char path[NODE_PATH_MAX], text[TEXT_MAX];
+    const char *at = text;
+    uint32_t version, partitions, shards;
+    int status = node_path(dir, path, error, FILE_NAME);
+    if (status == PAWL_OK)
+        status = read_text(path, text, error);
+    if (status != PAWL_OK)
+        return status;
+    bool good = read_number(&at, "pawl", &version);
+    if (good && version > NODE_FILE_VERSION)
+        return error_set(error, PAWL_EVERSION, "%s is of version %u; this program knows version %d", path,
+                         version, NODE_FILE_VERSION);
+    if (!good || version != NODE_FILE_VERSION || !read_number(&at, "partitions", &partitions)
+        || !read_number(&at, "shards", &shards) || !read_log_line(at, ret_file->log))
+        return error_set(error, PAWL_EFORMAT, "%s is not the file of a Pawl directory", path);
+    if (partitions == 0 || partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) || shards == 0
+        || shards > SHARDS_MAX || shards > partitions)
+        return error_set(error, PAWL_EFORMAT, "%s: %u partitions on %u shards is not possible", path,
+                         partitions, shards);
+    ret_file->partitions = partitions;
+    ret_file->shards = shards;
+    return PAWL_OK;
+}
+
+int node_directory_make(const char *path, pawl_error *error)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return PAWL_OK;
+    return error_errno(error, errno, "cannot make %s", path);
+}
+
+static int sync_directory(const char *path, pawl_error *error)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(error, errno, "cannot open %s", path);
+    int failed = fsync(fd) ? errno : 0;
+    close(fd);
+    return failed ? error_errno(error, failed, "cannot sync %s", path) : PAWL_OK;
+}
+
+static int write_text(const char *path, const char *text, pawl_error *error)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_errno(error, errno, "cannot make %s", path);
+    size_t size = strlen(text);
+    ssize_t written = write(fd, text, size);
+    int failed = written < 0 ? errno : (size_t)written < size ? ENOSPC : fsync(fd) ? errno : 0;
+    close(fd);
+    return failed ? error_errno(error, failed, "cannot write %s", path) : PAWL_OK;
+}
+
+/* The directory's own entry in the one above, if that can be opened. */
+static int sync_above(const char *dir, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
+    int status = node_path(dir, path, error, "..");
+    if (status == PAWL_OK && access(path, R_OK) == 0)
+        status = sync_directory(path, error);
+    return status;
+}
+
+int node_file_make(const char *dir, const struct node_file *file, pawl_error *error)
+{
+    char path[NODE_PATH_MAX], temporary[NODE_PATH_MAX], text[TEXT_MAX];
+    snprintf(text, sizeof text, "pawl %d\npartitions %u\nshards %u\n%s%s%s", NODE_FILE_VERSION,
+             file->partitions, file->shards, file->log[0] ? "log " : "", file->log, file->log[0] ? "\n" : "");
+    int status = node_directory_make(dir, error);
+    if (status == PAWL_OK)
+        status = node_path(dir, path, error, "state");
+    if (status == PAWL_OK)
+        status = node_directory_make(path, error);
+    if (status == PAWL_OK)
+        status = node_path(dir, path, error, "log");
+    if (status == PAWL_OK)
+        status = node_directory_make(path, error);
+    if (status == PAWL_OK)
+        status = node_path(dir, temporary, error, FILE_NAME ".new");
+    if (status == PAWL_OK)
+        status = node_path(dir, path, error, FILE_NAME);
+    if (status == PAWL_OK)
+        status = write_text(temporary, text, error);
+    if (status == PAWL_OK && rename(temporary, path))
+        status = error_errno(error, errno, "cannot make %s", path);
+    if (status == PAWL_OK)
+        status = sync_directory(dir, error);
+    return status == PAWL_OK ? sync_above(dir, error) : status;
+}
+
+/* Nothing but . and .., and what is_left allows. */
+static int holds_only(const char *dir, bool (*is_left)(const char *dir, const char *name), bool *ret_only)
+{
+    DIR *entries = opendir(dir);
+    const struct dirent *entry;
+    if (!entries)
+        return errno;
+    *ret_only = true;
+    while (*ret_only && (entry = readdir(entries)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            *ret_only = is_left && is_left(dir, entry->d_name);
+    closedir(entries);
+    return 0;
+}
+
+/* What is there before FILE_NAME is: the lock, the draft of that file, and places with nothing in them. */
+static bool is_left(const char *dir, const char *name)
+{
+    char path[NODE_PATH_MAX];
+    bool empty = false;
+    if (strcmp(name, NODE_LOCK) == 0 || strcmp(name, FILE_NAME ".new") == 0)
+        return true;
+    if (strcmp(name, "state") != 0 && strcmp(name, "log") != 0)
+        return false;
+    return node_path(dir, path, NULL, "%s", name) == PAWL_OK && holds_only(path, NULL, &empty) == 0 && empty;
+}
+
+int node_is_new(const char *dir, bool *ret_new)
+{
+    return holds_only(dir, is_left, ret_new);
+}
+
+static int lock_refused(int fd, pawl_error *error)
+{
+    char text[16] = {0};
+    ssize_t size = pread(fd, text, sizeof text - 1, 0);
+    text[size > 0 ? strspn(text, "0123456789") : 0] = '\0';
+    return error_set(error, PAWL_ELOCKED, "another process has it open for writing%s%s%s",
+                     text[0] ? " (process " : "", text, text[0] ? ")" : "");
+}
+
+int node_lock(const char *dir, const char *name, int *ret_fd, pawl_error *error)
+{
+    char path[NODE_PATH_MAX], text[16];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    int status = node_path(dir, path, error, "%s", name);
+    if (status != PAWL_OK)
+        return status;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_errno(error, errno, "cannot open %s", path);
+    if (fcntl(fd, F_OFD_SETLK, &lock)) {
+        status = errno == EAGAIN || errno == EACCES ? lock_refused(fd, error)
+                                                    : error_errno(error, errno, "cannot lock %s", path);
+        close(fd);
+        return status;
+    }
+    /* For the words above only, so it need not succeed. */
+    int size = snprintf(text, sizeof text, "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) == 0)
+        (void)!pwrite(fd, text, (size_t)size, 0);
+    *ret_fd = fd;
+    return PAWL_OK;
+}

@@ -1,0 +1,371 @@
+/* engine/lanes/worker_lease.c: leases for workers outside: acquire, commit, extend, release.
+ *
+ * They come on threads of their own, and reach a lane on its shard. What a worker commits is exploded on its
+ * own thread. It waits there for its turn; if it is tired of that, its run goes on without it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "engine/lanes/impl.h"
+#include "engine/lanes/worker_pool.h"
+#include "engine/read/read.h"
+
+/* --- waiting for something to lease: under lanes.lock --- */
+
+static void leave(struct lanes *lanes, struct lease_wait *wait)
+{
+    *wait->link = wait->next;
+    if (wait->next)
+        wait->next->link = wait->link;
+    if (atomic_fetch_sub(&lanes->waiting, 1) == 1)
+        pthread_cond_broadcast(&lanes->waits_gone);
+}
+
+static void join(struct lanes *lanes, struct lease_wait *wait, uint16_t projector)
+{
+    *wait = (struct lease_wait){.projector = projector};
+    latch_init(&wait->latch);
+    pthread_mutex_lock(&lanes->lock);
+    struct lease_wait **at = &lanes->waits; /* first come, first told */
+    while (*at)
+        at = &(*at)->next;
+    *at = wait;
+    wait->link = at;
+    atomic_fetch_add(&lanes->waiting, 1);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+/* One is told; if there is more than it takes, it tells the next one. */
+void leases_offer(pawl_engine *e, uint16_t projector)
+{
+    struct lanes *lanes = e->lanes;
+    if (atomic_load(&lanes->waiting) == 0)
+        return;
+    pthread_mutex_lock(&lanes->lock);
+    for (struct lease_wait *w = lanes->waits; w; w = w->next)
+        if (w->projector == projector && !w->told) {
+            w->told = true;
+            latch_set(&w->latch);
+            break;
+        }
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+void leases_close(pawl_engine *e)
+{
+    struct lanes *lanes = e->lanes;
+    pthread_mutex_lock(&lanes->lock);
+    for (struct lease_wait *w = lanes->waits; w; w = w->next)
+        if (!w->told) {
+            w->told = true;
+            latch_set(&w->latch);
+        }
+    while (lanes->waits)
+        pthread_cond_wait(&lanes->waits_gone, &lanes->lock);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+/* --- acquire --- */
+
+struct acquiring {
+    struct generation *generation;
+    uint32_t projection;
+    uint32_t first; /* partition to begin with */
+    uint32_t shard;
+    pawl_duration duration;
+    struct job *job;
+    struct partition_lane *pl; /* where there was one */
+    bool more;
+};
+
+static void acquire_here(void *arg)
+{
+    struct acquiring *a = arg;
+    pawl_engine *e = a->generation->engine;
+    uint32_t partitions = e->file.partitions;
+    for (uint32_t i = 0; i < partitions && !a->pl; i++) {
+        struct partition_lane *pl = &a->generation->lanes[(a->first + i) % partitions];
+        if (shard_of(e, pl->partition)->index != a->shard || !pl->lane || pl->closing)
+            continue;
+        if (lane_acquire(pl->lane, a->projection, a->duration, &a->job->run) != PAWL_OK)
+            continue;
+        a->pl = pl;
+        a->more = pawl_leases_peek(lane_leases(pl->lane), a->projection) != 0;
+    }
+}
+
+/* From whichever partition; which one comes first is left to chance, so that none is forgotten. */
+static bool acquire_from(struct generation *g, uint32_t projection, pawl_duration duration, struct job *job,
+                         bool *ret_more)
+{
+    pawl_engine *e = g->engine;
+    struct acquiring a = {.generation = g, .projection = projection, .duration = duration, .job = job};
+    a.first = (uint32_t)(pawl_env_random(e->env) % e->file.partitions);
+    for (uint32_t i = 0; i < e->file.shards && !a.pl; i++) {
+        a.shard = (a.first + i) % e->file.shards;
+        if (pawl_env_call(e->env, a.shard, acquire_here, &a) != PAWL_OK)
+            return false;
+    }
+    if (a.pl)
+        job->pl = a.pl;
+    *ret_more = a.more;
+    return a.pl != NULL;
+}
+
+/* What a lease points to. The texts are the names, each with a 0 behind it, and the event's bytes. */
+struct lease_memory {
+    const pawl_allocator *alloc;
+    size_t size;
+    struct json_out out; /* for the event's JSON */
+    struct pawl_event_source source;
+    pawl_event event;
+    char text[];
+};
+
+static struct lease_memory *lease_memory_new(const pawl_allocator *alloc, size_t text)
+{
+    size_t size = sizeof(struct lease_memory) + text;
+    struct lease_memory *memory = mem_new(alloc, 1, size);
+    if (!memory)
+        return NULL;
+    memory->alloc = alloc;
+    memory->size = size;
+    json_out_init(&memory->out, alloc);
+    return memory;
+}
+
+static void lease_memory_free(struct lease_memory *memory)
+{
+    json_out_release(&memory->out);
+    mem_free(memory->alloc, memory, memory->size);
+}
+
+static char *put_bytes(char *at, pawl_bytes bytes)
+{
+    memcpy(at, bytes.data, bytes.size);
+    return at + bytes.size;
+}
+
+/* The lane's copy of the event ends with the run; the lease has one of its own. */
+static int fill_lease(struct job *job, pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    const struct run *run = &job->run;
+    const struct generation *g = job->pl->generation;
+    pawl_bytes projector = run->projector->name, event = {run->event->bytes, run->event->size};
+    struct lease_memory *memory =
+        lease_memory_new(run->alloc, g->name.size + 1 + projector.size + 1 + event.size);
+    if (!memory)
+        return error_set(error, PAWL_ENOMEM, "no memory for a lease");
+    char *lane = memory->text;
+    char *name = put_bytes(lane, g->name) + 1;
+    char *body = put_bytes(name, projector) + 1;
+    (void)put_bytes(body, event);
+    int status = event_show(g->engine, run->partition, run->event->offset, (pawl_bytes){body, event.size},
+                            &memory->out, &memory->source, &memory->event, error);
+    if (status != PAWL_OK) {
+        lease_memory_free(memory);
+        return status;
+    }
+    *ret_lease = (pawl_worker_lease){.partition = run->partition,
+                                     .lane = lane,
+                                     .projector = name,
+                                     .number = run->number,
+                                     .operation = run->id,
+                                     .attempt = run->attempt,
+                                     .expires_in = run->duration,
+                                     .event = &memory->event,
+                                     .memory = memory};
+    return PAWL_OK;
+}
+
+void pawl_worker_lease_free(pawl_worker_lease *lease)
+{
+    if (lease->memory)
+        lease_memory_free(lease->memory);
+    *lease = (pawl_worker_lease){0};
+}
+
+static void release_here(void *arg);
+
+/* Something of one of the lane's generations, those that serve first. *ret_found: whether there was. */
+static int try_acquire(pawl_engine *e, uint16_t projector, pawl_duration duration, bool *ret_found,
+                       pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    struct generation *g = NULL;
+    int status = PAWL_OK;
+    bool found = false, more;
+    while (!found && status == PAWL_OK && (g = generation_hold_next(e, g)))
+        for (uint32_t i = 0; i < g->projections && !found && status == PAWL_OK; i++) {
+            if (g->pools[i].projector->id != projector || worker_pool_is_staffed(&g->pools[i]))
+                continue;
+            struct job *job = job_new(&g->lanes[0]);
+            if (!job) {
+                status = error_set(error, PAWL_ENOMEM, "no memory for a lease");
+                continue;
+            }
+            found = acquire_from(g, i, duration, job, &more);
+            if (found)
+                status = fill_lease(job, ret_lease, error);
+            if (found && status != PAWL_OK)
+                (void)partition_call(e, job->run.partition, release_here, job);
+            if (found && more)
+                leases_offer(e, projector);
+            job_free(job);
+        }
+    if (g)
+        generation_release(g);
+    *ret_found = found;
+    return status;
+}
+
+static int find_projector(pawl_engine *e, const char *name, uint16_t *ret_id, pawl_error *error)
+{
+    const struct schema_projector *p =
+        schema_projector_by_name(engine_schema(e), (pawl_bytes){name, strlen(name)});
+    if (!p)
+        return error_set(error, PAWL_ENOTFOUND, "there is no projector %s", name);
+    if (!p->handler)
+        return error_set(error, PAWL_EINVAL, "%s says in the schema what it does", name);
+    pthread_mutex_lock(&e->lanes->lock);
+    const struct handler *h = e->lanes->handlers;
+    while (h && h->projector != p->id)
+        h = h->next;
+    pthread_mutex_unlock(&e->lanes->lock);
+    if (h)
+        return error_set(error, PAWL_EEXISTS, "%s has a handler in the engine's own process", name);
+    *ret_id = p->id;
+    return PAWL_OK;
+}
+
+int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration, pawl_duration wait,
+                        pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    uint16_t projector;
+    bool found = false;
+    int status = engine_enter_writing(e, error);
+    if (status == PAWL_OK)
+        status = find_projector(e, name, &projector, error);
+    if (status == PAWL_OK)
+        status = try_acquire(e, projector, duration, &found, ret_lease, error);
+    if (status != PAWL_OK || found)
+        return status;
+    pawl_instant deadline = engine_deadline(e, wait);
+    bool late = wait == 0;
+    while (!found && !late && status == PAWL_OK) {
+        struct lease_wait waiting;
+        join(e->lanes, &waiting, projector);
+        status = try_acquire(e, projector, duration, &found, ret_lease, error); /* what came before it joined */
+        if (!found && status == PAWL_OK)
+            late = latch_wait_until(&waiting.latch, deadline) != PAWL_OK;
+        pthread_mutex_lock(&e->lanes->lock);
+        bool told = waiting.told, closing = atomic_load(&e->closing);
+        leave(e->lanes, &waiting);
+        pthread_mutex_unlock(&e->lanes->lock);
+        /* Then the engine is not looked at any more: whoever closes it waited only for this. */
+        if (closing && !found && status == PAWL_OK)
+            return error_set(error, PAWL_ECLOSED, "the engine is being closed");
+        if (told && !closing && (found || late || status != PAWL_OK))
+            leases_offer(e, projector); /* it was told for nothing: another one may want it */
+        if (!found && !late && status == PAWL_OK)
+            status = try_acquire(e, projector, duration, &found, ret_lease, error);
+    }
+    if (status != PAWL_OK || found)
+        return status;
+    return error_set(error, PAWL_ENOTFOUND, "there is nothing to lease of %s", name);
+}
+
+/* --- what a worker says of its lease --- */
+
+struct saying {
+    uint64_t number;
+    pawl_operation_id id;
+    pawl_duration duration;
+    bool failed, permanent;
+    const char *words;
+    struct partition_lane *pl;
+    int status;
+};
+
+/* A generation that was given up, or has not opened: whatever was leased of it is over. */
+static struct lane *lane_of(struct saying *s)
+{
+    s->status = PAWL_EFENCED;
+    return s->pl->closing ? NULL : s->pl->lane;
+}
+
+static void release_here(void *arg)
+{
+    struct job *job = arg;
+    if (job->pl->lane && !job->pl->closing)
+        (void)lane_release(job->pl->lane, job->run.number, job->run.id, "no memory");
+}
+
+static void extend_here(void *arg)
+{
+    struct saying *s = arg;
+    struct lane *lane = lane_of(s);
+    if (lane)
+        s->status = lane_extend(lane, s->number, s->id, s->duration);
+}
+
+static void end_here(void *arg)
+{
+    struct saying *s = arg;
+    struct lane *lane = lane_of(s);
+    if (lane)
+        s->status = s->failed ? lane_fail(lane, s->number, s->id, s->permanent, s->words)
+                              : lane_release(lane, s->number, s->id, s->words);
+}
+
+int worker_lease_find(pawl_engine *e, const pawl_worker_lease *lease, const struct schema_lane **ret_lane,
+                      pawl_error *error)
+{
+    if (!lease->lane)
+        return error_set(error, PAWL_EINVAL, "the lease names no lane");
+    return lanes_find_part(e, lease->partition, lease->lane, ret_lane, error);
+}
+
+/* Both generations of a lane may have leased this number: the ID tells which. */
+static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s, void (*fn)(void *arg),
+               pawl_error *error)
+{
+    const struct schema_lane *lane;
+    int status = worker_lease_find(e, lease, &lane, error);
+    if (status != PAWL_OK)
+        return status;
+    struct generation *g = NULL;
+    s->status = PAWL_EFENCED;
+    while (status == PAWL_OK && s->status == PAWL_EFENCED && (g = generation_hold_next(e, g))) {
+        if (g->id != lane->id)
+            continue;
+        s->pl = &g->lanes[lease->partition];
+        status = partition_call(e, lease->partition, fn, s);
+    }
+    if (status == PAWL_OK)
+        status = s->status;
+    if (status == PAWL_EFENCED)
+        error_set(error, status, "operation %" PRIu64 " of %s is not leased to this one", s->number,
+                  lease->lane);
+    if (g)
+        generation_release(g);
+    return status;
+}
+
+int pawl_worker_extend(pawl_engine *e, const pawl_worker_lease *lease, pawl_duration duration,
+                       pawl_error *error)
+{
+    struct saying s = {.number = lease->number, .id = lease->operation, .duration = duration};
+    return say(e, lease, &s, extend_here, error);
+}
+
+int pawl_worker_release(pawl_engine *e, const pawl_worker_lease *lease, bool failed, bool permanent,
+                        const char *words, pawl_error *error)
+{
+    struct saying s = {.number = lease->number,
+                       .id = lease->operation,
+                       .failed = failed,
+                       .permanent = permanent,
+                       .words = words ? words : ""};
+    return say(e, lease, &s, end_here, error);
+}

@@ -1,0 +1,88 @@
+#include "engine/log/cluster.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+bool cluster_is(const char *where)
+{
+    return strncmp(where, "kafka://", 8) == 0;
+}
+
+#if defined(PAWL_CLUSTER)
+
+#include "adapter/kafka/kafka.h"
+#include "engine/log/log.h"
+
+#define PARTITIONS_DEFAULT 16
+
+int cluster_open(const char *url, pawl_env *env, pawl_log **ret_log, pawl_error *error)
+{
+    const struct kafka_log_options options = {.url = url, .env = env};
+    return kafka_log_open(&options, ret_log, error);
+}
+
+int pawl_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error)
+{
+    return kafka_cluster_init(url, partitions ? partitions : PARTITIONS_DEFAULT, replication, error);
+}
+
+int pawl_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
+                       pawl_error *error)
+{
+    return kafka_cluster_check(url, replication, ret_topics, error);
+}
+
+int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
+                        pawl_error *error)
+{
+    struct engine_log *log;
+    if (!cluster_is(url))
+        return error_set(error, PAWL_EINVAL, "%s: a log on Kafka is kafka://HOST:PORT/CLUSTER", url);
+    int status = engine_log_open(url, true, &log, error);
+    if (status != PAWL_OK)
+        return status;
+    status = kafka_verify(engine_log_port(log), progress, arg, ret_report, error);
+    (void)engine_log_close(log);
+    return status;
+}
+
+void pawl_cluster_report_release(pawl_cluster_report *report)
+{
+    kafka_verify_release(report);
+}
+
+#else
+
+static int refuse(const char *url, pawl_error *error)
+{
+    return error_set(error, PAWL_EINVAL, "%s: this build has no Kafka", url);
+}
+
+int cluster_open(const char *url, pawl_env *env, pawl_log **ret_log, pawl_error *error)
+{
+    return refuse(url, error);
+}
+
+int pawl_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error)
+{
+    return refuse(url, error);
+}
+
+int pawl_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
+                       pawl_error *error)
+{
+    return refuse(url, error);
+}
+
+int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
+                        pawl_error *error)
+{
+    return refuse(url, error);
+}
+
+void pawl_cluster_report_release(pawl_cluster_report *report)
+{
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* engine/log/entries.h: a stream's entries one after the other, for a thread that may block.
+ *
+ * The log port shows entries to a visitor; whoever has two streams to read in step, or more to do with an entry
+ * than a visitor should, takes them from here. A piece of the stream is copied at a time; the next one is read
+ * from the place of the last entry on, because a log that knows no place has to search for it. */
+#ifndef ENGINE_LOG_ENTRIES_H
+#define ENGINE_LOG_ENTRIES_H
+
+#include "base/arena.h"
+#include "port/log.h"
+
+/* Borrowed until the next one is asked for. */
+struct log_entry {
+    struct log_entry *next;
+    uint64_t offset;
+    pawl_place place;
+    pawl_bytes body;
+};
+
+struct log_entries {
+    pawl_log *log;
+    pawl_stream stream;
+    uint64_t from;    /* what is read next */
+    pawl_place place; /* of the entry before it, once there was one */
+    struct arena memory;
+    struct log_entry *first; /* read, and not yet taken */
+    struct log_entry **last;
+    size_t bytes;
+    int status;
+};
+
+void log_entries_init(struct log_entries *entries, pawl_log *log, pawl_stream stream, uint64_t from,
+                      const pawl_allocator *alloc);
+void log_entries_release(struct log_entries *entries);
+
+/* PAWL_ENOTFOUND: the stream ends here. Errors: those of the log; PAWL_ENOMEM. */
+int log_entries_next(struct log_entries *entries, const struct log_entry **ret_entry, pawl_error *error);
+
+#endif

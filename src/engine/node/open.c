@@ -1,0 +1,468 @@
+/* engine/node/open.c: opening and closing.
+ *
+ *     node file ─► env ─► stores ─► log (with the stores' positions and cursors as witnesses) ─► group0
+ *     ─► partitions ─► lanes ─► open
+ *
+ * and the other way round. A store is opened, used for writing and closed on its shard's thread. */
+#include <pawl/pawl.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapter/journal/journal.h"
+#include "adapter/lmdb/store.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "engine/log/log.h"
+#include "engine/node/node.h"
+
+#define PARTITIONS_DEFAULT 16
+#define SHARDS_DEFAULT     2
+#define SHARDS_MAX         64
+#define MAILBOX_DEFAULT    8192
+#define MAILBOX_MAX        ((uint32_t)1 << 20)
+#define POOL_DEFAULT       2
+#define LAG_DEFAULT        UINT64_C(1000000)
+#define LEASE_MAX          (600 * PAWL_SECOND)
+#define BACKOFF_MAX        (60 * PAWL_SECOND)
+
+static int check_options(pawl_options *o, pawl_error *error)
+{
+    o->pool_threads = o->pool_threads ? o->pool_threads : POOL_DEFAULT;
+    o->checkpoint_lag_max = o->checkpoint_lag_max ? o->checkpoint_lag_max : LAG_DEFAULT;
+    o->mailbox = o->mailbox ? o->mailbox : MAILBOX_DEFAULT;
+    if (o->partitions > PARTITIONS_MAX || (o->partitions & (o->partitions - 1)))
+        return error_set(error, PAWL_EINVAL, "%u partitions: it must be a power of two, at most %u",
+                         o->partitions, PARTITIONS_MAX);
+    if (o->must_be_new && (o->must_exist || o->read_only))
+        return error_set(error, PAWL_EINVAL, "a directory that must be new is not there to be %s",
+                         o->read_only ? "read" : "found");
+    if (o->shards > SHARDS_MAX)
+        return error_set(error, PAWL_EINVAL, "%u shards; at most %d", o->shards, SHARDS_MAX);
+    if (o->mailbox < 2 || o->mailbox > MAILBOX_MAX || (o->mailbox & (o->mailbox - 1)))
+        return error_set(error, PAWL_EINVAL, "a mailbox of %u: it must be a power of two, at most %u",
+                         o->mailbox, MAILBOX_MAX);
+    if (o->event_bytes_max > PAWL_ENTRY_BYTES_MAX)
+        return error_set(error, PAWL_EINVAL, "events of %zu bytes; at most %zu", o->event_bytes_max,
+                         PAWL_ENTRY_BYTES_MAX);
+    if (o->lease_first > LEASE_MAX || o->lease_min > LEASE_MAX)
+        return error_set(error, PAWL_EINVAL, "leases of more than ten minutes");
+    if (o->backoff_min > BACKOFF_MAX)
+        return error_set(error, PAWL_EINVAL, "more than a minute between attempts");
+    pawl_sequencer_limits limits = o->sequences; /* zeros stay: a processor has defaults of its own */
+    int status = sequencer_limits_fill(&limits, error);
+    return status == PAWL_OK ? PAWL_OK : error_wrap(error, status, "sequences");
+}
+
+static int check_new(const char *dir, pawl_error *error)
+{
+    bool new;
+    int failed = node_is_new(dir, &new);
+    if (failed == ENOENT || (failed == 0 && new))
+        return PAWL_OK;
+    if (failed == ENOTDIR)
+        return error_set(error, PAWL_EEXISTS, "it is there already, and is not a directory");
+    return failed ? error_errno(error, failed, "cannot look into it")
+                  : error_set(error, PAWL_EEXISTS, "it is there already, and is not empty");
+}
+
+/* Whoever has the lock makes it: what others would have it made with must not get in between. */
+static int make(pawl_engine *e, pawl_error *error)
+{
+    const pawl_options *o = &e->options;
+    int status = node_directory_make(e->dir, error);
+    if (status == PAWL_OK)
+        status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
+    if (status == PAWL_OK)
+        status = node_file_read(e->dir, &e->file, error);
+    if (status == PAWL_OK && o->must_be_new)
+        return error_set(error, PAWL_EEXISTS, "another process has made it meanwhile");
+    if (status != PAWL_ENOTFOUND)
+        return status;
+    e->file = (struct node_file){.partitions = o->partitions ? o->partitions : PARTITIONS_DEFAULT,
+                                 .shards = o->shards ? o->shards : SHARDS_DEFAULT};
+    if (e->file.shards > e->file.partitions)
+        e->file.shards = e->file.partitions;
+    return node_file_make(e->dir, &e->file, error);
+}
+
+static int find_or_make(pawl_engine *e, pawl_error *error)
+{
+    const pawl_options *o = &e->options;
+    int status;
+    if (o->must_be_new) {
+        status = check_new(e->dir, error);
+        return status == PAWL_OK ? make(e, error) : status;
+    }
+    status = node_file_read(e->dir, &e->file, error);
+    if (status == PAWL_OK && e->file.log[0] && !o->read_only)
+        return error_set(error, PAWL_EREADONLY, "it holds only state, of the log in %s: open it read-only",
+                         e->file.log);
+    return status != PAWL_ENOTFOUND || o->must_exist || o->read_only ? status : make(e, error);
+}
+
+struct storing {
+    struct shard *shard;
+    pawl_error *error;
+    int status;
+};
+
+static struct stores_options stores_of(const struct shard *shard)
+{
+    const pawl_engine *e = shard->engine;
+    return (struct stores_options){.dir = e->dir,
+                                   .shard = shard->index,
+                                   .partitions = shard->partitions,
+                                   .lag_max = e->options.checkpoint_lag_max,
+                                   .knobs = &e->knobs,
+                                   .alloc = e->options.allocator};
+}
+
+static int open_reading(struct shard *shard, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
+    const pawl_engine *e = shard->engine;
+    struct lmdb_options options = {.dir = path,
+                                   .mode = PAWL_STORE_FAST,
+                                   .read_only = true,
+                                   .alloc = e->options.allocator,
+                                   .boot_id = e->knobs.boot_id};
+    int status = node_path(e->dir, path, error, "state/%u", shard->index);
+    if (status == PAWL_OK)
+        status = lmdb_store_open(&options, NULL, &shard->store, error);
+    if (status != PAWL_ENOTFOUND && status != PAWL_ECORRUPT)
+        return status;
+    if (e->knobs.backup) {
+        options.mode = PAWL_STORE_DURABLE;
+        status = node_path(e->dir, path, error, "checkpoint/%u", shard->index);
+        if (status == PAWL_OK)
+            status = lmdb_store_open(&options, NULL, &shard->store, error);
+        shard->taken_over = status == PAWL_OK;
+    }
+    return status != PAWL_ENOTFOUND && status != PAWL_ECORRUPT
+               ? status
+               : error_wrap(error, status,
+                            "its state must be derived again, which opening it for writing does");
+}
+
+static int open_writing(struct shard *shard, pawl_error *error)
+{
+    const pawl_engine *e = shard->engine;
+    struct stores_options options = stores_of(shard);
+    struct stores_opened opened;
+    int status = stores_open(&options, &opened, error);
+    if (status != PAWL_OK)
+        return status;
+    shard->store = opened.live;
+    shard->taken_over = opened.taken_over;
+    if (e->knobs.no_checkpoint)
+        return PAWL_OK;
+    status = checkpointer_new(shard, &options, &opened, &shard->checkpointer);
+    return status == PAWL_OK ? PAWL_OK : error_set(error, status, "no memory for a checkpoint");
+}
+
+static void open_store(void *arg)
+{
+    struct storing *s = arg;
+    s->status = s->shard->engine->options.read_only ? open_reading(s->shard, s->error)
+                                                    : open_writing(s->shard, s->error);
+}
+
+static void close_store(void *arg)
+{
+    struct storing *s = arg;
+    if (s->shard->applier.env) /* it was opened for writing */
+        applier_close(&s->shard->applier);
+    s->status = pawl_store_close(s->shard->store);
+}
+
+static int open_stores(pawl_engine *e, pawl_error *error)
+{
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        struct shard *shard = &e->shards[i];
+        shard->engine = e;
+        shard->index = i;
+        shard->partitions = partition_set_of(i, e->file.partitions, e->file.shards);
+        shard->drain.fn = shard_drain;
+        shard->notify.fn = shard_notify_lanes;
+        shard->wake_callers.fn = shard_wake_callers;
+        wake_group_init(&shard->callers);
+        int status =
+            mpsc_init(&shard->mailbox, e->options.allocator, e->options.mailbox, sizeof(pawl_request *));
+        if (status != PAWL_OK)
+            return error_set(error, status, "no memory for a mailbox");
+        struct storing storing = {.shard = shard, .error = error};
+        status = pawl_env_call(e->env, i, open_store, &storing);
+        status = status == PAWL_OK ? storing.status : status;
+        if (status != PAWL_OK)
+            return status;
+    }
+    return PAWL_OK;
+}
+
+static int close_stores(pawl_engine *e)
+{
+    int status = PAWL_OK;
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        struct storing storing = {.shard = &e->shards[i]};
+        if (e->shards[i].store && pawl_env_call(e->env, i, close_store, &storing) == PAWL_OK
+            && status == PAWL_OK)
+            status = storing.status;
+        mpsc_release(&e->shards[i].mailbox);
+        turn_appends_release(&e->shards[i].appends);
+        sequence_tails_release(&e->shards[i].tails);
+    }
+    return status;
+}
+
+/* The places that the states have come to were durable: a log without them has lost something. A position that
+ * is none says nothing: whoever only reads is not here to judge it. */
+static int gather_witness(pawl_engine *e, pawl_place *highest, pawl_error *error)
+{
+    int status = PAWL_OK;
+    for (uint32_t i = 0; i < e->file.shards && status == PAWL_OK; i++) {
+        status = witness_of_store(e->shards[i].store, &e->file, i, e->options.allocator, highest, error);
+        if (status == PAWL_ECORRUPT && e->options.read_only)
+            status = PAWL_OK;
+    }
+    return status;
+}
+
+static int open_log(pawl_engine *e, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
+    pawl_place witness = {0};
+    struct journal_options options = {.dir = path,
+                                      .env = e->env,
+                                      .alloc = e->options.allocator,
+                                      .read_only = e->options.read_only,
+                                      .witnesses = &witness,
+                                      .witness_count = 1};
+    int status = PAWL_OK;
+    if (e->file.log[0])
+        snprintf(path, sizeof path, "%s", e->file.log);
+    else
+        status = node_path(e->dir, path, error, "log");
+    if (status == PAWL_OK && !e->file.log[0])
+        status = gather_witness(e, &witness, error);
+    return status == PAWL_OK ? journal_open(&options, &e->log, error) : status;
+}
+
+static int open_partitions(pawl_engine *e, pawl_error *error)
+{
+    latch_init(&e->opened);
+    atomic_store(&e->opening, e->file.partitions);
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        int status = shard_open(&e->shards[i], error);
+        if (status != PAWL_OK)
+            return status;
+    }
+    latch_wait(&e->opened);
+    if (!atomic_load(&e->refused))
+        return PAWL_OK;
+    int status = e->error.code;
+    return error_set(error, status, "%s", e->error.text);
+}
+
+static void close_partitions(pawl_engine *e)
+{
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < e->file.partitions; i++)
+        open += e->partitions[i].processor != NULL;
+    if (open == 0)
+        return;
+    latch_init(&e->closed);
+    atomic_store(&e->open, open);
+    for (uint32_t i = 0; i < e->file.shards; i++)
+        shard_close(&e->shards[i]);
+    latch_wait(&e->closed);
+    for (uint32_t i = 0; i < e->file.partitions; i++)
+        if (e->partitions[i].processor)
+            processor_free(e->partitions[i].processor);
+}
+
+/* Once the partitions run: what they have applied by then need not be copied, or followed, twice. */
+static int start_checkpoints(pawl_engine *e, pawl_error *error)
+{
+    int status = PAWL_OK;
+    for (uint32_t i = 0; status == PAWL_OK && i < e->file.shards; i++)
+        if (e->shards[i].checkpointer)
+            status = checkpointer_start(e->shards[i].checkpointer, error);
+    return status;
+}
+
+/* They read the log and copy the live stores: they end before either does. Their memory stays until the shards
+ * are gone, which look at it. */
+static void stop_checkpoints(pawl_engine *e)
+{
+    for (uint32_t i = 0; i < e->file.shards; i++)
+        if (e->shards[i].checkpointer)
+            checkpointer_stop(e->shards[i].checkpointer);
+}
+
+/* Whatever there is of it. */
+static int put_away(pawl_engine *e)
+{
+    const pawl_allocator *alloc = e->options.allocator;
+    int status = PAWL_OK, log = PAWL_OK;
+    if (e->env)
+        lanes_close(e);
+    if (e->shards)
+        stop_checkpoints(e);
+    if (e->partitions)
+        close_partitions(e);
+    if (e->log)
+        log = pawl_log_close(e->log);
+    if (e->shards && e->env)
+        status = close_stores(e);
+    group0_free(e->group0);
+    if (e->uv)
+        uv_env_close(e->uv);
+    for (uint32_t i = 0; e->shards && i < e->file.shards; i++)
+        checkpointer_free(e->shards[i].checkpointer);
+    if (e->lock_fd >= 0)
+        close(e->lock_fd);
+    for (uint32_t i = 0; e->partitions && i < e->file.partitions; i++)
+        audit_release(&e->partitions[i].audit);
+    mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
+    mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
+    lanes_free_all(e);
+    pthread_mutex_destroy(&e->audit_lock);
+    pthread_mutex_destroy(&e->group0_lock);
+    pthread_mutex_destroy(&e->schema_lock);
+    mem_free(alloc, e, sizeof *e);
+    return log != PAWL_OK ? log : status;
+}
+
+static int open_lanes(pawl_engine *e, pawl_error *error)
+{
+    pthread_mutex_lock(&e->schema_lock);
+    int status = lanes_reconcile(e, error);
+    pthread_mutex_unlock(&e->schema_lock);
+    return status;
+}
+
+static int open_all(pawl_engine *e, pawl_error *error)
+{
+    const pawl_allocator *alloc = e->options.allocator;
+    int status = find_or_make(e, error);
+    if (status != PAWL_OK)
+        return status;
+    if (!e->options.read_only && e->lock_fd < 0)
+        status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
+    if (status != PAWL_OK)
+        return status;
+    e->shards = mem_new(alloc, e->file.shards, sizeof e->shards[0]);
+    e->partitions = mem_new(alloc, e->file.partitions, sizeof e->partitions[0]);
+    if (!e->shards || !e->partitions || group0_new(alloc, &e->group0))
+        return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
+    for (uint32_t i = 0; i < e->file.partitions; i++)
+        audit_init(&e->partitions[i].audit, alloc);
+    struct uv_env_options threads = {
+        .shards = e->file.shards, .pool_threads = e->options.pool_threads, .allocator = alloc};
+    status = uv_env_open(&threads, &e->uv, error);
+    if (status != PAWL_OK)
+        return status;
+    e->env = uv_env_port(e->uv);
+    status = open_stores(e, error);
+    if (status == PAWL_OK)
+        status = open_log(e, error);
+    if (status == PAWL_OK)
+        status = engine_group0_open(e, error);
+    if (status == PAWL_OK && !e->options.read_only)
+        status = open_partitions(e, error);
+    if (status == PAWL_OK && !e->options.read_only)
+        status = start_checkpoints(e, error);
+    if (status == PAWL_OK)
+        status = lanes_load_paused(e, error);
+    return status == PAWL_OK && !e->options.read_only ? open_lanes(e, error) : status;
+}
+
+int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine, pawl_error *error)
+{
+    return engine_open(dir, options, NULL, ret_engine, error);
+}
+
+int engine_open(const char *dir, const pawl_options *options, const struct engine_knobs *knobs,
+                pawl_engine **ret_engine, pawl_error *error)
+{
+    static const pawl_options defaults = {0};
+    pawl_options filled = options ? *options : defaults;
+    int status = check_options(&filled, error);
+    if (status != PAWL_OK)
+        return status;
+    if (!dir || strlen(dir) >= NODE_PATH_MAX)
+        return error_set(error, PAWL_EINVAL, "the name of a directory is missing or too long");
+    status = engine_directory(dir, &dir, error);
+    if (status != PAWL_OK)
+        return status;
+    pawl_engine *e = mem_new(filled.allocator, 1, sizeof *e);
+    if (!e)
+        return error_set(error, PAWL_ENOMEM, "no memory to open %s", dir);
+    e->options = filled;
+    e->knobs = knobs ? *knobs : (struct engine_knobs){0};
+    e->lock_fd = -1;
+    snprintf(e->dir, sizeof e->dir, "%s", dir);
+    pthread_mutex_init(&e->schema_lock, NULL);
+    pthread_mutex_init(&e->group0_lock, NULL);
+    pthread_mutex_init(&e->audit_lock, NULL);
+    status = lanes_new(e);
+    status = status == PAWL_OK ? open_all(e, error) : error_set(error, status, "no memory to open %s", dir);
+    if (status != PAWL_OK) {
+        (void)put_away(e);
+        return error_wrap(error, status, "cannot open %s", dir);
+    }
+    *ret_engine = e;
+    return PAWL_OK;
+}
+
+/* Whose follower this thread is visiting: one of the pool's, which the env does not tell from others. */
+static _Thread_local const pawl_engine *visited;
+
+void engine_visiting(const pawl_engine *e)
+{
+    visited = e;
+}
+
+bool engine_is_self(const pawl_engine *e)
+{
+    return visited == e || pawl_env_self(e->env) != PAWL_NO_SHARD;
+}
+
+int engine_enter(const pawl_engine *e, pawl_error *error)
+{
+    if (engine_is_self(e))
+        return error_set(error, PAWL_EMISUSE, "called from inside a callback");
+    if (atomic_load(&e->closing))
+        return error_set(error, PAWL_ECLOSED, "the engine is being closed");
+    return PAWL_OK;
+}
+
+int engine_enter_writing(const pawl_engine *e, pawl_error *error)
+{
+    if (e->options.read_only)
+        return error_set(error, PAWL_EREADONLY, "the engine was opened read-only");
+    return engine_enter(e, error);
+}
+
+int pawl_close(pawl_engine *e)
+{
+    if (!e)
+        return PAWL_OK;
+    if (engine_is_self(e) || lanes_is_self(e))
+        return PAWL_EMISUSE;
+    atomic_store(&e->closing, true);
+    return put_away(e);
+}
+
+uint32_t pawl_partitions(const pawl_engine *e)
+{
+    return e->file.partitions;
+}
+
+uint16_t pawl_partition_of(const pawl_engine *e, uint64_t wsid)
+{
+    return partition_of(hash_token(wsid), e->file.partitions);
+}

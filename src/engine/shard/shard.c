@@ -1,0 +1,341 @@
+/* engine/shard/shard.c: a shard's mailbox and its partitions.
+ *
+ * A caller pushes its request and posts the shard's task, which takes all that is there, hands each command to
+ * its partition's processor, and lets every processor that got something run once: so what came together goes
+ * to the log as one append (turn_appends.h), and is synced together. */
+#include <assert.h>
+
+#include "adapter/lmdb/store.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "core/sequence/storage.h"
+#include "engine/node/node.h"
+
+#define HOLD_DEFAULT (10 * PAWL_SECOND)
+#define DRAIN_MAX    1024 /* commands in one turn: the loop has other things to do */
+
+static uint16_t call_partition(const pawl_request *r)
+{
+    return partition_of(hash_token(r->request.wsid), r->engine->file.partitions);
+}
+
+/* The log has this event: it counts for the checkpoint's lag from now on. */
+static void see(struct shard *shard, struct partition *partition, uint64_t offset)
+{
+    if (offset <= partition->seen)
+        return;
+    uint64_t seen = atomic_load(&shard->seen) + offset - partition->seen;
+    partition->seen = offset;
+    atomic_store(&shard->seen, seen);
+    if (shard->checkpointer)
+        checkpointer_seen(shard->checkpointer, seen);
+}
+
+static bool has_room(const struct shard *shard)
+{
+    return !shard->checkpointer
+           || checkpointer_has_room(shard->checkpointer, atomic_load(&shard->seen), shard->outstanding);
+}
+
+void shard_wake_callers(pawl_task *task)
+{
+    wake_group_wake(&heap_entry(task, struct shard, wake_callers)->callers);
+}
+
+/* When all that are being answered now have been. */
+static void wake_soon(struct shard *shard)
+{
+    if (pawl_env_post(shard->engine->env, shard->index, &shard->wake_callers) != PAWL_OK)
+        wake_group_wake(&shard->callers);
+}
+
+static void finished(struct call *call)
+{
+    pawl_request *r = heap_entry(call, pawl_request, call);
+    struct shard *shard = r->shard;
+    shard->outstanding--;
+    if (shard->holding)
+        (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
+    int status = call->status;
+    if (status == PAWL_OK) {
+        see(shard, &shard->engine->partitions[call_partition(r)], call->offset);
+        struct event event;
+        arena_reset(&r->answered);
+        r->body = arena_copy(&r->answered, call->body);
+        if (!r->body.data || event_decode(r->body, &event, &r->error) != PAWL_OK)
+            status = error_set(&r->error, PAWL_ENOMEM, "no memory for the answer; the command took effect");
+        else
+            r->answer = (pawl_answer){.partition = call_partition(r),
+                                      .offset = call->offset,
+                                      .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
+                                      .repeated = call->repeated};
+    }
+    if (!r->done) {
+        call->status = status;
+        if (wake_group_answer(&shard->callers, &r->waiter)) /* the request is its owner's from here on */
+            wake_soon(shard);
+        return;
+    }
+    r->done(r->arg, r, status, &r->answer, &r->error);
+}
+
+static void take(struct shard *shard, pawl_request *r)
+{
+    pawl_engine *engine = shard->engine;
+    struct partition *partition = &engine->partitions[call_partition(r)];
+    r->call.done = finished;
+    r->call.request = &r->request;
+    r->call.ack = r->ack;
+    r->call.error = &r->error;
+    shard->outstanding++;
+    int status = processor_submit(partition->processor, &r->call);
+    if (status != PAWL_OK) {
+        r->call.status = status;
+        r->call.body = (pawl_bytes){0};
+        finished(&r->call);
+        return;
+    }
+    partition->touched = true;
+}
+
+static void refuse_all(struct shard *shard, int status)
+{
+    pawl_request *r;
+    while (mpsc_pop(&shard->mailbox, &r)) {
+        shard->outstanding++;
+        r->call.status = status;
+        r->call.body = (pawl_bytes){0};
+        pawl_error why;
+        if (status == PAWL_ECLOSED)
+            error_set(&r->error, status, "the engine is being closed");
+        else if (checkpointer_error(shard->checkpointer, &why))
+            error_set(&r->error, status, "the checkpoint of shard %u cannot be written: %s", shard->index,
+                      why.text);
+        else
+            error_set(&r->error, status, "the checkpoint of shard %u is too far behind", shard->index);
+        finished(&r->call);
+    }
+}
+
+static void held_too_long(pawl_timer *timer)
+{
+    struct shard *shard = heap_entry(timer, struct shard, hold);
+    shard->refusing = true;
+    refuse_all(shard, PAWL_EBUSY);
+}
+
+/* The checkpoint is as far behind as it may be: commands stay in the mailbox until it has come on. Hurry is set
+ * before there is looked once more: the checkpointer does it the other way round. */
+static bool hold(struct shard *shard)
+{
+    if (!shard->holding) {
+        shard->holding = true;
+        atomic_fetch_add(&shard->held, 1);
+        shard->hold.fn = held_too_long;
+        pawl_duration wait = shard->engine->options.wait;
+        pawl_env_after(shard->engine->env, &shard->hold, wait ? wait : HOLD_DEFAULT);
+        checkpointer_hurry(shard->checkpointer, true);
+        if (has_room(shard))
+            return false;
+    }
+    if (shard->refusing)
+        refuse_all(shard, PAWL_EBUSY);
+    return true;
+}
+
+static void hold_no_more(struct shard *shard)
+{
+    shard->holding = shard->refusing = false;
+    pawl_env_cancel(shard->engine->env, &shard->hold);
+    checkpointer_hurry(shard->checkpointer, false);
+}
+
+/* Whether all that it has to do is to wait for what is about to be sent: then it writes and syncs that by
+ * itself, which spares a change of thread there and one back. */
+static bool has_nothing_else(const struct shard *shard)
+{
+    return !shard->applier.first && turn_appends_kept(&shard->appends) == shard->outstanding;
+}
+
+void shard_drain(pawl_task *task)
+{
+    struct shard *shard = heap_entry(task, struct shard, drain);
+    pawl_engine *engine = shard->engine;
+    pawl_request *request;
+    size_t taken = 0;
+    if (shard->closed) {
+        refuse_all(shard, PAWL_ECLOSED);
+        return;
+    }
+    while (taken < DRAIN_MAX && (has_room(shard) || !hold(shard))) {
+        if (shard->holding)
+            hold_no_more(shard);
+        if (!mpsc_pop(&shard->mailbox, &request))
+            break;
+        take(shard, request);
+        taken++;
+    }
+    bool alone = taken == 1 && shard->outstanding == 1;
+    for (size_t i = 0; taken > 0 && i < shard->partitions.count; i++) {
+        struct partition *partition = shard_partition(shard, i);
+        if (!partition->touched)
+            continue;
+        partition->touched = false;
+        processor_run(partition->processor, alone);
+    }
+    wake_group_next(&shard->callers);
+    turn_appends_send(&shard->appends, has_nothing_else(shard));
+    if (taken == DRAIN_MAX)
+        (void)pawl_env_post(engine->env, shard->index, &shard->drain);
+}
+
+static const struct schema *schema_at(void *ctx, uint64_t position)
+{
+    return engine_schema_at(ctx, position);
+}
+
+/* At the loop's next turn: those who wait for an answer go first. */
+static void notify_lanes_later(struct shard *shard, struct partition *partition)
+{
+    if (!partition->lanes || partition->notifying)
+        return;
+    partition->notifying = true;
+    partition->to_notify = shard->to_notify;
+    shard->to_notify = partition;
+    (void)pawl_env_post(shard->engine->env, shard->index, &shard->notify);
+}
+
+void shard_notify_lanes(pawl_task *task)
+{
+    struct shard *shard = heap_entry(task, struct shard, notify);
+    while (shard->to_notify) {
+        struct partition *partition = shard->to_notify;
+        shard->to_notify = partition->to_notify;
+        partition->notifying = false;
+        uint64_t offset = atomic_load_explicit(&partition->offset, memory_order_relaxed);
+        lanes_applied(partition, offset);
+    }
+}
+
+static void applied(void *ctx, uint16_t number, uint64_t offset)
+{
+    pawl_engine *engine = ctx;
+    atomic_store_explicit(&engine->partitions[number].offset, offset, memory_order_release);
+    see(shard_of(engine, number), &engine->partitions[number], offset);
+    shard_tell_applied(shard_of(engine, number), NULL, number, offset);
+    notify_lanes_later(shard_of(engine, number), &engine->partitions[number]);
+}
+
+static void audit(void *ctx, const struct position *position, uint64_t offset)
+{
+    engine_audit(ctx, AUDIT_LIVE, position, offset);
+}
+
+/* A partition's fate is known: it runs, or it cannot, or it will take a while. */
+static void changed(void *arg)
+{
+    struct partition *partition = arg;
+    pawl_engine *engine = partition->engine;
+    if (partition->reported)
+        return;
+    partition->reported = true;
+    int none = 0;
+    if (processor_state(partition->processor) == PROCESSOR_REFUSED
+        && atomic_compare_exchange_strong(&engine->refused, &none, 1))
+        engine->error = *processor_error(partition->processor);
+    if (atomic_fetch_sub(&engine->opening, 1) == 1)
+        latch_set(&engine->opened);
+}
+
+struct opening {
+    struct shard *shard;
+    pawl_error *error;
+    int status;
+};
+
+static int open_partition(struct shard *shard, uint16_t number, pawl_error *error)
+{
+    pawl_engine *engine = shard->engine;
+    struct partition *partition = &engine->partitions[number];
+    partition->engine = engine;
+    partition->sequences = (struct sequences){.log = engine->log,
+                                              .store = shard->store,
+                                              .env = engine->env,
+                                              .shard = shard->index,
+                                              .partition = number,
+                                              .tails = &shard->tails};
+    struct processor_options options = {.env = engine->env,
+                                        .shard = shard->index,
+                                        .log = turn_appends_port(&shard->appends),
+                                        .store = shard->store,
+                                        .applier = &shard->applier,
+                                        .partition = number,
+                                        .sequences = sequences_storage(&partition->sequences),
+                                        .schema = engine_schema(engine),
+                                        .schema_at = schema_at,
+                                        .applied = applied,
+                                        .audit = shard->checkpointer ? audit : NULL,
+                                        .audit_every = engine_audit_every(engine),
+                                        .ctx = engine,
+                                        .event_bytes_max = engine->options.event_bytes_max,
+                                        .workspaces_max = engine->options.sequences.workspaces_max,
+                                        .limits = engine->options.sequences,
+                                        .wait = engine->options.wait,
+                                        .allocator = engine->options.allocator};
+    int status = processor_new(&options, &partition->processor, error);
+    if (status != PAWL_OK)
+        return status;
+    atomic_store(&partition->offset, processor_figures(partition->processor)->offset);
+    see(shard, partition, processor_figures(partition->processor)->offset);
+    processor_watch(partition->processor, changed, partition);
+    return PAWL_OK;
+}
+
+static void open_partitions(void *arg)
+{
+    struct opening *opening = arg;
+    struct shard *shard = opening->shard;
+    pawl_engine *engine = shard->engine;
+    turn_appends_init(&shard->appends, engine->log, engine->env, shard->index, engine->options.allocator);
+    applier_init(&shard->applier, engine->env, shard->index, shard->store);
+    struct sequence_tails_options tails = {.log = engine->log,
+                                           .store = shard->store,
+                                           .partitions = shard->partitions,
+                                           .alloc = engine->options.allocator};
+    sequence_tails_init(&shard->tails, &tails);
+    opening->status = PAWL_OK;
+    for (size_t i = 0; opening->status == PAWL_OK && i < shard->partitions.count; i++)
+        opening->status = open_partition(shard, partition_set_at(&shard->partitions, i), opening->error);
+}
+
+int shard_open(struct shard *shard, pawl_error *error)
+{
+    struct opening opening = {.shard = shard, .error = error};
+    int status = pawl_env_call(shard->engine->env, shard->index, open_partitions, &opening);
+    return status == PAWL_OK ? opening.status : status;
+}
+
+static void partition_closed(void *arg)
+{
+    struct partition *partition = arg;
+    if (atomic_fetch_sub(&partition->engine->open, 1) == 1)
+        latch_set(&partition->engine->closed);
+}
+
+static void close_partitions(void *arg)
+{
+    struct shard *shard = arg;
+    for (size_t i = 0; i < shard->partitions.count; i++) {
+        struct partition *partition = shard_partition(shard, i);
+        if (partition->processor)
+            processor_close(partition->processor, partition_closed, partition);
+    }
+    shard->closed = true;
+    pawl_env_cancel(shard->engine->env, &shard->hold);
+    refuse_all(shard, PAWL_ECLOSED);
+}
+
+void shard_close(struct shard *shard)
+{
+    (void)pawl_env_call(shard->engine->env, shard->index, close_partitions, shard);
+}

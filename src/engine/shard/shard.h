@@ -1,0 +1,124 @@
+/* engine/shard/shard.h: a shard and its partitions.
+ *
+ *     callers ── mailbox ──► shard: one thread, one live store, one applier
+ *                              ├── processors of its partitions (core/command)
+ *                              ├── sequences.h        their sequencers
+ *                              └── turn_appends.h ──► the log: what they append in one turn, together
+ *
+ * What a shard owns is touched on its thread only, save what is said to be for any thread. */
+#ifndef ENGINE_SHARD_SHARD_H
+#define ENGINE_SHARD_SHARD_H
+
+#include <pawl/pawl.h>
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/latch.h"
+#include "base/mpsc.h"
+#include "base/partition_set.h"
+#include "base/wake_group.h"
+#include "core/command/processor.h"
+#include "core/command/request.h"
+#include "core/state/audit.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/lanes/lanes.h"
+#include "engine/shard/sequences.h"
+#include "engine/shard/turn_appends.h"
+
+/* Somebody who waits until a partition's state, or a lane's tables, have come to an offset. */
+struct applied_wait {
+    struct applied_wait *next;
+    uint16_t partition;
+    const struct partition_lane *pl; /* NULL: the state */
+    uint64_t offset;
+    bool gone; /* the lane is: look again who serves */
+    struct latch latch;
+};
+
+struct shard {
+    pawl_engine *engine;
+    struct partition *to_notify; /* whose lanes are to be told how far it has come */
+    pawl_task notify;
+    uint32_t index;
+    struct partition_set partitions; /* that live here */
+    pawl_store *store;
+    struct turn_appends appends;
+    struct applier applier;
+    struct sequence_tails tails;
+    struct mpsc mailbox; /* of struct node_call * */
+    pawl_task drain;
+    size_t outstanding;        /* commands that are not answered yet */
+    struct wake_group callers; /* where blocking callers sleep */
+    pawl_task wake_callers;
+    struct applied_wait *waits;
+
+    struct checkpointer *checkpointer; /* NULL: there is none */
+    _Atomic uint64_t seen;             /* events that are known to be in the log, of all its partitions */
+    bool holding;                      /* the mailbox waits for the checkpoint */
+    bool refusing;                     /* it has waited too long */
+    bool closed;
+    pawl_timer hold;
+    _Atomic uint64_t held; /* how often that began */
+    bool taken_over;       /* the store was the checkpoint until now; or, read-only, is */
+};
+
+struct partition {
+    struct processor *processor;
+    struct sequences sequences;
+    bool touched;                 /* during a drain: there is something to run */
+    bool reported;                /* during opening: its fate is known */
+    _Atomic uint64_t offset;      /* applied; for any thread */
+    uint64_t seen;                /* the last that is known to be in the log */
+    struct audit audit;           /* under audit_lock */
+    struct partition_lane *lanes; /* of lanes, that are open; the shard's */
+    struct partition *to_notify;  /* the next one whose lanes are to be told */
+    bool notifying;
+    pawl_engine *engine;
+};
+
+struct pawl_request {
+    pawl_engine *engine;
+    struct arena memory;
+    const struct schema *schema;
+    struct request request;
+    pawl_error kept; /* the first error since it was begun; then it is not sent */
+    enum call_ack ack;
+    struct arena answered; /* the event that answers, kept until the next command */
+    pawl_bytes body;
+    pawl_answer answer;
+    struct answered_event *event; /* as its reader sees it; NULL: nobody has asked for it */
+
+    /* A command under way. */
+    struct call call;
+    struct shard *shard;
+    pawl_error error;
+    struct waiter waiter;
+    pawl_command_done done; /* NULL: a thread waits with the waiter */
+    void *arg;
+};
+
+/* shard.c */
+int shard_open(struct shard *shard, pawl_error *error);
+void shard_close(struct shard *shard);
+void shard_drain(pawl_task *task);
+void shard_notify_lanes(pawl_task *task);
+void shard_wake_callers(pawl_task *task);
+
+/* command.c. NULL is allowed. */
+struct answered_event;
+void answered_event_free(struct answered_event *event, const pawl_allocator *alloc);
+
+/* request.c: forget what was asked. */
+void request_restart(pawl_request *request, uint64_t wsid);
+
+/* wait.c: wait until the state is at least there. */
+int engine_wait_applied(pawl_engine *engine, uint16_t partition, const pawl_read_options *options,
+                        pawl_error *error);
+int engine_wait_entity(pawl_engine *engine, uint16_t partition, const char *entity,
+                       const pawl_read_options *options, pawl_error *error);
+void shard_tell_applied(struct shard *shard, const struct partition_lane *pl, uint16_t partition,
+                        uint64_t offset);
+void shard_tell_gone(struct shard *shard, const struct partition_lane *pl, uint16_t partition);
+
+#endif
