@@ -1,5 +1,5 @@
-/* admin.h: look after a directory and its log: verify, replay, audit, backup, restore, doctor. Of a log on Apache
- * Kafka: pawl/cluster.h.
+/* admin.h: look after a directory and its log: verify, replay, audit, backup, restore, doctor. For a log on
+ * Apache Kafka there is pawl/cluster.h.
  *
  *     pawl_directory_get what a directory was made with, and where its log is
  *     pawl_verify_log    read every byte of a log: is it as it was written?
@@ -11,7 +11,9 @@
  * To verify a directory: pawl_verify_log, and if it has no faults, pawl_replay without a place to keep the
  * state. To audit it, so that both of its states are compared with the log: the same with audit.
  *
- * Threads. Directories are named DIR or file://DIR. Each call blocks until it is done, and may be made on any thread that is not one of Pawl's. None
+ * Names. A directory is named DIR or file://DIR.
+ *
+ * Threads. Each call blocks until it is done, and may be made on any thread that is not one of Pawl's. None
  * needs an engine to be open. Calls on one directory may run beside each other and beside the process that
  * writes, unless it says otherwise below.
  *
@@ -44,7 +46,7 @@ extern "C" {
 #define PAWL_PATH_MAX 4096
 
 typedef struct pawl_directory {
-    uint32_t partitions; /* of both there are so many for ever */
+    uint32_t partitions; /* both numbers are for ever */
     uint32_t shards;
     bool derived; /* it holds only state, of another directory's log, and can only be read: pawl_replay */
     char log[PAWL_PATH_MAX]; /* the directory of the log */

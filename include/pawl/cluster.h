@@ -11,9 +11,9 @@
  * its own. All may be made while others read and write.
  *
  * Errors. PAWL_EINVAL (not such a URL, or its file of properties is not good), PAWL_EIO (no broker answers
- * within the URL's timeout), PAWL_EACCES (a password or certificate is refused), PAWL_ENOMEM. A library that was
- * built without Kafka (pawl_version()->cluster is false) has these functions, too, and answers each call with
- * PAWL_EINVAL and words that say so. */
+ * within the URL's timeout), PAWL_EACCES (a password or certificate is refused), PAWL_ENOMEM. A library that
+ * was built without Kafka (pawl_version()->cluster is false) has these functions, too, and answers each call
+ * with PAWL_EINVAL and words that say so. */
 #ifndef PAWL_CLUSTER_H
 #define PAWL_CLUSTER_H
 
@@ -26,9 +26,10 @@ extern "C" {
 /* --- make and check the topics --- */
 
 /* Make the topics that are not there, with so many partitions (0: 16; a power of two, at most
- * PAWL_PARTITIONS_MAX) and replicas (0: as the URL says), then check all. Topics that are there are not changed.
- * Errors, besides those above: PAWL_EINVAL (a topic's setting is too weak; the words name both), PAWL_EEXISTS (a
- * topic is there, with another number of partitions). */
+ * PAWL_PARTITIONS_MAX) and replicas (0: as the URL says), then check all. Topics that are there are not
+ * changed.
+ * Errors, besides those above: PAWL_EINVAL (a topic's setting is too weak; the words name both), PAWL_EEXISTS
+ * (a topic is there, with another number of partitions). */
 PAWL_API int pawl_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error);
 
 typedef struct pawl_cluster_topics {
@@ -74,11 +75,11 @@ typedef struct pawl_cluster_report {
     size_t stream_room; /* Pawl's own */
 } pawl_cluster_report;
 
-/* Read every record of every stream up to its present end, and check it: its checksum, and that it continues what
- * counted before it. Damage is no error: the report has it, and other streams are read on. progress, which may be
- * NULL, counts records; it is called on this thread, also while no broker answers, and at least once before the
- * call succeeds. How many there are is known in the end only. Changes nothing, and cancelled leaves nothing
- * behind.
+/* Read every record of every stream up to its present end, and check it: its checksum, and that it continues
+ * what counted before it. Damage is no error: the report has it, and the other streams are still read.
+ * progress, which may be NULL, counts records; it is called on this thread, also while no broker answers, and
+ * at least once before the call succeeds. The total is known at the end only. Changes nothing, and cancelled
+ * leaves nothing behind.
  * Errors, besides those above: PAWL_ECANCELED. After any the report is untouched; after success release it
  * once. */
 PAWL_API int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg,

@@ -87,11 +87,11 @@ typedef struct pawl_options {
     const pawl_allocator *allocator;
 } pawl_options;
 
-/* Open a directory, make it if it is not there, bring the state up to the log, and be ready for commands. dir is
- * DIR or file://DIR.
- * Errors: PAWL_EINVAL (options, or not the name of a directory), PAWL_ELOCKED (another process has it), PAWL_ECORRUPT (the log, or a state that
- * is not of this log; error names the place), PAWL_ENOTFOUND and PAWL_EEXISTS (as the options say),
- * PAWL_EFORMAT, PAWL_EVERSION, PAWL_EACCES, PAWL_EFULL, PAWL_EIO. */
+/* Open a directory, make it if it is not there, bring the state up to the log, and be ready for commands. dir
+ * is DIR or file://DIR.
+ * Errors: PAWL_EINVAL (options, or not the name of a directory), PAWL_ELOCKED (another process has it),
+ * PAWL_ECORRUPT (the log, or a state that is not of this log; error names the place), PAWL_ENOTFOUND and
+ * PAWL_EEXISTS (as the options say), PAWL_EFORMAT, PAWL_EVERSION, PAWL_EACCES, PAWL_EFULL, PAWL_EIO. */
 PAWL_API int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine,
                        pawl_error *error);
 

@@ -35,10 +35,11 @@ typedef uint64_t pawl_duration; /* nanoseconds */
 #define PAWL_MILLISECOND ((pawl_duration)1000 * 1000)
 #define PAWL_SECOND      ((pawl_duration)1000 * 1000 * 1000)
 
-/* A wall time as text, RFC 3339 in UTC, as it is in JSON: "2026-11-15T10:00:00.123Z", with 0, 3, 6 or 9 digits of
- * a second. All 64 bits have a text, and come back from it as they were. text has PAWL_WALL_TEXT_MAX bytes, and
- * ends with a zero. parse takes up to nine digits of a second: PAWL_EINVAL unless the whole text is such a time,
- * of a day that exists, from 1677-09-21T00:12:43.145224192Z to 2262-04-11T23:47:16.854775807Z. Any thread. */
+/* A wall time as text, RFC 3339 in UTC, as it is in JSON: "2026-11-15T10:00:00.123Z", with 0, 3, 6 or 9 digits
+ * of a second. Every value has a text, and comes back from it as it was. text has PAWL_WALL_TEXT_MAX bytes, and
+ * ends with a zero. parse takes up to nine digits of a second: PAWL_EINVAL unless the whole text is such a
+ * time, of a day that exists, from 1677-09-21T00:12:43.145224192Z to 2262-04-11T23:47:16.854775807Z. Any
+ * thread. */
 #define PAWL_WALL_TEXT_MAX 32
 PAWL_API void pawl_wall_format(pawl_wall wall, char *text);
 PAWL_API int pawl_wall_parse(const char *text, pawl_wall *ret_wall, pawl_error *error);
@@ -47,8 +48,8 @@ PAWL_API int pawl_wall_parse(const char *text, pawl_wall *ret_wall, pawl_error *
 #define PAWL_PARTITIONS_MAX 65536
 
 /* How far a long call has come, told again and again; done never goes back. total is 0 as long as it is not
- * known. Return false to cancel: the call then ends with PAWL_ECANCELED. What is counted, and on which thread it
- * is called, is said at each function that takes one. */
+ * known. Return false to cancel: the call then ends with PAWL_ECANCELED. What is counted, and on which thread
+ * it is called, is said at each function that takes one. */
 typedef bool (*pawl_progress)(void *arg, uint64_t done, uint64_t total);
 
 /* Where memory comes from. NULL in place of a pawl_allocator means the C library's.

@@ -130,7 +130,7 @@ int read_whole(const char *file, size_t bytes_max, char **ret_data, size_t *ret_
         free(data);
         return status;
     }
-    data[size] = '\0';
+    data[size] = '\0'; // NOLINT(clang-analyzer-core.NullDereference): without an error there is room
     *ret_data = data;
     *ret_size = size;
     return PAWL_OK;

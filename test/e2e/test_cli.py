@@ -197,11 +197,13 @@ def a_line_may_have_64_mebibytes_and_not_one_more(folder):
 def as_nobody(folder, *words):
     """Run it without root's rights."""
     how = {'user': 65534, 'group': 65534, 'extra_groups': []} if os.geteuid() == 0 else {}
-    how['env'] = {name: value for name, value in os.environ.items() if name != 'TSAN_OPTIONS'}  # names a file of root's
+    # These name files of root's, or may do.
+    how['env'] = {name: value for name, value in os.environ.items() if name not in ('TSAN_OPTIONS', 'LD_LIBRARY_PATH')}
     program = os.path.join(folder, 'pawl')
     if not os.path.exists(program):
-        shutil.copy(PAWL, program)
-        os.chmod(program, 0o755)
+        for name in ('pawl', 'libpawl.so.0'):  # it finds its library beside it
+            shutil.copy(os.path.join(os.path.dirname(PAWL), name), os.path.join(folder, name))
+            os.chmod(os.path.join(folder, name), 0o755)
     done = subprocess.run([program, *words], input=b'x\n', capture_output=True, check=False, timeout=PATIENCE, **how)
     return done.returncode, (done.stdout + done.stderr).decode()
 

@@ -29,7 +29,7 @@ static inline void boot(struct partition *p)
 {
     struct ask ask;
     partition_boot(p);
-    assert_int_equal(partition_wait(p), PROCESSOR_RUNNING);
+    assert_int_equal(partition_wait(p), WRITER_RUNNING);
     ask_create(&ask, p, 7, "p.w");
     assert_ok(ask_and_wait(&ask));
     ask_release(&ask);

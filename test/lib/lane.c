@@ -134,7 +134,7 @@ static void begin_close(void *arg)
     for (size_t i = 0; i < b->lane_count; i++) {
         struct lane_figures f;
         lane_figures(b->lanes[i], &f);
-        if (f.state != LANE_CLOSED)
+        if (f.state != WRITER_CLOSED)
             lane_close(b->lanes[i], closed, b);
     }
 }

@@ -94,11 +94,11 @@ void partition_boot(struct partition *p)
 static bool is_settled(void *arg)
 {
     const struct partition *p = arg;
-    enum processor_state state = processor_state(p->processor);
-    return state == PROCESSOR_RUNNING || state == PROCESSOR_REFUSED;
+    enum writer_state state = processor_state(p->processor);
+    return state == WRITER_RUNNING || state == WRITER_REFUSED;
 }
 
-enum processor_state partition_wait(struct partition *p)
+enum writer_state partition_wait(struct partition *p)
 {
     assert_true(mem_world_run_until(p->world, is_settled, p, PARTITION_STEPS_MAX));
     return processor_state(p->processor);
@@ -118,7 +118,7 @@ static bool is_closed(void *arg)
 
 void partition_close_inside(struct partition *p)
 {
-    if (processor_state(p->processor) == PROCESSOR_CLOSED)
+    if (processor_state(p->processor) == WRITER_CLOSED)
         return;
     p->closed = false;
     processor_close(p->processor, closed, p);

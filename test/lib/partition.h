@@ -53,7 +53,7 @@ const struct schema *partition_apply(struct partition *p, const char *schema);
 
 /* Begin a life; it recovers as the world runs. wait: until it runs, or is refused; then the state. */
 void partition_boot(struct partition *p);
-enum processor_state partition_wait(struct partition *p);
+enum writer_state partition_wait(struct partition *p);
 
 /* Close it in whatever state it is; and the same in two steps. */
 void partition_halt(struct partition *p);

@@ -234,7 +234,7 @@ static void check_quiet(struct sim *s)
     mem_store_disk_fail(s->p.store_disk, (struct mem_store_fault){0});
     s->p.memory.fails_in = 0;
     assert_true(mem_world_run_until(s->p.world, is_quiet, s, PARTITION_STEPS_MAX));
-    assert_int_equal(partition_wait(&s->p), PROCESSOR_RUNNING);
+    assert_int_equal(partition_wait(&s->p), WRITER_RUNNING);
     mem_world_advance(s->p.world, 3 * PAWL_SECOND); /* what was answered when durable is applied too */
     observe(s);
     assert_int_equal(processor_figures(s->p.processor)->offset, s->model.last);
@@ -255,7 +255,7 @@ static void begin_life(struct sim *s)
     s->faulty = s->closing = false;
     partition_boot(&s->p);
     if (below(s, 4))
-        assert_int_equal(partition_wait(&s->p), PROCESSOR_RUNNING);
+        assert_int_equal(partition_wait(&s->p), WRITER_RUNNING);
 }
 
 /* Derived from the log alone, by a checkpoint beside it and by the processor anew, the state has the same

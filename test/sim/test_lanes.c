@@ -140,7 +140,7 @@ static bool is_at_end(const struct site *site)
 {
     struct lane_figures f;
     lane_figures(site->lane, &f);
-    return f.state == LANE_RUNNING && f.scanned == site->feed->plog.last && f.applied == f.leases.bound;
+    return f.state == WRITER_RUNNING && f.scanned == site->feed->plog.last && f.applied == f.leases.bound;
 }
 
 struct settling {
@@ -159,9 +159,9 @@ static void push(void *arg)
         struct stalled stalled = {.sim = s};
         struct lane_figures f;
         lane_figures(site->lane, &f);
-        if (f.state == LANE_REFUSED)
+        if (f.state == WRITER_REFUSED)
             print_error("a lane is refused: %s\n", lane_error(site->lane)->text);
-        assert_int_not_equal(f.state, LANE_REFUSED);
+        assert_int_not_equal(f.state, WRITER_REFUSED);
         lane_pause(site->lane, false);
         pawl_leases_list(lane_leases(site->lane), 0, take_stalled, &stalled);
         for (size_t n = 0; n < stalled.count; n++)

@@ -2,7 +2,7 @@
 
 #include "adapter/mem/env.h"
 #include "adapter/mem/store.h"
-#include "core/command/applier.h"
+#include "core/stream/applier.h"
 
 #define ITEMS 8
 #define SPACE 0

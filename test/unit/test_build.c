@@ -27,7 +27,7 @@ static void open_shop(struct partition *p)
     partition_apply(p, more);
     p->options.event_bytes_max = 4096;
     partition_boot(p);
-    assert_int_equal(partition_wait(p), PROCESSOR_RUNNING);
+    assert_int_equal(partition_wait(p), WRITER_RUNNING);
     for (uint64_t wsid = 7; wsid <= 8; wsid++) {
         ask_create(&ask, p, wsid, wsid == 7 ? "shop.tenant" : "m.bare");
         assert_ok(ask_and_wait(&ask));

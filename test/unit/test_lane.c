@@ -435,7 +435,7 @@ TEST(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once)
         (struct mem_store_fault){.op = MEM_STORE_GET, .countdown = 1, .times = 1, .status = PAWL_ECORRUPT});
     assert_ok(attempt_hand_in(&first));
     lane_bed_pass(&b, PAWL_SECOND);
-    assert_int_equal(lane_bed_figures(&b, MAIN).state, LANE_REFUSED);
+    assert_int_equal(lane_bed_figures(&b, MAIN).state, WRITER_REFUSED);
     assert_status(first.told, PAWL_ECONFLICT);
     lane_bed_begin_halt(&b); /* an attempt that is told again fails */
     lane_bed_pass(&b, PAWL_SECOND);

@@ -91,7 +91,7 @@ TEST(an_outcome_that_cannot_be_found_out_in_time_is_told_to_be_unknown)
     assert_int_equal(ask.answers, 1);
     assert_status(ask.call.status, PAWL_EUNKNOWN);
     assert_contains(ask.error.text, "not known whether the event was written");
-    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    assert_int_equal(partition_wait(&p), WRITER_RUNNING);
     assert_ok(ask_and_wait(&again));
     assert_true(again.call.repeated);
     assert_int_equal(ask.answers, 1);
@@ -302,7 +302,7 @@ TEST(nobody_waits_longer_than_the_time_limit)
     assert_int_equal(ask.answers, 1);
     assert_status(ask.call.status, PAWL_EBUSY);
     assert_contains(ask.error.text, "recovering");
-    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    assert_int_equal(partition_wait(&p), WRITER_RUNNING);
     ask.answers = 0;
     assert_ok(ask_and_wait(&ask));
     ask_release(&ask);
@@ -380,7 +380,7 @@ TEST(a_new_sequence_comes_between_batches)
     for (size_t i = 2; i < 6; i++)
         ask_send(&ask[i]);
     partition_schema(&p, partition_apply(&p, second_schema));
-    assert_int_equal(processor_state(p.processor), PROCESSOR_DRAINING);
+    assert_int_equal(processor_state(p.processor), WRITER_DRAINING);
     for (size_t i = 0; i < 6; i++) {
         assert_ok(ask_wait(&ask[i]));
         assert_int_equal(ask[i].call.offset, 2 + i);
@@ -422,7 +422,7 @@ TEST(more_lost_events_than_one_read_shows_are_all_found)
     partition_halt(&p);
     partition_forget_state(&p);
     partition_boot(&p);
-    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    assert_int_equal(partition_wait(&p), WRITER_RUNNING);
     pawl_bytes derived = partition_dump(&p);
     assert_int_equal(live.size, derived.size);
     assert_memory_equal(live.data, derived.data, live.size);

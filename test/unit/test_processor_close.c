@@ -46,7 +46,7 @@ static unsigned close_after(uint64_t count, enum mem_log_fault_kind fault, enum 
         ask_release(&ask[i]);
     }
     partition_boot(&p); /* and all is well afterwards */
-    assert_int_equal(partition_wait(&p), PROCESSOR_RUNNING);
+    assert_int_equal(partition_wait(&p), WRITER_RUNNING);
     partition_check_digests(&p);
     finish(&p);
     return state;
@@ -63,8 +63,8 @@ TEST(everybody_is_answered_once_whenever_it_is_closed)
             seen |= close_after(count, faults[i], 0, true);
             seen |= close_after(count, faults[i], MEM_STORE_COMMIT, false);
         }
-    assert_int_equal(seen | 1u << PROCESSOR_REFUSED,
-                     (1u << PROCESSOR_CLOSED << 1) - 1); /* in every state; refused is below */
+    assert_int_equal(seen | 1u << WRITER_REFUSED,
+                     (1u << WRITER_CLOSED << 1) - 1); /* in every state; refused is below */
 }
 
 /* Something of another partition of the shard. */
@@ -165,7 +165,7 @@ TEST(who_waits_for_a_lost_event_is_told_when_the_state_is_refused)
     p.no_schemas = true;
     ask_send(&lost);
     assert_status(ask_wait(&lost), PAWL_EUNKNOWN);
-    assert_int_equal(processor_state(p.processor), PROCESSOR_REFUSED);
+    assert_int_equal(processor_state(p.processor), WRITER_REFUSED);
     assert_contains(lost.error.text, "which is not known");
     assert_status(ask_and_wait(&queued), PAWL_ECORRUPT);
     ask_release(&lost);
@@ -200,6 +200,28 @@ TEST(a_done_may_close)
     }
 }
 
+TEST(a_done_may_close_when_it_was_refused_because_the_state_cannot_be_written)
+{
+    struct partition p;
+    struct ask stuck, late;
+    open_partition(&p);
+    boot(&p);
+    ask_customer(&stuck, &p, 7);
+    ask_customer(&late, &p, 7);
+    mem_store_disk_fail(p.store_disk, (struct mem_store_fault){MEM_STORE_COMMIT, 1, 1000, PAWL_EFULL});
+    ask_send(&stuck);
+    steps(&p, 100);
+    assert_int_equal(stuck.answers, 0);
+    late.closes = true;
+    assert_status(ask_and_wait(&late), PAWL_EFULL);
+    partition_end_halt(&p);
+    assert_int_equal(stuck.answers, 1); /* it is in the log */
+    assert_ok(stuck.call.status);
+    ask_release(&stuck);
+    ask_release(&late);
+    partition_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +229,7 @@ int main(void)
         RUN(partitions_of_a_shard_are_written_together_and_close_by_themselves),
         RUN(who_waits_for_a_lost_event_is_told_when_the_state_is_refused),
         RUN(a_done_may_close),
+        RUN(a_done_may_close_when_it_was_refused_because_the_state_cannot_be_written),
     };
     return TEST_MAIN(tests);
 }

@@ -47,7 +47,7 @@ static void close_rows(struct partition *p)
     partition_halt(p);
     partition_forget_state(p);
     partition_boot(p);
-    assert_int_equal(partition_wait(p), PROCESSOR_RUNNING);
+    assert_int_equal(partition_wait(p), WRITER_RUNNING);
     pawl_bytes derived = partition_dump(p);
     assert_true(bytes_equal(live, derived));
     free((void *)live.data);

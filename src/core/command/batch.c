@@ -1,26 +1,28 @@
-/* core/command/batch.c: what becomes of a batch once it was sent: durable, applied and answered; or lost. */
+/* core/command/batch.c: what becomes of a batch of events: durable, applied and answered; or undone. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/heap.h"
 #include "core/command/processor_impl.h"
-#include "core/state/key.h"
 
-void staged_answer(struct staged *staged)
+/* Durable, and applied if that was asked. */
+static void answer(struct writer_batch *batch, size_t index)
 {
+    const pawl_entry *entry = &batch->entries[index].entry;
     struct call *call;
-    while ((call = calls_take(&staged->calls))) {
-        call->offset = staged->offset;
-        call->body = staged->body;
+    while ((call = calls_take(&batch_staged(batch)[index].calls))) {
+        call->offset = entry->offset;
+        call->body = entry->body;
         call_finish(call, PAWL_OK);
     }
 }
 
 /* Those who did not ask for more than this. */
-static void answer_durable(struct staged *staged)
+static void answer_durable(struct writer_batch *batch, size_t index)
 {
+    const pawl_entry *entry = &batch->entries[index].entry;
+    struct staged *staged = &batch_staged(batch)[index];
     struct calls rest;
     struct call *call;
     calls_init(&rest);
@@ -29,42 +31,27 @@ static void answer_durable(struct staged *staged)
             calls_add(&rest, call);
             continue;
         }
-        call->offset = staged->offset;
-        call->body = staged->body;
+        call->offset = entry->offset;
+        call->body = entry->body;
         call_finish(call, PAWL_OK);
     }
     calls_prepend(&staged->calls, &rest);
 }
 
-void batch_free(struct batch *batch)
+void batch_durable(void *ctx, struct writer_batch *batch)
 {
-    struct processor *p = batch->processor;
-    struct batch **link = &p->first;
-    while (*link != batch)
-        link = &(*link)->next;
-    *link = batch->next;
-    if (!*link)
-        p->last = link;
-    batch->state = BATCH_FREE;
-    batch->count = batch->bytes = 0;
-    arena_reset(&batch->memory);
+    struct processor *p = ctx;
+    int status = pawl_sequencer_flush(p->sequencer, batch->entries[batch->count - 1].entry.offset);
+    assert(status == PAWL_OK);
+    (void)status;
+    for (size_t i = 0; i < batch->count; i++)
+        answer_durable(batch, i);
+    struct call *call;
+    while ((call = calls_take(&p->waiting[batch->index])))
+        call_finish(call, call->status);
 }
 
-struct batch *batch_fill(struct processor *p)
-{
-    for (uint32_t i = 0; i < p->options.batches_max; i++) {
-        struct batch *b = &p->batches[i];
-        if (b->state != BATCH_FREE)
-            continue;
-        b->state = BATCH_FILLING;
-        b->next = NULL;
-        *p->last = b;
-        p->last = &b->next;
-        calls_init(&b->waiting);
-        return b;
-    }
-    return NULL;
-}
+/* --- applying --- */
 
 void processor_tell_applied(struct processor *p)
 {
@@ -79,33 +66,28 @@ void processor_audit(struct processor *p, uint64_t offset)
         p->options.audit(p->options.ctx, &p->position, offset);
 }
 
-static int item_write(struct apply_item *item, pawl_store *store)
+int batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
 {
-    struct batch *batch = heap_entry(item, struct batch, item);
-    struct processor *p = batch->processor;
+    struct processor *p = ctx;
     struct position *position = &p->position;
+    const struct staged *staged = batch_staged(batch);
     size_t i = 0;
     int status = PAWL_OK;
-    for (; i < batch->count; i++) {
-        status = digests_add(&position->digests, &batch->events[i].changes);
+    for (; i < batch->count && status == PAWL_OK; i++) {
+        status = digests_add(&position->digests, &staged[i].changes);
         if (status != PAWL_OK)
             break;
-        for (const struct row_change *c = batch->events[i].changes.first; c && status == PAWL_OK; c = c->next)
-            status = c->value.data ? pawl_store_put(store, STATE_SPACE, c->key, c->value)
-                                   : pawl_store_remove(store, STATE_SPACE, c->key);
-        if (status != PAWL_OK) {
-            i++;
-            break;
-        }
-        processor_audit(p, batch->events[i].offset);
+        status = changes_put(&staged[i].changes, store);
+        if (status == PAWL_OK)
+            processor_audit(p, batch->entries[i].entry.offset);
     }
     uint64_t offset = position->offset, checksum = position->checksum;
     pawl_place place = position->place;
     if (status == PAWL_OK) {
-        const struct staged *last = &batch->events[batch->count - 1];
-        position->offset = last->offset;
-        position->place = batch->entries[batch->count - 1].place;
-        position->checksum = hash_checksum(0, last->body);
+        const pawl_append_entry *last = &batch->entries[batch->count - 1];
+        position->offset = last->entry.offset;
+        position->place = last->place;
+        position->checksum = hash_checksum(0, last->entry.body);
         status = position_write(position, store);
         if (status == PAWL_OK)
             return status;
@@ -114,68 +96,51 @@ static int item_write(struct apply_item *item, pawl_store *store)
     position->place = place;
     position->checksum = checksum;
     while (i-- > 0)
-        digests_subtract(&position->digests, &batch->events[i].changes);
+        digests_subtract(&position->digests, &staged[i].changes);
     return status;
 }
 
 /* The position's own fields are those of the next attempt's last batch in any case; only sums must be taken
  * back. */
-static void item_undo(struct apply_item *item)
+void batch_unwrite(void *ctx, struct writer_batch *batch)
 {
-    struct batch *batch = heap_entry(item, struct batch, item);
+    struct processor *p = ctx;
     for (size_t i = 0; i < batch->count; i++)
-        digests_subtract(&batch->processor->position.digests, &batch->events[i].changes);
+        digests_subtract(&p->position.digests, &batch_staged(batch)[i].changes);
 }
 
-static void item_done(struct apply_item *item)
+static void leave_overlay(struct processor *p, struct writer_batch *batch)
 {
-    struct batch *batch = heap_entry(item, struct batch, item);
-    struct processor *p = batch->processor;
-    for (size_t i = 0; i < batch->count; i++) {
-        overlay_remove(&p->overlay, &batch->events[i].changes);
-        p->figures.puts += batch->events[i].changes.count;
-    }
+    for (size_t i = 0; i < batch->count; i++)
+        overlay_remove(&p->overlay, &batch_staged(batch)[i].changes);
+}
+
+void batch_applied(void *ctx, struct writer_batch *batch)
+{
+    struct processor *p = ctx;
+    leave_overlay(p, batch);
+    for (size_t i = 0; i < batch->count; i++)
+        p->figures.puts += batch_staged(batch)[i].changes.count;
     p->figures.events += batch->count;
     processor_tell_applied(p);
     for (size_t i = 0; i < batch->count; i++)
-        staged_answer(&batch->events[i]);
-    batch_free(batch);
-    if (p->state == PROCESSOR_RUNNING)
-        processor_run(p, false);
-    else
-        recover_step(p);
+        answer(batch, i);
 }
 
 /* The event is truth, and is applied whenever that can be: but nobody waits for it for ever. */
-static void item_late(struct apply_item *item)
+void batch_late(void *ctx, struct writer_batch *batch)
 {
-    struct batch *batch = heap_entry(item, struct batch, item);
-    const struct processor *p = batch->processor;
+    const struct processor *p = ctx;
     if (pawl_env_now(p->options.env).ns - batch->durable.ns < p->options.wait)
         return;
     char words[128];
     snprintf(words, sizeof words, "the event is in the log, and the state cannot be written now (%s)",
              pawl_status_name(p->options.applier->stuck));
     for (size_t i = 0; i < batch->count; i++)
-        calls_refuse(&batch->events[i].calls, PAWL_EUNKNOWN, words);
+        calls_refuse(&batch_staged(batch)[i].calls, PAWL_EUNKNOWN, words);
 }
 
-static void batch_durable(struct batch *batch)
-{
-    struct processor *p = batch->processor;
-    batch->state = BATCH_DURABLE;
-    int status = pawl_sequencer_flush(p->sequencer, batch->events[batch->count - 1].offset);
-    assert(status == PAWL_OK);
-    batch->durable = pawl_env_now(p->options.env);
-    batch->item =
-        (struct apply_item){.write = item_write, .undo = item_undo, .done = item_done, .late = item_late};
-    applier_add(p->options.applier, &batch->item);
-    for (size_t i = 0; i < batch->count; i++)
-        answer_durable(&batch->events[i]);
-    struct call *call;
-    while ((call = calls_take(&batch->waiting)))
-        call_finish(call, call->status);
-}
+/* --- undoing --- */
 
 /* A status by which the log says for certain that an entry was not written. */
 static bool is_certain(int status)
@@ -183,41 +148,44 @@ static bool is_certain(int status)
     return status != PAWL_OK && status != PAWL_EUNKNOWN;
 }
 
-/* Numbers after this one are void: what was not written is refused now, with the reason of the first failure;
- * of the rest recovery finds out. Whatever rested on it is processed again. */
-static void batch_lost(struct batch *batch)
+/* What was not written is refused, with the reason of the first failure; of the rest recovery finds out. */
+static void refuse_unwritten(struct processor *p, struct writer_batch *batch)
 {
-    struct processor *p = batch->processor;
-    int status = batch->append.status;
-    if (p->cause == PAWL_OK) {
-        p->figures.failures++;
-        p->cause = status;
-        p->lost = pawl_env_now(p->options.env);
-        p->error = batch->error;
-    }
-    if (p->state == PROCESSOR_RUNNING)
-        processor_move(p, PROCESSOR_DRAINING);
-    batch->state = BATCH_LOST;
-    for (size_t i = 0; i < batch->count; i++)
-        overlay_remove(&p->overlay, &batch->events[i].changes);
-    calls_return(&p->queue, &batch->waiting);
+    const struct writer *w = &p->writer;
     for (size_t i = 0; i < batch->count; i++) {
         int reason = batch->entries[i].status;
         if (!is_certain(reason))
             continue;
-        reason = reason == PAWL_EFENCED && is_certain(p->cause) ? p->cause : reason;
-        calls_refuse(&batch->events[i].calls, reason,
-                     p->error.text[0] ? p->error.text : pawl_status_text(reason));
+        reason = reason == PAWL_EFENCED && is_certain(w->cause) ? w->cause : reason;
+        calls_refuse(&batch_staged(batch)[i].calls, reason,
+                     w->error.text[0] ? w->error.text : pawl_status_text(reason));
     }
 }
 
-void batch_sent_done(struct batch *batch)
+/* Numbers from here on are void. Whatever rested on them is processed again; and so is what was never sent. What
+ * is durable and cannot be applied any more will be when the state is opened again: that is an answer. */
+void batch_undo(void *ctx, struct writer_batch *batch)
 {
-    struct processor *p = batch->processor;
-    if (batch->append.status == PAWL_OK && p->cause == PAWL_OK)
-        batch_durable(batch);
+    struct processor *p = ctx;
+    leave_overlay(p, batch);
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->state == BATCH_FILLING)
+            calls_return(&p->queue, &batch_staged(batch)[i].calls);
+        else if (batch->state == BATCH_DURABLE)
+            answer(batch, i);
+    calls_return(&p->queue, &p->waiting[batch->index]);
+    if (batch->state == BATCH_LOST)
+        refuse_unwritten(p, batch);
+}
+
+void batch_fate(void *ctx, struct writer_batch *batch, size_t index, enum writer_fate fate)
+{
+    const struct processor *p = ctx;
+    struct calls *calls = &batch_staged(batch)[index].calls;
+    if (fate == FATE_WRITTEN)
+        answer(batch, index);
+    else if (fate == FATE_NOT_WRITTEN)
+        calls_refuse(calls, PAWL_EIO, "the event was not written");
     else
-        batch_lost(batch);
-    if (p->state != PROCESSOR_RUNNING)
-        recover_step(p);
+        calls_refuse(calls, PAWL_EUNKNOWN, p->writer.state == WRITER_CLOSED ? "closed" : p->writer.error.text);
 }

@@ -52,39 +52,70 @@ static void fill_options(struct processor_options *o)
     o->wait = o->wait ? o->wait : 10 * PAWL_SECOND;
 }
 
-static int new_batches(struct processor *p)
+/* The state was from. */
+static void moved(void *ctx, enum writer_state from)
 {
-    const struct processor_options *o = &p->options;
-    p->batches = mem_new(o->allocator, o->batches_max, sizeof p->batches[0]);
-    if (!p->batches)
-        return PAWL_ENOMEM;
-    for (uint32_t i = 0; i < o->batches_max; i++) {
-        struct batch *b = &p->batches[i];
-        b->processor = p;
-        arena_init(&b->memory, o->allocator, ARENA_CHUNK);
-        b->entries = mem_new(o->allocator, o->batch_events_max, sizeof b->entries[0]);
-        b->events = mem_new(o->allocator, o->batch_events_max, sizeof b->events[0]);
-        if (!b->entries || !b->events)
-            return PAWL_ENOMEM;
-    }
-    return PAWL_OK;
+    struct processor *p = ctx;
+    enum writer_state to = p->writer.state;
+    if (from == WRITER_RUNNING)
+        queue_watch(p);
+    p->figures.failures = p->writer.failures;
+    if ((to == WRITER_RUNNING || to == WRITER_REFUSED) && p->changed)
+        p->changed(p->changed_arg);
+    if (to == WRITER_REFUSED)
+        calls_refuse(&p->queue, p->writer.error.code, p->writer.error.text);
 }
 
-static void free_batches(struct processor *p)
+static void run(void *ctx)
 {
-    const struct processor_options *o = &p->options;
-    for (uint32_t i = 0; p->batches && i < o->batches_max; i++) {
-        struct batch *b = &p->batches[i];
-        arena_release(&b->memory);
-        mem_free(o->allocator, b->entries, o->batch_events_max * sizeof b->entries[0]);
-        mem_free(o->allocator, b->events, o->batch_events_max * sizeof b->events[0]);
-    }
-    mem_free(o->allocator, p->batches, o->batches_max * sizeof p->batches[0]);
+    processor_run(ctx, false);
 }
 
-static void begin(pawl_task *task)
+/* CLOSED, and every batch is over: then the sequencer ends. */
+static bool end(void *ctx)
 {
-    recover_step(heap_entry(task, struct processor, begin));
+    struct processor *p = ctx;
+    if (p->repeats > 0 || p->sequencer_closing)
+        return false;
+    calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
+    if (p->sequencer)
+        recover_close_sequencer(p);
+    return !p->sequencer;
+}
+
+static int new_writer(struct processor *p)
+{
+    static const struct writer_ops ops = {.position = recover_position,
+                                          .replay = recover_replay,
+                                          .durable = batch_durable,
+                                          .write = batch_write,
+                                          .unwrite = batch_unwrite,
+                                          .late = batch_late,
+                                          .applied = batch_applied,
+                                          .undo = batch_undo,
+                                          .fate = batch_fate,
+                                          .moved = moved,
+                                          .stumbled = recover_stumbled,
+                                          .prepare = recover_prepare,
+                                          .run = run,
+                                          .end = end};
+    const struct processor_options *o = &p->options;
+    struct writer_options writer = {.env = o->env,
+                                    .shard = o->shard,
+                                    .log = o->log,
+                                    .applier = o->applier,
+                                    .stream = {.kind = PAWL_STREAM_PLOG, .partition = o->partition},
+                                    .ops = &ops,
+                                    .ctx = p,
+                                    .batches = o->batches_max,
+                                    .batch_entries = o->batch_events_max,
+                                    .staged_size = sizeof(struct staged),
+                                    .memory_chunk = ARENA_CHUNK,
+                                    .allocator = o->allocator};
+    p->waiting = mem_new(o->allocator, o->batches_max, sizeof p->waiting[0]);
+    for (uint32_t i = 0; p->waiting && i < o->batches_max; i++)
+        calls_init(&p->waiting[i]);
+    return p->waiting ? writer_init(&p->writer, &writer) : PAWL_ENOMEM;
 }
 
 int processor_new(const struct processor_options *options, struct processor **ret_processor, pawl_error *error)
@@ -95,21 +126,18 @@ int processor_new(const struct processor_options *options, struct processor **re
     p->options = *options;
     fill_options(&p->options);
     p->schema = options->schema;
-    p->last = &p->first;
-    p->begin.fn = begin;
     calls_init(&p->queue);
     overlay_init(&p->overlay, options->allocator);
     position_init(&p->position, options->allocator, options->partition);
-    arena_init(&p->replay, options->allocator, ARENA_CHUNK);
     p->scratch = mem_new(options->allocator, 1, STATE_SCRATCH_BYTES);
     int status = PAWL_OK;
-    if (!p->scratch || new_batches(p)
+    if (!p->scratch || new_writer(p)
         || workspaces_init(&p->workspaces, options->allocator, p->options.workspaces_max)
         || windows_init(&p->windows, options->allocator, p->options.windows_max))
         status = error_set(error, PAWL_ENOMEM, "no memory for a partition");
     if (status == PAWL_OK)
         status = position_read(&p->position, pawl_store_writer(options->store), error);
-    if (status == PAWL_OK && pawl_env_post(options->env, options->shard, &p->begin))
+    if (status == PAWL_OK && writer_begin(&p->writer))
         status = error_set(error, PAWL_ECLOSED, "the env is closed");
     if (status != PAWL_OK) {
         processor_free(p);
@@ -124,12 +152,13 @@ int processor_new(const struct processor_options *options, struct processor **re
 void processor_free(struct processor *p)
 {
     const pawl_allocator *alloc = p->options.allocator;
-    assert(!p->sequencer && !p->first && !p->queue.first);
+    assert(!p->sequencer && !p->queue.first);
     windows_release(&p->windows);
     workspaces_release(&p->workspaces);
-    free_batches(p);
+    if (p->writer.batches)
+        writer_deinit(&p->writer);
+    mem_free(alloc, p->waiting, p->options.batches_max * sizeof p->waiting[0]);
     mem_free(alloc, p->scratch, STATE_SCRATCH_BYTES);
-    arena_release(&p->replay);
     position_release(&p->position);
     overlay_release(&p->overlay);
     mem_free(alloc, p, sizeof *p);
@@ -164,80 +193,14 @@ void processor_schema(struct processor *p, const struct schema *schema)
     p->schema = schema;
     if (!p->resequence)
         return;
-    if (p->state == PROCESSOR_RUNNING)
-        processor_move(p, PROCESSOR_DRAINING);
-    else if (p->state == PROCESSOR_NUMBERING && p->sequencer && !p->sequencer_closing)
+    writer_drain(&p->writer);
+    if (p->writer.state == WRITER_PREPARING && p->sequencer && !p->sequencer_closing)
         recover_close_sequencer(p);
-    recover_step(p);
-}
-
-/* What became durable and cannot be applied any more will be when the state is opened again: that is an answer.
- * What is lost from sight is not known. */
-static void end_batches(struct processor *p)
-{
-    while (p->first) {
-        struct batch *b = p->first;
-        for (size_t i = 0; i < b->count; i++) {
-            if (b->state != BATCH_LOST)
-                overlay_remove(&p->overlay, &b->events[i].changes);
-            if (b->state == BATCH_DURABLE)
-                staged_answer(&b->events[i]);
-            else
-                calls_refuse(&b->events[i].calls, b->state == BATCH_LOST ? PAWL_EUNKNOWN : PAWL_ECLOSED,
-                             "closed");
-        }
-        calls_refuse(&b->waiting, PAWL_ECLOSED, "closed");
-        batch_free(b);
-    }
-}
-
-/* What was sent comes back; what is durable is written now, or, if the store cannot be written, given up. */
-static bool batches_come_back(struct processor *p)
-{
-    for (const struct batch *b = p->first; b; b = b->next)
-        if (b->state == BATCH_SENT)
-            return true;
-    if (p->first && p->options.applier->telling) { /* which is no moment to write: later */
-        (void)pawl_env_post(p->options.env, p->options.shard, &p->begin);
-        return true;
-    }
-    applier_run(p->options.applier);
-    for (struct batch *b = p->first; b; b = b->next)
-        if (b->state == BATCH_DURABLE && !applier_remove(p->options.applier, &b->item))
-            return true;
-    return false;
-}
-
-static void tell_closed(pawl_task *task)
-{
-    struct processor *p = heap_entry(task, struct processor, close_task);
-    p->closed(p->closed_arg);
-}
-
-void close_step(struct processor *p)
-{
-    if (p->state != PROCESSOR_CLOSED || p->claiming || p->reading || p->repeats > 0 || batches_come_back(p)
-        || p->sequencer_closing || p->closing_told)
-        return;
-    end_batches(p);
-    calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
-    if (p->sequencer) {
-        recover_close_sequencer(p);
-        return;
-    }
-    p->closing_told = true;
-    p->close_task.fn = tell_closed;
-    (void)pawl_env_post(p->options.env, p->options.shard, &p->close_task);
 }
 
 void processor_close(struct processor *p, void (*closed)(void *arg), void *arg)
 {
-    p->closed = closed;
-    p->closed_arg = arg;
-    processor_move(p, PROCESSOR_CLOSED);
+    writer_close(&p->writer, closed, arg);
     pawl_env_cancel(p->options.env, &p->queue_timer);
-    pawl_env_cancel(p->options.env, &p->pause);
-    pawl_env_cancel(p->options.env, &p->retry);
     calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
-    (void)pawl_env_post(p->options.env, p->options.shard, &p->begin); /* this may be a done, amid its batch */
 }

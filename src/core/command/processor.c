@@ -14,9 +14,9 @@
 #define PAUSE       PAWL_MILLISECOND
 #define FETCH_AHEAD 16
 
-enum processor_state processor_state(const struct processor *p)
+enum writer_state processor_state(const struct processor *p)
 {
-    return p->state;
+    return p->writer.state;
 }
 
 const struct processor_figures *processor_figures(const struct processor *p)
@@ -31,7 +31,8 @@ void processor_numbering(const struct processor *p, pawl_sequencer_figures *ret_
         pawl_sequencer_figures_get(p->sequencer, &figures);
     sequencer_figures_keep(&figures, &p->ended);
     *ret_figures = figures;
-    *ret_error = p->error.code == PAWL_OK && p->sequencer ? *pawl_sequencer_error(p->sequencer) : p->error;
+    const pawl_error *error = &p->writer.error;
+    *ret_error = error->code == PAWL_OK && p->sequencer ? *pawl_sequencer_error(p->sequencer) : *error;
 }
 
 const struct position *processor_position(const struct processor *p)
@@ -41,7 +42,7 @@ const struct position *processor_position(const struct processor *p)
 
 const pawl_error *processor_error(const struct processor *p)
 {
-    return &p->error;
+    return &p->writer.error;
 }
 
 void processor_watch(struct processor *p, void (*changed)(void *arg), void *arg)
@@ -54,13 +55,13 @@ static void queue_late(pawl_timer *timer)
 {
     struct processor *p = heap_entry(timer, struct processor, queue_timer);
     pawl_instant now = pawl_env_now(p->options.env);
-    while (p->queue.first && p->queue.first->deadline.ns <= now.ns && p->state != PROCESSOR_RUNNING) {
+    while (p->queue.first && p->queue.first->deadline.ns <= now.ns && p->writer.state != WRITER_RUNNING) {
         struct call *call = calls_take(&p->queue);
         error_set(call->error, PAWL_EBUSY, "partition %u is recovering%s%s", p->options.partition,
-                  p->error.text[0] ? ": " : "", p->error.text);
+                  p->writer.error.text[0] ? ": " : "", p->writer.error.text);
         call_finish(call, PAWL_EBUSY);
     }
-    if (p->state != PROCESSOR_RUNNING && p->state != PROCESSOR_CLOSED)
+    if (p->writer.state != WRITER_RUNNING && p->writer.state != WRITER_CLOSED)
         pawl_env_after(p->options.env, &p->queue_timer,
                        p->queue.first ? p->queue.first->deadline.ns - now.ns : p->options.wait);
 }
@@ -71,33 +72,11 @@ void queue_watch(struct processor *p)
     pawl_env_after(p->options.env, &p->queue_timer, p->options.wait);
 }
 
-/* The drawing in processor.h, as a table: where one may go from where. */
-void processor_move(struct processor *p, enum processor_state to)
-{
-#define TO(state) (1u << PROCESSOR_##state)
-    static const unsigned legal[] = {
-        [PROCESSOR_CLAIMING] = TO(CATCHING_UP) | TO(REFUSED) | TO(CLOSED),
-        [PROCESSOR_CATCHING_UP] = TO(NUMBERING) | TO(CLAIMING) | TO(REFUSED) | TO(CLOSED),
-        [PROCESSOR_NUMBERING] = TO(RUNNING) | TO(REFUSED) | TO(CLOSED),
-        [PROCESSOR_RUNNING] = TO(DRAINING) | TO(CLOSED),
-        [PROCESSOR_DRAINING] = TO(CLAIMING) | TO(NUMBERING) | TO(CLOSED),
-        [PROCESSOR_REFUSED] = TO(CLOSED),
-        [PROCESSOR_CLOSED] = 0,
-    };
-#undef TO
-    assert(legal[p->state] & 1u << to);
-    if (p->state == PROCESSOR_RUNNING)
-        queue_watch(p);
-    p->state = to;
-    if ((to == PROCESSOR_RUNNING || to == PROCESSOR_REFUSED) && p->changed)
-        p->changed(p->changed_arg);
-}
-
 /* The newest batch that is numbered and not yet durable; what is computed now rests on it (P2). */
-static struct batch *newest_undurable(struct processor *p)
+static struct writer_batch *newest_undurable(struct processor *p)
 {
-    struct batch *newest = NULL;
-    for (struct batch *b = p->first; b; b = b->next)
+    struct writer_batch *newest = NULL;
+    for (struct writer_batch *b = p->writer.first; b; b = b->next)
         if ((b->state == BATCH_FILLING && b->count > 0) || b->state == BATCH_SENT)
             newest = b;
     return newest;
@@ -105,10 +84,10 @@ static struct batch *newest_undurable(struct processor *p)
 
 void processor_answer(struct processor *p, struct call *call, int status)
 {
-    struct batch *rests_on = newest_undurable(p);
+    struct writer_batch *rests_on = newest_undurable(p);
     call->status = status;
     if (rests_on)
-        calls_add(&rests_on->waiting, call);
+        calls_add(&p->waiting[rests_on->index], call);
     else
         call_finish(call, status);
 }
@@ -158,11 +137,11 @@ static int check_expectation(const struct call *call, const struct workspace_fac
 }
 
 /* The event is built, and open in the sequencer: find what it writes, and close it, one way or the other. */
-static int stage(struct processor *p, struct batch *batch, const struct state *state, struct call *call,
+static int stage(struct processor *p, struct writer_batch *batch, const struct state *state, struct call *call,
                  const struct built *built)
 {
     struct event event;
-    struct staged *staged = &batch->events[batch->count];
+    struct staged *staged = &batch_staged(batch)[batch->count];
     int status = event_decode(built->body, &event, call->error);
     struct derivation derivation = {.offset = built->offset, .event = &event, .schema = p->schema};
     if (status == PAWL_OK)
@@ -173,17 +152,9 @@ static int stage(struct processor *p, struct batch *batch, const struct state *s
     }
     status = pawl_sequencer_stage(p->sequencer);
     assert(status == PAWL_OK);
-    staged->offset = built->offset;
-    staged->body = built->body;
     calls_init(&staged->calls);
     calls_add(&staged->calls, call);
-    batch->entries[batch->count] =
-        (pawl_append_entry){.entry = {.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->options.partition},
-                                      .epoch = p->epoch,
-                                      .offset = built->offset,
-                                      .body = built->body}};
-    batch->count++;
-    batch->bytes += built->body.size;
+    writer_add(batch, built->offset, built->body);
     return PAWL_OK;
 }
 
@@ -199,7 +170,7 @@ static void note_staged(struct processor *p, const struct request *r, struct wor
 
 /* PAWL_OK: staged, or answered, or being looked into. PAWL_EBUSY: the sequencer has no room now; try again
  * later. */
-static int process(struct processor *p, struct batch *batch, struct call *call)
+static int process(struct processor *p, struct writer_batch *batch, struct call *call)
 {
     const struct request *r = call->request;
     struct state state = processor_view(p);
@@ -243,21 +214,6 @@ static int process(struct processor *p, struct batch *batch, struct call *call)
     return PAWL_OK;
 }
 
-static void pause_over(pawl_timer *timer)
-{
-    struct processor *p = heap_entry(timer, struct processor, pause);
-    p->pausing = false;
-    processor_run(p, false);
-}
-
-/* Somebody below has no room now. Batches under way will bring this back too; if there are none, time does. */
-static void pause_begin(struct processor *p)
-{
-    p->pausing = true;
-    p->pause.fn = pause_over;
-    pawl_env_after(p->options.env, &p->pause, PAUSE);
-}
-
 /* What the sequencer will be asked next is fetched into the cache together, while there is other work to do. */
 static void fetch_ahead(struct processor *p)
 {
@@ -281,11 +237,11 @@ static bool wait_for_room(struct processor *p, struct call *call)
     calls_init(&back);
     calls_add(&back, call);
     calls_return(&p->queue, &back);
-    pause_begin(p);
+    writer_pause(&p->writer, PAUSE);
     return true;
 }
 
-static void fill(struct processor *p, struct batch *batch)
+static void fill(struct processor *p, struct writer_batch *batch)
 {
     size_t taken = 0;
     while (p->queue.first && batch->count < p->options.batch_events_max
@@ -298,80 +254,40 @@ static void fill(struct processor *p, struct batch *batch)
     }
 }
 
-static void sent_done(pawl_append *append)
-{
-    struct batch *batch = heap_entry(append, struct batch, append);
-    struct applier *applier = batch->processor->options.applier;
-    batch_sent_done(batch);
-    applier_soon(applier);
-}
-
-/* False: the log has no room now, and the batch stays as it is. */
-static bool send(struct processor *p, struct batch *batch, bool alone)
-{
-    batch->append = (pawl_append){.entries = batch->entries,
-                                  .count = batch->count,
-                                  .alone = alone,
-                                  .done = sent_done,
-                                  .error = &batch->error};
-    int status = pawl_log_append(p->options.log, &batch->append);
-    if (status == PAWL_EBUSY) {
-        pause_begin(p);
-        return false;
-    }
-    batch->state = BATCH_SENT;
-    p->figures.batches++;
-    if (status == PAWL_OK)
-        return true;
-    if (status != PAWL_APPEND_DONE) { /* nothing was started: as if the log had refused every entry */
-        for (size_t i = 0; i < batch->count; i++)
-            batch->entries[i].status = PAWL_EIO;
-        batch->append.status = PAWL_EIO;
-    }
-    batch_sent_done(batch);
-    applier_run(p->options.applier);
-    return true;
-}
-
-/* The batch to go on with: one that could not be sent, or a free one. NULL: all are under way. */
-static struct batch *batch_next(struct processor *p)
-{
-    for (struct batch *b = p->first; b; b = b->next)
-        if (b->state == BATCH_FILLING)
-            return b;
-    return batch_fill(p);
-}
-
 void processor_run(struct processor *p, bool alone)
 {
-    while (p->state == PROCESSOR_RUNNING && !p->pausing) {
+    while (p->writer.state == WRITER_RUNNING && !p->writer.pausing) {
         if (p->options.applier->stuck != PAWL_OK)
             calls_refuse(&p->queue, p->options.applier->stuck, "the state cannot be written");
-        struct batch *batch = batch_next(p);
-        if (!batch)
+        struct writer_batch *batch = p->writer.state == WRITER_RUNNING ? writer_fill(&p->writer) : NULL;
+        if (!batch) /* all are under way; or whoever was refused has closed it */
             return;
         fill(p, batch);
         if (batch->count == 0) {
-            assert(!batch->waiting.first);
-            batch_free(batch);
+            assert(!p->waiting[batch->index].first);
+            writer_unfill(batch);
             return;
         }
-        if (!send(p, batch, alone && batch->count == 1 && p->first == batch && !p->queue.first))
+        if (p->writer.state != WRITER_RUNNING) /* whoever was answered may have closed it */
             return;
+        bool lone = alone && batch->count == 1 && p->writer.first == batch && !p->queue.first;
+        if (!writer_send(&p->writer, batch, lone))
+            return;
+        p->figures.batches++;
     }
 }
 
 int processor_submit(struct processor *p, struct call *call)
 {
-    if (p->state == PROCESSOR_CLOSED)
+    if (p->writer.state == WRITER_CLOSED)
         return error_set(call->error, PAWL_ECLOSED, "closed");
-    if (p->state == PROCESSOR_REFUSED)
-        return error_set(call->error, p->error.code, "%s", p->error.text);
+    if (p->writer.state == WRITER_REFUSED)
+        return error_set(call->error, p->writer.error.code, "%s", p->writer.error.text);
     if (p->queue.count >= p->options.queue_max)
         return error_set(call->error, PAWL_EBUSY, "partition %u has %zu commands waiting", p->options.partition,
                          p->queue.count);
-    if (p->state == PROCESSOR_CLAIMING && p->retrying && p->claim.status == PAWL_EFULL)
-        return error_set(call->error, PAWL_EFULL, "%s", p->error.text);
+    if (p->writer.state == WRITER_CLAIMING && p->writer.retrying && p->writer.claim.status == PAWL_EFULL)
+        return error_set(call->error, PAWL_EFULL, "%s", p->writer.error.text);
     call->processor = p;
     call->not_repeated = call->repeated = false;
     call->found = NULL;

@@ -8,16 +8,12 @@
  * A processor lives on one shard and is called there only. It numbers and builds as many commands as are
  * waiting into a batch, sends the batch to the log, and goes on with the next while that is being synced: up to
  * batches_max at a time. What is staged is seen by what comes after, through the overlay. When a batch is
- * durable its changes go to the store with those of other partitions (core/command/applier.h), and then the
+ * durable its changes go to the store with those of other partitions (core/stream/applier.h), and then the
  * answers go out, in order.
  *
- *                    claimed               replayed                 sequencer ready
- *     CLAIMING ────────────► CATCHING_UP ───────────► NUMBERING ────────────────────► RUNNING
- *        ▲  │ retried                                    │ ▲                             │
- *        │  └─────┘                     a new schema's   └─┘                             │ a batch failed
- *        │                              sequences                                        ▼
- *        └──────────────────────────────────────────────────────────────────────────── DRAINING
- *     REFUSED: the state and the log contradict each other; for good.       CLOSED: close has begun.
+ * The log is written by a writer (core/stream/writer.h), whose states are the processor's. PREPARING means
+ * numbering: the sequencer reads the log's tail for itself, or another one is made for the sequences of a new
+ * schema.
  *
  * Invariants
  *   P1  Events are staged in the sequencer, in the overlay and in the batches in one order; a batch is sent
@@ -34,13 +30,12 @@
 
 #include <pawl/sequencer.h>
 
-#include "core/command/applier.h"
 #include "core/command/window.h"
 #include "core/command/workspaces.h"
 #include "core/event/event.h"
 #include "core/sequence/sequencer.h"
 #include "core/state/position.h"
-#include "port/log.h"
+#include "core/stream/writer.h"
 
 enum call_ack { ACK_APPLIED, ACK_DURABLE };
 
@@ -70,16 +65,6 @@ struct calls {
     struct call *first;
     struct call **last;
     size_t count;
-};
-
-enum processor_state {
-    PROCESSOR_CLAIMING,
-    PROCESSOR_CATCHING_UP,
-    PROCESSOR_NUMBERING,
-    PROCESSOR_RUNNING,
-    PROCESSOR_DRAINING,
-    PROCESSOR_REFUSED,
-    PROCESSOR_CLOSED,
 };
 
 struct processor_options {
@@ -153,7 +138,7 @@ void processor_run(struct processor *processor, bool alone);
 /* The present schema is another one from now on. Borrowed until the processor is closed. */
 void processor_schema(struct processor *processor, const struct schema *schema);
 
-enum processor_state processor_state(const struct processor *processor);
+enum writer_state processor_state(const struct processor *processor);
 const struct processor_figures *processor_figures(const struct processor *processor);
 
 /* What its sequencer tells; counters are since processor_new, because a schema with other sequences needs

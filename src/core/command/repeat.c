@@ -78,7 +78,7 @@ static void looked(pawl_read *read)
                      : error_set(call->error, PAWL_ECORRUPT, "the log has no event %" PRIu64, read->from);
     if (status == PAWL_OK)
         status = judge(call->request, call->body, &verdict, call->error);
-    if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY && p->state != PROCESSOR_CLOSED) {
+    if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY && p->writer.state != WRITER_CLOSED) {
         drop_found(call);
         process_again(p, call);
         processor_run(p, false);
@@ -90,25 +90,31 @@ static void looked(pawl_read *read)
         status = error_set(call->error, PAWL_ECLOSED, "closed");
     call->repeated = status == PAWL_OK;
     call_finish(call, status);
-    close_step(p);
+    if (p->writer.state == WRITER_CLOSED)
+        writer_step(&p->writer);
 }
 
-static struct staged *find_staged(const struct processor *p, uint64_t offset)
+static struct writer_batch *find_staged(const struct processor *p, uint64_t offset, size_t *ret_index)
 {
-    for (const struct batch *b = p->first; b; b = b->next)
-        if (b->count > 0 && b->events[0].offset <= offset && offset <= b->events[b->count - 1].offset)
-            return &b->events[offset - b->events[0].offset];
+    for (struct writer_batch *b = p->writer.first; b; b = b->next) {
+        uint64_t first = b->count > 0 ? b->entries[0].entry.offset : UINT64_MAX;
+        if (offset < first || offset - first >= b->count)
+            continue;
+        *ret_index = (size_t)(offset - first);
+        return b;
+    }
     return NULL;
 }
 
 /* True: the call is seen to. */
 static bool join_staged(struct processor *p, struct call *call, uint64_t offset)
 {
-    struct staged *staged = find_staged(p, offset);
+    size_t index;
+    struct writer_batch *batch = find_staged(p, offset, &index);
     enum verdict verdict = VERDICT_SAME;
-    if (!staged)
+    if (!batch)
         return false;
-    int status = judge(call->request, staged->body, &verdict, call->error);
+    int status = judge(call->request, batch->entries[index].entry.body, &verdict, call->error);
     if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY) {
         process_again(p, call);
         return true;
@@ -120,7 +126,7 @@ static bool join_staged(struct processor *p, struct call *call, uint64_t offset)
         return true;
     }
     call->repeated = true;
-    calls_add(&staged->calls, call);
+    calls_add(&batch_staged(batch)[index].calls, call);
     return true;
 }
 

@@ -11,29 +11,6 @@
 #define TURNS_AT_ONCE 256 /* in one turn of the loop, which has other things to do */
 #define QUICK_AT_ONCE 64
 
-/* The drawing in lane.h, as a table: where one may go from where. */
-void lane_move(struct lane *lane, enum lane_state to)
-{
-#define TO(state) (1u << LANE_##state)
-    static const unsigned legal[] = {
-        [LANE_CLAIMING] = TO(CATCHING_UP) | TO(REFUSED) | TO(CLOSED),
-        [LANE_CATCHING_UP] = TO(RUNNING) | TO(REFUSED) | TO(CLOSED),
-        [LANE_RUNNING] = TO(DRAINING) | TO(REFUSED) | TO(CLOSED),
-        [LANE_DRAINING] = TO(CLAIMING) | TO(CLOSED),
-        [LANE_REFUSED] = TO(CLOSED),
-        [LANE_CLOSED] = 0,
-    };
-#undef TO
-    assert(legal[lane->state] & 1u << to);
-    lane->state = to;
-}
-
-void lane_refuse(struct lane *lane, int status)
-{
-    lane->error.code = status;
-    lane_move(lane, LANE_REFUSED);
-}
-
 void runs_init(struct runs *runs)
 {
     runs->first = NULL;
@@ -121,7 +98,7 @@ static bool next_turn(struct lane *lane, pawl_turn *ret_turn)
     return true;
 }
 
-static bool is_full(const struct lane *lane, const struct lane_batch *batch)
+static bool is_full(const struct lane *lane, const struct writer_batch *batch)
 {
     return batch->count == lane->options.batch_operations || batch->bytes >= lane->options.batch_bytes;
 }
@@ -129,14 +106,14 @@ static bool is_full(const struct lane *lane, const struct lane_batch *batch)
 /* Numbers whose turn has come are staged, and sent. True: there is more to do. */
 static bool take_turns(struct lane *lane)
 {
-    struct lane_batch *batch = NULL;
+    struct writer_batch *batch = NULL;
     pawl_turn turn;
     size_t taken = 0;
     bool stopped = false;
-    while (lane->state == LANE_RUNNING && !lane->pausing && taken < TURNS_AT_ONCE) {
-        batch = batch ? batch : lane_batch_next(lane);
+    while (lane->writer.state == WRITER_RUNNING && !lane->writer.pausing && taken < TURNS_AT_ONCE) {
+        batch = batch ? batch : writer_fill(&lane->writer);
         if (batch && is_full(lane, batch)) { /* perhaps since the log was busy */
-            stopped = !lane_batch_send(lane, batch);
+            stopped = !writer_send(&lane->writer, batch, false);
             batch = NULL;
             continue;
         }
@@ -150,11 +127,11 @@ static bool take_turns(struct lane *lane)
             break;
         }
     }
-    if (batch && batch->state == LANE_BATCH_FILLING) {
+    if (batch && batch->state == BATCH_FILLING) {
         if (batch->count == 0)
-            lane_batch_free(batch);
-        else if (lane->state == LANE_RUNNING && !lane->pausing)
-            (void)lane_batch_send(lane, batch);
+            writer_unfill(batch);
+        else if (lane->writer.state == WRITER_RUNNING && !lane->writer.pausing)
+            (void)writer_send(&lane->writer, batch, false);
     }
     return !stopped && taken == TURNS_AT_ONCE;
 }
@@ -177,7 +154,7 @@ void lane_pump(struct lane *lane)
     lane->pumping = true;
     do {
         lane->again = false;
-        if (lane->state != LANE_RUNNING)
+        if (lane->writer.state != WRITER_RUNNING)
             break;
         if (!lane->paused)
             lease_quick(lane);
@@ -187,24 +164,10 @@ void lane_pump(struct lane *lane)
             lane->options.available(lane->options.ctx, lane);
     } while (lane->again && !more);
     lane->pumping = false;
-    if (lane->state == LANE_DRAINING || lane->state == LANE_CLOSED)
-        lane_recover(lane);
+    if (lane->writer.state == WRITER_DRAINING || lane->writer.state == WRITER_CLOSED)
+        writer_step(&lane->writer);
     else if (more)
         (void)pawl_env_post(lane->options.env, lane->options.shard, &lane->task);
-}
-
-static void pause_over(pawl_timer *timer)
-{
-    struct lane *lane = heap_entry(timer, struct lane, pause);
-    lane->pausing = false;
-    lane_pump(lane);
-}
-
-void lane_pump_later(struct lane *lane, pawl_duration delay)
-{
-    lane->pausing = true;
-    lane->pause.fn = pause_over;
-    pawl_env_after(lane->options.env, &lane->pause, delay);
 }
 
 void lane_poke(struct lane *lane, uint64_t offset)
@@ -233,9 +196,9 @@ const struct schema_projector *lane_projector(const struct lane *lane, uint32_t 
 int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid)
 {
     struct front_row **last = &run->front;
-    for (const struct lane_batch *b = lane->first; b; b = b->next)
+    for (const struct writer_batch *b = lane->writer.first; b; b = b->next)
         for (size_t i = 0; i < b->count; i++)
-            for (const struct row_change *c = b->staged[i].changes.first; c; c = c->next) {
+            for (const struct row_change *c = lane_staged(b)[i].changes.first; c; c = c->next) {
                 if (key_wsid(c->key) != wsid)
                     continue;
                 struct front_row *row = arena_take(&run->memory, sizeof *row);
@@ -286,7 +249,7 @@ int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration,
 {
     pawl_lease lease;
     size_t count;
-    if (lane->state != LANE_RUNNING || lane->paused || projection >= lane->projections
+    if (lane->writer.state != WRITER_RUNNING || lane->paused || projection >= lane->projections
         || lane->quick[projection] || !may_run_ahead(lane, projection))
         return PAWL_ENOTFOUND;
     int status = pawl_leases_acquire(lane->leases, projection, duration, 1, &lease, &count);
@@ -306,7 +269,7 @@ static bool look_at_one(void *arg, const pawl_lease *lease)
 int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct run *run, bool *ret_again)
 {
     pawl_lease lease = {0};
-    if (lane->state != LANE_RUNNING)
+    if (lane->writer.state != WRITER_RUNNING)
         return PAWL_EBUSY;
     if (number == 0) /* which would be listed from the first on */
         return PAWL_EFENCED;
@@ -335,9 +298,11 @@ static void looked(pawl_read *read)
     struct run *run = read->arg;
     struct lane *lane = run->looking;
     lane->looks--;
-    run->finished(run, lane->state == LANE_CLOSED ? PAWL_ECLOSED : run->found ? PAWL_OK : PAWL_EFENCED);
-    if (lane->state == LANE_CLOSED)
-        lane_recover(lane);
+    run->finished(run, lane->writer.state == WRITER_CLOSED ? PAWL_ECLOSED
+                       : run->found                        ? PAWL_OK
+                                                           : PAWL_EFENCED);
+    if (lane->writer.state == WRITER_CLOSED)
+        writer_step(&lane->writer);
 }
 
 static bool look_at(pawl_read *read, const pawl_entry *entry, pawl_place place)
@@ -355,7 +320,7 @@ static int look_into_log(struct lane *lane, struct run *run)
 {
     run->looking = lane;
     run->found = false;
-    run->look = (pawl_read){.stream = lane_stream(lane),
+    run->look = (pawl_read){.stream = lane->writer.options.stream,
                             .from = run->number,
                             .limit = 1,
                             .visit = look_at,
@@ -369,7 +334,7 @@ static int look_into_log(struct lane *lane, struct run *run)
 int lane_hand_in(struct lane *lane, struct run *run)
 {
     bool again = false;
-    if (lane->state == LANE_CLOSED)
+    if (lane->writer.state == WRITER_CLOSED)
         return PAWL_ECLOSED;
     if (run->number <= lane->cursor.applied)
         return look_into_log(lane, run);
@@ -462,7 +427,8 @@ int lane_void(struct lane *lane, uint64_t number, const char *words)
 void lane_figures(const struct lane *lane, struct lane_figures *ret_figures)
 {
     *ret_figures = lane->figures;
-    ret_figures->state = lane->state;
+    ret_figures->state = lane->writer.state;
+    ret_figures->failures = lane->writer.failures;
     ret_figures->read = lane->seen;
     ret_figures->scanned = lane_scanned(lane);
     ret_figures->applied = lane->cursor.applied;
@@ -482,7 +448,7 @@ const struct cursor *lane_cursor(const struct lane *lane)
 
 const pawl_error *lane_error(const struct lane *lane)
 {
-    return &lane->error;
+    return &lane->writer.error;
 }
 
 uint64_t lane_event_of(const struct lane *lane, uint64_t number)

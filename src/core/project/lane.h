@@ -9,12 +9,8 @@
  * A lane lives on its partition's shard and is called there only; runs are made on other threads (run.h). A
  * projector whose actions all go by key is not worth a hand-over: it is run here, at its turn.
  *
- *                  claimed                 applied all            an append failed
- *     CLAIMING ───────────► CATCHING_UP ────────────► RUNNING ──────────────────► DRAINING
- *        ▲ │ retried                                                                  │
- *        │ └─────┘                                                                    │
- *        └────────────────────────────────────────────────────────────────────────────┘
- *     REFUSED: the tables and the logs contradict each other; for good.      CLOSED: close has begun.
+ * The operation log is written by a writer (core/stream/writer.h), whose states are the lane's. In DRAINING a
+ * lane forgets all that is not applied: its numbers are bound anew, and whoever works on them is fenced.
  *
  * Invariants
  *   N1  The n-th match of the PLog is operation n: numbers are bound in the order of events, and of the
@@ -28,19 +24,9 @@
 #ifndef CORE_PROJECT_LANE_H
 #define CORE_PROJECT_LANE_H
 
-#include "core/command/applier.h"
 #include "core/project/cursor.h"
 #include "core/project/run.h"
-#include "port/log.h"
-
-enum lane_state {
-    LANE_CLAIMING,
-    LANE_CATCHING_UP,
-    LANE_RUNNING,
-    LANE_DRAINING,
-    LANE_REFUSED,
-    LANE_CLOSED,
-};
+#include "core/stream/writer.h"
 
 struct lane;
 
@@ -89,7 +75,7 @@ struct lane_options {
 };
 
 struct lane_figures {
-    enum lane_state state;
+    enum writer_state state;
     uint64_t read;       /* the last event looked at */
     uint64_t scanned;    /* all operations of events up to here are applied */
     uint64_t applied;    /* the last operation */

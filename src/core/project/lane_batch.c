@@ -1,4 +1,4 @@
-/* core/project/lane_batch.c: what becomes of staged operations: durable, and applied; or lost. */
+/* core/project/lane_batch.c: what becomes of staged operations: applied, or undone. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -7,53 +7,8 @@
 #include "core/project/lane_impl.h"
 #include "core/state/key.h"
 
-#define BUSY        (PAWL_MILLISECOND)
-#define KEPT        ((size_t)4 << 20)        /* memory of a batch, for the next */
 #define MOVE_EVENTS 4096                     /* without a match, before the cursor is written for them alone */
 #define MOVE_AFTER  (100 * PAWL_MILLISECOND) /* or so long after the first of them */
-
-struct lane_batch *lane_batch_next(struct lane *lane)
-{
-    for (struct lane_batch *b = lane->first; b; b = b->next)
-        if (b->state == LANE_BATCH_FILLING)
-            return b;
-    for (uint32_t i = 0; i < lane->options.batches; i++) {
-        struct lane_batch *b = &lane->batches[i];
-        if (b->state != LANE_BATCH_FREE)
-            continue;
-        b->state = LANE_BATCH_FILLING;
-        b->next = NULL;
-        *lane->last = b;
-        lane->last = &b->next;
-        return b;
-    }
-    return NULL;
-}
-
-void lane_batch_free(struct lane_batch *batch)
-{
-    struct lane *lane = batch->lane;
-    struct lane_batch **link = &lane->first;
-    while (*link != batch)
-        link = &(*link)->next;
-    *link = batch->next;
-    if (!*link)
-        lane->last = link;
-    batch->state = LANE_BATCH_FREE;
-    batch->count = batch->bytes = 0;
-    if (batch->memory.held > KEPT)
-        arena_release(&batch->memory);
-    else
-        arena_reset(&batch->memory);
-}
-
-bool lane_batches_under_way(const struct lane *lane)
-{
-    for (const struct lane_batch *b = lane->first; b; b = b->next)
-        if (b->state == LANE_BATCH_SENT || b->state == LANE_BATCH_DURABLE)
-            return true;
-    return lane->moving;
-}
 
 void lane_tell_waiting(struct lane *lane, uint64_t number, const struct id128 *id)
 {
@@ -109,140 +64,82 @@ static void rewind_to(struct cursor *cursor, const struct lane_mark *mark)
     cursor->within = mark->within;
 }
 
-static int item_write(struct apply_item *item, pawl_store *store)
+int lane_batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
 {
-    struct lane_batch *batch = heap_entry(item, struct lane_batch, item);
-    struct lane *lane = batch->lane;
+    struct lane *lane = ctx;
     struct cursor *cursor = &lane->cursor;
     struct lane_mark before = lane_mark(cursor);
+    const struct lane_staged *staged = lane_staged(batch);
     size_t i = 0;
     int status = PAWL_OK;
     for (; i < batch->count && status == PAWL_OK; i++) {
-        const struct changes *changes = &batch->staged[i].changes;
-        status = digests_add(&cursor->digests, changes);
+        status = digests_add(&cursor->digests, &staged[i].changes);
         if (status != PAWL_OK)
             break;
-        for (const struct row_change *c = changes->first; c && status == PAWL_OK; c = c->next)
-            status = c->value.data ? pawl_store_put(store, STATE_SPACE, c->key, c->value)
-                                   : pawl_store_remove(store, STATE_SPACE, c->key);
+        status = changes_put(&staged[i].changes, store);
     }
     if (status == PAWL_OK) {
-        const struct lane_staged *last = &batch->staged[batch->count - 1];
-        move_past(lane, last->number);
-        cursor->place = batch->entries[batch->count - 1].place;
-        cursor->checksum = hash_checksum(0, batch->entries[batch->count - 1].entry.body);
+        const pawl_append_entry *last = &batch->entries[batch->count - 1];
+        move_past(lane, last->entry.offset);
+        cursor->place = last->place;
+        cursor->checksum = hash_checksum(0, last->entry.body);
         status = cursor_write(cursor, store);
         if (status == PAWL_OK)
             return status;
     }
     rewind_to(cursor, &before);
     while (i-- > 0)
-        digests_subtract(&cursor->digests, &batch->staged[i].changes);
+        digests_subtract(&cursor->digests, &staged[i].changes);
     return status;
 }
 
-static void item_undo(struct apply_item *item)
+void lane_batch_unwrite(void *ctx, struct writer_batch *batch)
 {
-    struct lane_batch *batch = heap_entry(item, struct lane_batch, item);
-    struct lane *lane = batch->lane;
+    struct lane *lane = ctx;
     for (size_t i = 0; i < batch->count; i++)
-        digests_subtract(&lane->cursor.digests, &batch->staged[i].changes);
+        digests_subtract(&lane->cursor.digests, &lane_staged(batch)[i].changes);
     rewind_to(&lane->cursor, &lane->committed);
 }
 
-static void item_done(struct apply_item *item)
+void lane_batch_applied(void *ctx, struct writer_batch *batch)
 {
-    struct lane_batch *batch = heap_entry(item, struct lane_batch, item);
-    struct lane *lane = batch->lane;
-    int status = pawl_leases_commit(lane->leases, batch->staged[batch->count - 1].number);
+    struct lane *lane = ctx;
+    const struct lane_staged *staged = lane_staged(batch);
+    int status = pawl_leases_commit(lane->leases, batch->entries[batch->count - 1].entry.offset);
     assert(status == PAWL_OK);
     (void)status;
     lane->committed = lane_mark(&lane->cursor);
     for (size_t i = 0; i < batch->count; i++) {
-        struct lane_staged *s = &batch->staged[i];
-        overlay_remove(&lane->overlay, &s->changes);
-        lane->figures.rows += s->changes.count;
-        lane_forget(lane, s->number);
+        overlay_remove(&lane->overlay, &staged[i].changes);
+        lane->figures.rows += staged[i].changes.count;
+        lane_forget(lane, batch->entries[i].entry.offset);
     }
     lane->figures.operations += batch->count;
     lane_move_cursor(lane);
     lane_tell_applied(lane);
     for (size_t i = 0; i < batch->count; i++) {
-        struct lane_staged *s = &batch->staged[i];
-        struct run *run = s->run;
+        struct run *run = staged[i].run;
         struct id128 id = {0};
         if (run)
             id = (struct id128){run->id.high, run->id.low};
         if (run)
             run->finished(run, PAWL_OK);
         if (lane->waiting.first)
-            lane_tell_waiting(lane, s->number, run ? &id : NULL);
+            lane_tell_waiting(lane, batch->entries[i].entry.offset, run ? &id : NULL);
     }
-    lane_batch_free(batch);
-    if (lane->state == LANE_RUNNING)
-        lane_pump(lane);
-    else
-        lane_recover(lane);
 }
 
-/* --- sending --- */
-
-static void batch_durable(struct lane_batch *batch)
+/* Whether its operations are in the log is not known yet, or it is known that they are not: runs are told when
+ * the log was read. */
+void lane_batch_undo(void *ctx, struct writer_batch *batch)
 {
-    struct lane *lane = batch->lane;
-    batch->state = LANE_BATCH_DURABLE;
-    batch->item = (struct apply_item){.write = item_write, .undo = item_undo, .done = item_done};
-    applier_add(lane->options.applier, &batch->item);
-}
-
-/* Which of them are in the log is found out by reading it. */
-static void batch_lost(struct lane_batch *batch)
-{
-    struct lane *lane = batch->lane;
-    if (lane->cause == PAWL_OK) {
-        lane->figures.failures++;
-        lane->cause = batch->append.status;
-        lane->error = batch->error;
+    struct lane *lane = ctx;
+    for (size_t i = 0; i < batch->count; i++) {
+        struct lane_staged *staged = &lane_staged(batch)[i];
+        overlay_remove(&lane->overlay, &staged->changes);
+        if (staged->run)
+            runs_add(&lane->waiting, staged->run);
     }
-    if (lane->state == LANE_RUNNING)
-        lane_move(lane, LANE_DRAINING);
-    batch->state = LANE_BATCH_LOST;
-}
-
-static void batch_back(struct lane_batch *batch)
-{
-    struct lane *lane = batch->lane;
-    if (batch->append.status == PAWL_OK && lane->cause == PAWL_OK)
-        batch_durable(batch);
-    else
-        batch_lost(batch);
-}
-
-static void sent_done(pawl_append *append)
-{
-    struct lane_batch *batch = heap_entry(append, struct lane_batch, append);
-    struct lane *lane = batch->lane;
-    batch_back(batch);
-    applier_soon(lane->options.applier);
-    if (lane->state != LANE_RUNNING)
-        lane_recover(lane);
-}
-
-bool lane_batch_send(struct lane *lane, struct lane_batch *batch)
-{
-    batch->append = (pawl_append){
-        .entries = batch->entries, .count = batch->count, .done = sent_done, .error = &batch->error};
-    int status = pawl_log_append(lane->options.log, &batch->append);
-    if (status == PAWL_EBUSY) {
-        lane_pump_later(lane, BUSY);
-        return false;
-    }
-    batch->state = LANE_BATCH_SENT;
-    if (status == PAWL_OK)
-        return true;
-    batch->append.status = PAWL_EIO; /* nothing was started */
-    batch_back(batch);
-    return false;
 }
 
 /* --- over events without matches --- */
@@ -263,14 +160,14 @@ static void move_done(struct apply_item *item)
     struct lane *lane = heap_entry(item, struct lane, moved);
     lane->moving = false;
     lane->committed = lane_mark(&lane->cursor);
-    if (lane->state != LANE_RUNNING)
-        lane_recover(lane);
+    if (lane->writer.state != WRITER_RUNNING)
+        writer_step(&lane->writer);
 }
 
 /* Events that have no matches were seen, or all of theirs are applied, and the cursor does not say so yet. */
 static bool has_moved(const struct lane *lane)
 {
-    return lane->state == LANE_RUNNING && !lane->moving && lane->cursor.applied == lane->bound
+    return lane->writer.state == WRITER_RUNNING && !lane->moving && lane->cursor.applied == lane->bound
            && lane->seen > lane->cursor.scanned;
 }
 

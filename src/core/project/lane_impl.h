@@ -3,8 +3,8 @@
  *     lane.c           numbers: binding, leasing, and whose turn it is
  *     lane_scan.c      from the PLog to matches
  *     lane_stage.c     a number's turn: does it stand, what does it write
- *     lane_batch.c     what becomes of staged operations
- *     lane_recover.c   claiming, catching up
+ *     lane_batch.c     what becomes of staged operations: applied, or undone
+ *     lane_recover.c   starting over, and catching up
  *     lane_life.c      how it begins and ends */
 #ifndef CORE_PROJECT_LANE_IMPL_H
 #define CORE_PROJECT_LANE_IMPL_H
@@ -31,35 +31,10 @@ struct lane_mark {
     uint64_t within;
 };
 
-/* A staged operation. */
+/* A staged operation: a batch of the writer's has one for each entry. */
 struct lane_staged {
-    uint64_t number;
     struct changes changes;
     struct run *run; /* who made it, and is to be told; NULL: nobody */
-};
-
-/*     FREE ─► FILLING ─► SENT ─┬─► DURABLE ─► FREE
- *                              └─► LOST ────► FREE */
-enum lane_batch_state {
-    LANE_BATCH_FREE,
-    LANE_BATCH_FILLING,
-    LANE_BATCH_SENT,
-    LANE_BATCH_DURABLE,
-    LANE_BATCH_LOST
-};
-
-struct lane_batch {
-    struct apply_item item;
-    struct lane *lane;
-    enum lane_batch_state state;
-    struct lane_batch *next; /* in the order in which they were filled */
-    struct arena memory;
-    pawl_append append;
-    pawl_append_entry *entries;
-    struct lane_staged *staged;
-    size_t count;
-    size_t bytes;
-    pawl_error error;
 };
 
 /* Runs, in the order in which they came. */
@@ -70,7 +45,7 @@ struct runs {
 
 struct lane {
     struct lane_options options;
-    enum lane_state state;
+    struct writer writer;
     pawl_leases *leases;
     uint32_t projections;
     bool *quick;             /* by projection: run here */
@@ -85,8 +60,6 @@ struct lane {
     bool pumping; /* inside pump: whoever calls it from there is served by the loop that is running */
     bool again;
     pawl_task task;
-    pawl_timer pause; /* somebody below had no room: look again */
-    bool pausing;
 
     /* Scanning. */
     pawl_read scan;
@@ -111,9 +84,6 @@ struct lane {
     size_t redos;        /* runs that will come back from there, whether they are still wanted or not */
     pawl_turn redone;
 
-    struct lane_batch *batches;
-    struct lane_batch *first; /* not FREE, in order */
-    struct lane_batch **last;
     struct apply_item moved; /* the cursor alone, over events without matches */
     bool moving;
     pawl_timer rest; /* until the cursor is written in any case */
@@ -121,40 +91,7 @@ struct lane {
     struct runs waiting; /* handed in again, while the first is on its way; or lost from sight */
     size_t looks;
 
-    /* Recovering. */
-    pawl_claim claim;
-    pawl_timer retry;
-    pawl_duration retry_delay;
-    bool retrying;
-    bool claiming;
-    uint64_t epoch;
-    uint64_t next;
-    int cause;
-    pawl_read read;
-    bool reading;
-    bool unread;
-    bool verified;
-    struct arena replay;
-    struct lane_entry *entries;
-    struct lane_entry **entries_last;
-    size_t entries_bytes;
-    int read_status;
-
     struct lane_figures figures;
-    pawl_error error;
-    void (*closed)(void *arg);
-    void *closed_arg;
-    bool closing_told;
-    pawl_task begin;
-    pawl_task close_task;
-};
-
-/* An entry of the operation log that catching up has read. */
-struct lane_entry {
-    struct lane_entry *next;
-    uint64_t number;
-    pawl_place place;
-    pawl_bytes body;
 };
 
 static inline struct lane_work *lane_work(struct lane *lane, uint64_t number)
@@ -168,12 +105,9 @@ static inline struct state lane_view(struct lane *lane)
         .overlay = &lane->overlay, .reader = pawl_store_writer(lane->options.store), .scratch = lane->scratch};
 }
 
-static inline pawl_stream lane_stream(const struct lane *lane)
+static inline struct lane_staged *lane_staged(const struct writer_batch *batch)
 {
-    return (pawl_stream){.kind = PAWL_STREAM_OPLOG,
-                         .partition = lane->options.partition,
-                         .lane = lane->options.lane,
-                         .generation = lane->options.generation};
+    return batch->staged;
 }
 
 static inline struct lane_mark lane_mark(const struct cursor *cursor)
@@ -189,11 +123,8 @@ void runs_init(struct runs *runs);
 void runs_add(struct runs *runs, struct run *run);
 struct run *runs_take(struct runs *runs);
 
-/* lane.c: go on with whatever can be done; and after a while. */
+/* lane.c: go on with whatever can be done. */
 void lane_pump(struct lane *lane);
-void lane_pump_later(struct lane *lane, pawl_duration delay);
-void lane_move(struct lane *lane, enum lane_state to);
-void lane_refuse(struct lane *lane, int status);
 
 /* Rows of a workspace that are staged, and that a snapshot may not have: for a run whose turn it is. */
 int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid);
@@ -207,14 +138,15 @@ void lane_tell_applied(struct lane *lane);
 void lane_scan(struct lane *lane);
 
 /* lane_stage.c: take the turn of a number. False: not now; the batch is as it was. */
-bool lane_stage(struct lane *lane, struct lane_batch *batch, const pawl_turn *turn);
+bool lane_stage(struct lane *lane, struct writer_batch *batch, const pawl_turn *turn);
 
-/* lane_batch.c */
-struct lane_batch *lane_batch_next(struct lane *lane); /* to go on filling; NULL: all are under way */
-void lane_batch_free(struct lane_batch *batch);
-bool lane_batch_send(struct lane *lane, struct lane_batch *batch);
-bool lane_batches_under_way(const struct lane *lane);
-void lane_move_cursor(struct lane *lane); /* in a while, or now, over events that it has nothing to do for */
+/* lane_batch.c: callbacks of the writer. move_cursor: over events that the lane has nothing to do for; in a
+ * while, or now. */
+int lane_batch_write(void *ctx, struct writer_batch *batch, pawl_store *store);
+void lane_batch_unwrite(void *ctx, struct writer_batch *batch);
+void lane_batch_applied(void *ctx, struct writer_batch *batch);
+void lane_batch_undo(void *ctx, struct writer_batch *batch);
+void lane_move_cursor(struct lane *lane);
 void lane_move_cursor_now(struct lane *lane);
 
 /* Waiting runs up to this number, which is applied: those whose operation it was are told so. id NULL: it was
@@ -224,11 +156,11 @@ void lane_tell_waiting(struct lane *lane, uint64_t number, const struct id128 *i
 /* Waiting runs of this operation, which was refused at its turn: they are told so, and why. */
 void lane_tell_refused(struct lane *lane, const pawl_turn *turn, int status, const char *words);
 
-/* lane_recover.c: as far as it can go now. start_over: forget all that is not applied. */
-void lane_recover(struct lane *lane);
+/* lane_recover.c: callbacks of the writer. start_over: forget all that is not applied. */
+int lane_position(void *ctx, bool again, struct writer_position *ret_position, pawl_error *error);
+int lane_replay(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error);
+bool lane_drained(void *ctx);
+void lane_prepare(void *ctx);
 void lane_start_over(struct lane *lane);
-
-/* lane_life.c */
-void lane_close_step(struct lane *lane);
 
 #endif

@@ -25,44 +25,9 @@ static void fill_options(struct lane_options *o, uint32_t projections)
     o->rows_here = o->rows_here ? o->rows_here : 1024;
 }
 
-static int new_batches(struct lane *lane)
-{
-    const struct lane_options *o = &lane->options;
-    lane->batches = mem_new(o->allocator, o->batches, sizeof lane->batches[0]);
-    if (!lane->batches)
-        return PAWL_ENOMEM;
-    for (uint32_t i = 0; i < o->batches; i++) {
-        struct lane_batch *b = &lane->batches[i];
-        b->lane = lane;
-        arena_init(&b->memory, o->allocator, ARENA_CHUNK);
-        b->entries = mem_new(o->allocator, o->batch_operations, sizeof b->entries[0]);
-        b->staged = mem_new(o->allocator, o->batch_operations, sizeof b->staged[0]);
-        if (!b->entries || !b->staged)
-            return PAWL_ENOMEM;
-    }
-    return PAWL_OK;
-}
-
-static void free_batches(struct lane *lane)
-{
-    const struct lane_options *o = &lane->options;
-    for (uint32_t i = 0; lane->batches && i < o->batches; i++) {
-        struct lane_batch *b = &lane->batches[i];
-        arena_release(&b->memory);
-        mem_free(o->allocator, b->entries, o->batch_operations * sizeof b->entries[0]);
-        mem_free(o->allocator, b->staged, o->batch_operations * sizeof b->staged[0]);
-    }
-    mem_free(o->allocator, lane->batches, o->batches * sizeof lane->batches[0]);
-}
-
 static void leases_changed(void *ctx)
 {
     lane_pump(ctx);
-}
-
-static void begin(pawl_task *task)
-{
-    lane_recover(heap_entry(task, struct lane, begin));
 }
 
 static void run_task(pawl_task *task)
@@ -91,6 +56,8 @@ void lane_follow(struct lane *lane, const struct schema *schema)
 static int know_projectors(struct lane *lane)
 {
     int status = PAWL_OK;
+    struct arena memory;
+    arena_init(&memory, lane->options.allocator, ARENA_CHUNK);
     for (uint32_t i = 0; i < lane->projections && status == PAWL_OK; i++) {
         const struct schema_projector *projector = lane_projector(lane, i);
         const struct intent *intents;
@@ -98,13 +65,64 @@ static int know_projectors(struct lane *lane)
         status = set_policy(lane, i, projector);
         if (status != PAWL_OK || projector->handler)
             continue;
-        status = intents_of(projector, &lane->replay, &intents, &count);
+        status = intents_of(projector, &memory, &intents, &count);
         lane->quick[i] = status == PAWL_OK && intents_are_quick(intents, count);
         if (lane->quick[i]) /* what it does itself says nothing about those who work for it */
             status = pawl_leases_uncounted(lane->leases, i);
     }
-    arena_reset(&lane->replay);
+    arena_release(&memory);
     return status;
+}
+
+/* CLOSED. What it does for others comes back, and then all who wait are told. */
+static bool end(void *ctx)
+{
+    struct lane *lane = ctx;
+    struct run *run;
+    if (lane->moving && applier_remove(lane->options.applier, &lane->moved))
+        lane->moving = false;
+    if (lane->scanning || lane->redos > 0 || lane->looks > 0 || lane->moving)
+        return false;
+    lane_start_over(lane);
+    while ((run = runs_take(&lane->waiting)))
+        run->finished(run, PAWL_ECLOSED);
+    return true;
+}
+
+static void run(void *ctx)
+{
+    lane_pump(ctx);
+}
+
+static int new_writer(struct lane *lane)
+{
+    static const struct writer_ops ops = {.position = lane_position,
+                                          .replay = lane_replay,
+                                          .write = lane_batch_write,
+                                          .unwrite = lane_batch_unwrite,
+                                          .applied = lane_batch_applied,
+                                          .undo = lane_batch_undo,
+                                          .drained = lane_drained,
+                                          .prepare = lane_prepare,
+                                          .run = run,
+                                          .end = end};
+    const struct lane_options *o = &lane->options;
+    struct writer_options writer = {.env = o->env,
+                                    .shard = o->shard,
+                                    .log = o->log,
+                                    .applier = o->applier,
+                                    .stream = {.kind = PAWL_STREAM_OPLOG,
+                                               .partition = o->partition,
+                                               .lane = o->lane,
+                                               .generation = o->generation},
+                                    .ops = &ops,
+                                    .ctx = lane,
+                                    .batches = o->batches,
+                                    .batch_entries = o->batch_operations,
+                                    .staged_size = sizeof(struct lane_staged),
+                                    .memory_chunk = ARENA_CHUNK,
+                                    .allocator = o->allocator};
+    return writer_init(&lane->writer, &writer);
 }
 
 static int new_parts(struct lane *lane, pawl_error *error)
@@ -123,7 +141,7 @@ static int new_parts(struct lane *lane, pawl_error *error)
     lane->scratch = mem_new(o->allocator, 1, STATE_SCRATCH_BYTES);
     lane->works = mem_new(o->allocator, o->window, sizeof lane->works[0]);
     lane->quick = mem_new(o->allocator, lane->projections, sizeof lane->quick[0]);
-    if (!lane->scratch || !lane->works || !lane->quick || new_batches(lane)
+    if (!lane->scratch || !lane->works || !lane->quick || new_writer(lane)
         || recent_new(o->allocator, RECENT_CAPACITY, &lane->recent))
         return error_set(error, PAWL_ENOMEM, "no memory for a lane");
     int status = cursor_read(&lane->cursor, pawl_store_writer(o->store), error);
@@ -147,16 +165,13 @@ int lane_new(const struct lane_options *options, struct lane **ret_lane, pawl_er
         lane->projections++;
     assert(lane->projections > 0); /* or the schema would not have the lane */
     fill_options(&lane->options, lane->projections);
-    lane->last = &lane->first;
-    lane->begin.fn = begin;
     lane->task.fn = run_task;
     runs_init(&lane->waiting);
     overlay_init(&lane->overlay, options->allocator);
     operation_maker_init(&lane->writes, options->allocator);
     cursor_init(&lane->cursor, options->allocator, options->partition, options->lane, options->generation);
-    arena_init(&lane->replay, options->allocator, ARENA_CHUNK);
     int status = new_parts(lane, error);
-    if (status == PAWL_OK && pawl_env_post(options->env, options->shard, &lane->begin))
+    if (status == PAWL_OK && writer_begin(&lane->writer))
         status = error_set(error, PAWL_ECLOSED, "the env is closed");
     if (status != PAWL_OK) {
         lane_free(lane);
@@ -171,73 +186,25 @@ int lane_new(const struct lane_options *options, struct lane **ret_lane, pawl_er
 void lane_free(struct lane *lane)
 {
     const struct lane_options *o = &lane->options;
-    assert(!lane->first && !lane->waiting.first && lane->redos == 0);
+    assert(!lane->waiting.first && lane->redos == 0);
     if (lane->leases)
         pawl_leases_free(lane->leases);
     if (lane->recent)
         recent_free(lane->recent);
-    free_batches(lane);
+    if (lane->writer.batches)
+        writer_deinit(&lane->writer);
     mem_free(o->allocator, lane->quick, lane->projections * sizeof lane->quick[0]);
     mem_free(o->allocator, lane->works, o->window * sizeof lane->works[0]);
     mem_free(o->allocator, lane->scratch, STATE_SCRATCH_BYTES);
-    arena_release(&lane->replay);
     cursor_release(&lane->cursor);
     operation_maker_release(&lane->writes);
     overlay_release(&lane->overlay);
     mem_free(o->allocator, lane, sizeof *lane);
 }
 
-/* --- the end --- */
-
-/* What was sent comes back; what is durable is written now, or, if the store cannot be written, given up: it is
- * applied when the log is read again. */
-static bool batches_come_back(struct lane *lane)
-{
-    struct applier *applier = lane->options.applier;
-    for (const struct lane_batch *b = lane->first; b; b = b->next)
-        if (b->state == LANE_BATCH_SENT)
-            return true;
-    if ((lane->first || lane->moving) && applier->telling) { /* which is no moment to write: later */
-        (void)pawl_env_post(lane->options.env, lane->options.shard, &lane->begin);
-        return true;
-    }
-    applier_run(applier);
-    for (struct lane_batch *b = lane->first; b; b = b->next)
-        if (b->state == LANE_BATCH_DURABLE && !applier_remove(applier, &b->item))
-            return true;
-    if (lane->moving && applier_remove(applier, &lane->moved))
-        lane->moving = false;
-    return lane->moving;
-}
-
-static void tell_closed(pawl_task *task)
-{
-    struct lane *lane = heap_entry(task, struct lane, close_task);
-    lane->closed(lane->closed_arg);
-}
-
-void lane_close_step(struct lane *lane)
-{
-    if (lane->state != LANE_CLOSED || lane->closing_told || lane->claiming || lane->reading || lane->scanning
-        || lane->redos > 0 || lane->looks > 0 || batches_come_back(lane))
-        return;
-    struct run *run;
-    lane_start_over(lane);
-    while ((run = runs_take(&lane->waiting)))
-        run->finished(run, PAWL_ECLOSED);
-    lane->closing_told = true;
-    lane->close_task.fn = tell_closed;
-    (void)pawl_env_post(lane->options.env, lane->options.shard, &lane->close_task);
-}
-
 void lane_close(struct lane *lane, void (*closed)(void *arg), void *arg)
 {
-    lane->closed = closed;
-    lane->closed_arg = arg;
     lane_move_cursor_now(lane);
-    lane_move(lane, LANE_CLOSED);
     pawl_env_cancel(lane->options.env, &lane->rest);
-    pawl_env_cancel(lane->options.env, &lane->pause);
-    pawl_env_cancel(lane->options.env, &lane->retry);
-    (void)pawl_env_post(lane->options.env, lane->options.shard, &lane->begin); /* this may be a done */
+    writer_close(&lane->writer, closed, arg);
 }

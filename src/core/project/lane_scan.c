@@ -70,14 +70,14 @@ static int bind_matches(struct lane *lane, const struct schema *schema, const st
 static int take_event(struct lane *lane, const pawl_entry *entry)
 {
     struct event event;
-    int status = event_decode(entry->body, &event, &lane->error);
+    int status = event_decode(entry->body, &event, &lane->writer.error);
     if (status != PAWL_OK)
-        return error_wrap(&lane->error, PAWL_ECORRUPT, "plog/%u, offset %" PRIu64, lane->options.partition,
-                          entry->offset);
+        return error_wrap(&lane->writer.error, PAWL_ECORRUPT, "plog/%u, offset %" PRIu64,
+                          lane->options.partition, entry->offset);
     const struct schema *schema = schema_for(lane, event.head.schema);
     size_t matches = schema ? count_matches(lane, schema, &event) : 0;
     if (lane->skip > matches)
-        return error_set(&lane->error, PAWL_ECORRUPT,
+        return error_set(&lane->writer.error, PAWL_ECORRUPT,
                          "plog/%u, offset %" PRIu64 ": the log of operations has %" PRIu64
                          " for an event that has %zu",
                          lane->options.partition, entry->offset, lane->skip, matches);
@@ -103,7 +103,7 @@ static bool has_room(const struct lane *lane)
 static bool scan_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct lane *lane = read->arg;
-    if (lane->state != LANE_RUNNING || !has_room(lane))
+    if (lane->writer.state != WRITER_RUNNING || !has_room(lane))
         return false;
     if (entry->offset == lane->seen) /* it is there to start from */
         return true;
@@ -119,17 +119,17 @@ static void scanned(pawl_read *read)
 {
     struct lane *lane = read->arg;
     lane->scanning = false;
-    if (lane->state != LANE_RUNNING) {
-        lane_recover(lane);
+    if (lane->writer.state != WRITER_RUNNING) {
+        writer_step(&lane->writer);
         return;
     }
     int status = read->status == PAWL_OK ? lane->scan_status : read->status;
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
-        lane_refuse(lane, status);
+        writer_refuse(&lane->writer, status);
         return;
     }
     if (status != PAWL_OK)
-        lane_pump_later(lane, 10 * PAWL_MILLISECOND);
+        writer_pause(&lane->writer, 10 * PAWL_MILLISECOND);
     if (lane->cursor.applied == lane->bound) {
         lane_move_cursor(lane);
         lane_tell_applied(lane);
@@ -139,8 +139,8 @@ static void scanned(pawl_read *read)
 
 void lane_scan(struct lane *lane)
 {
-    if (lane->state != LANE_RUNNING || lane->scanning || lane->pausing || lane->seen >= lane->known
-        || !has_room(lane))
+    if (lane->writer.state != WRITER_RUNNING || lane->scanning || lane->writer.pausing
+        || lane->seen >= lane->known || !has_room(lane))
         return;
     lane->scan_status = PAWL_OK;
     lane->scan = (pawl_read){.stream = {.kind = PAWL_STREAM_PLOG, .partition = lane->options.partition},
@@ -150,8 +150,8 @@ void lane_scan(struct lane *lane)
                              .visit = scan_entry,
                              .done = scanned,
                              .arg = lane,
-                             .error = &lane->error};
+                             .error = &lane->writer.error};
     lane->scanning = pawl_log_read(lane->options.log, &lane->scan) == PAWL_OK;
     if (!lane->scanning)
-        lane_pump_later(lane, 10 * PAWL_MILLISECOND);
+        writer_pause(&lane->writer, 10 * PAWL_MILLISECOND);
 }

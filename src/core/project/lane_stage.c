@@ -35,15 +35,12 @@ static struct operation operation_of(struct lane *lane, const pawl_turn *turn, c
 }
 
 /* Behind here nothing can fail. */
-static void stage(struct lane *lane, struct lane_batch *batch, const struct operation *op, pawl_bytes body,
+static void stage(struct lane *lane, struct writer_batch *batch, const struct operation *op, pawl_bytes body,
                   const struct changes *changes, struct run *run)
 {
     recent_note(lane->recent, op, changes);
-    batch->staged[batch->count] = (struct lane_staged){.number = op->number, .changes = *changes, .run = run};
-    batch->entries[batch->count] = (pawl_append_entry){
-        .entry = {.stream = lane_stream(lane), .epoch = lane->epoch, .offset = op->number, .body = body}};
-    batch->count++;
-    batch->bytes += body.size;
+    lane_staged(batch)[batch->count] = (struct lane_staged){.changes = *changes, .run = run};
+    writer_add(batch, op->number, body);
     lane->staged = op->number;
 }
 
@@ -52,11 +49,11 @@ static bool stumble(struct lane *lane, const pawl_turn *turn, struct run *run, i
 {
     (void)pawl_leases_repeat(lane->leases, turn->number); /* the run is no longer its result */
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
-        error_wrap(&lane->error, status, "partition %u, operation %" PRIu64, lane->options.partition,
+        error_wrap(&lane->writer.error, status, "partition %u, operation %" PRIu64, lane->options.partition,
                    turn->number);
-        lane_refuse(lane, status);
+        writer_refuse(&lane->writer, status);
     } else
-        lane_pump_later(lane, RETRY);
+        writer_pause(&lane->writer, RETRY);
     tell(run, PAWL_ECONFLICT);
     return false;
 }
@@ -84,7 +81,7 @@ static bool fail(struct lane *lane, const pawl_turn *turn, struct run *run)
     return true;
 }
 
-static bool stage_void(struct lane *lane, struct lane_batch *batch, const pawl_turn *turn)
+static bool stage_void(struct lane *lane, struct writer_batch *batch, const pawl_turn *turn)
 {
     struct operation op = operation_of(lane, turn, lane_work(lane, turn->number));
     struct changes none = {0};
@@ -99,7 +96,7 @@ static bool stage_void(struct lane *lane, struct lane_batch *batch, const pawl_t
 }
 
 /* Intents, on the state that all before leave. run may be NULL. */
-static bool stage_here(struct lane *lane, struct lane_batch *batch, const pawl_turn *turn, struct run *run)
+static bool stage_here(struct lane *lane, struct writer_batch *batch, const pawl_turn *turn, struct run *run)
 {
     const struct lane_work *work = lane_work(lane, turn->number);
     struct operation op = operation_of(lane, turn, work);
@@ -111,7 +108,7 @@ static bool stage_here(struct lane *lane, struct lane_batch *batch, const pawl_t
     struct event event;
     pawl_error error = {0};
     pawl_bytes body;
-    int status = event_decode((pawl_bytes){work->event->bytes, work->event->size}, &event, &lane->error);
+    int status = event_decode((pawl_bytes){work->event->bytes, work->event->size}, &event, &lane->writer.error);
     if (status == PAWL_OK && !intents && !work->projector->handler)
         status = intents_of(work->projector, &batch->memory, &intents, &count);
     if (status != PAWL_OK)
@@ -138,12 +135,12 @@ static bool stage_here(struct lane *lane, struct lane_batch *batch, const pawl_t
     arena_rewind(&batch->memory, start);
     if (status == PAWL_EINVAL || status == PAWL_ETOOBIG)
         return refuse(lane, turn, run, status, error.text[0] ? error.text : pawl_status_text(status));
-    lane->error = error;
+    lane->writer.error = error;
     return stumble(lane, turn, run, status);
 }
 
 /* A run's writes, as they were made. */
-static bool stage_made(struct lane *lane, struct lane_batch *batch, const pawl_turn *turn, struct run *run)
+static bool stage_made(struct lane *lane, struct writer_batch *batch, const pawl_turn *turn, struct run *run)
 {
     const struct lane_work *work = lane_work(lane, turn->number);
     struct operation op = operation_of(lane, turn, work);
@@ -158,7 +155,7 @@ static bool stage_made(struct lane *lane, struct lane_batch *batch, const pawl_t
         return refuse(lane, turn, run, status, "the operation would be larger than an entry of the log may be");
     if (status == PAWL_OK)
         status = operation_derive(&op, work->schema, lane->options.generation, &state, &batch->memory, &changes,
-                                  &lane->error);
+                                  &lane->writer.error);
     if (status != PAWL_OK) {
         arena_rewind(&batch->memory, start);
         if (status == PAWL_ETOOBIG) /* a row has grown since: what it says now is what counts */
@@ -192,7 +189,7 @@ static bool redo_elsewhere(struct lane *lane, const pawl_turn *turn, struct run 
     return false;
 }
 
-bool lane_stage(struct lane *lane, struct lane_batch *batch, const pawl_turn *turn)
+bool lane_stage(struct lane *lane, struct writer_batch *batch, const pawl_turn *turn)
 {
     struct run *run = turn->result;
     if (turn->is_void)
@@ -219,12 +216,12 @@ void lane_exploded(struct lane *lane, struct run *run, int status)
 {
     lane->redos--;
     if (lane->redoing != run) {
-        tell(run, lane->state == LANE_CLOSED ? PAWL_ECLOSED : PAWL_EFENCED);
-        lane_recover(lane);
+        tell(run, lane->writer.state == WRITER_CLOSED ? PAWL_ECLOSED : PAWL_EFENCED);
+        writer_step(&lane->writer);
         return;
     }
     lane->redo_back = true;
-    if (status != PAWL_OK && lane->state == LANE_RUNNING) {
+    if (status != PAWL_OK && lane->writer.state == WRITER_RUNNING) {
         lane->redoing = NULL;
         (void)stumble(lane, &lane->redone, run, status);
     }

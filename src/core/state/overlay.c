@@ -75,6 +75,15 @@ void overlay_remove(struct overlay *overlay, const struct changes *changes)
         overlay_take_off(overlay, change);
 }
 
+int changes_put(const struct changes *changes, pawl_store *store)
+{
+    int status = PAWL_OK;
+    for (const struct row_change *c = changes->first; status == PAWL_OK && c; c = c->next)
+        status = c->value.data ? pawl_store_put(store, STATE_SPACE, c->key, c->value)
+                               : pawl_store_remove(store, STATE_SPACE, c->key);
+    return status;
+}
+
 void overlay_replace(struct overlay *overlay, struct row_change *change, struct row_change *by)
 {
     by->hash = change->hash;

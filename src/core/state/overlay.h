@@ -62,6 +62,9 @@ struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key, u
 /* Take these off: the store has them, or their event was refused. */
 void overlay_remove(struct overlay *overlay, const struct changes *changes);
 
+/* Put what they write into the store's transaction. */
+int changes_put(const struct changes *changes, pawl_store *store);
+
 /* The next older change of the same key, which this one hides; NULL: there is none. */
 struct row_change *overlay_hidden(const struct row_change *change);
 

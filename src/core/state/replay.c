@@ -25,9 +25,8 @@ int replay_event(struct replay *r, uint64_t offset, pawl_place place, pawl_bytes
         return status;
     overlay_remove(r->overlay, &changes);
     status = digests_add(&r->position->digests, &changes);
-    for (const struct row_change *c = changes.first; status == PAWL_OK && c; c = c->next)
-        status = c->value.data ? pawl_store_put(r->store, STATE_SPACE, c->key, c->value)
-                               : pawl_store_remove(r->store, STATE_SPACE, c->key);
+    if (status == PAWL_OK)
+        status = changes_put(&changes, r->store);
     r->rows += changes.count;
     r->position->offset = offset;
     r->position->place = place;

@@ -86,7 +86,7 @@ static int step(struct replaying *r, pawl_error *error)
 static int next_operation(void *ctx, struct logged *ret_logged, pawl_error *error)
 {
     struct replaying *r = ctx;
-    const struct log_entry *entry;
+    const struct copied_entry *entry;
     int status = r->derived.applied > 0 ? step(r, error) : PAWL_OK;
     if (status == PAWL_OK)
         status = log_entries_next(&r->operations, &entry, error);
@@ -177,7 +177,7 @@ static int apply(struct replaying *r, pawl_error *error)
 static int end_together(struct replaying *r, struct log_entries *events, pawl_error *error)
 {
     struct logged logged;
-    const struct log_entry *entry;
+    const struct copied_entry *entry;
     int status = next_operation(r, &logged, error);
     if (status != PAWL_OK)
         return status;
@@ -192,7 +192,7 @@ static int end_together(struct replaying *r, struct log_entries *events, pawl_er
 static int work_out_again(struct replaying *r, pawl_error *error)
 {
     struct log_entries events;
-    const struct log_entry *entry;
+    const struct copied_entry *entry;
     bool ended = false;
     int status = PAWL_OK;
     pawl_stream plog = {.kind = PAWL_STREAM_PLOG, .partition = r->lanes->partition};

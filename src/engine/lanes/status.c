@@ -21,15 +21,16 @@ struct gathering {
     struct partition_lane_status *statuses; /* by partition */
 };
 
-static pawl_lane_state state_of(enum lane_state state)
+static pawl_lane_state state_of(enum writer_state state)
 {
     switch (state) {
-    case LANE_RUNNING: return PAWL_LANE_RUNNING;
-    case LANE_REFUSED: return PAWL_LANE_REFUSED;
-    case LANE_CLAIMING:
-    case LANE_CATCHING_UP:
-    case LANE_DRAINING:
-    case LANE_CLOSED: break;
+    case WRITER_RUNNING: return PAWL_LANE_RUNNING;
+    case WRITER_REFUSED: return PAWL_LANE_REFUSED;
+    case WRITER_CLAIMING:
+    case WRITER_CATCHING_UP:
+    case WRITER_PREPARING:
+    case WRITER_DRAINING:
+    case WRITER_CLOSED: break;
     }
     return PAWL_LANE_RECOVERING;
 }

@@ -10,12 +10,12 @@ void log_entries_init(struct log_entries *e, pawl_log *log, pawl_stream stream, 
                       const pawl_allocator *alloc)
 {
     *e = (struct log_entries){.log = log, .stream = stream, .from = from};
-    arena_init(&e->memory, alloc, CHUNK);
+    copies_init(&e->copies, alloc, CHUNK);
 }
 
 void log_entries_release(struct log_entries *e)
 {
-    arena_release(&e->memory);
+    copies_release(&e->copies);
 }
 
 static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
@@ -23,19 +23,8 @@ static bool take(pawl_read *read, const pawl_entry *entry, pawl_place place)
     struct log_entries *e = read->arg;
     if (entry->offset < e->from)
         return true; /* where the piece before ended */
-    struct log_entry *taken = arena_take(&e->memory, sizeof *taken);
-    if (taken)
-        *taken = (struct log_entry){
-            .offset = entry->offset, .place = place, .body = arena_copy(&e->memory, entry->body)};
-    if (!taken || !taken->body.data) {
-        e->status = PAWL_ENOMEM;
-        return false;
-    }
-    *e->last = taken;
-    e->last = &taken->next;
     e->place = place;
-    e->bytes += entry->body.size;
-    return e->bytes < BYTES_AT_ONCE;
+    return copies_take(&e->copies, entry, place, BYTES_AT_ONCE);
 }
 
 static void never_called(pawl_read *read)
@@ -56,28 +45,24 @@ static int read_on(struct log_entries *e, pawl_error *error)
                       .done = never_called,
                       .arg = e,
                       .error = error};
-    arena_reset(&e->memory);
-    e->first = NULL;
-    e->last = &e->first;
-    e->bytes = 0;
-    e->status = PAWL_OK;
+    copies_reset(&e->copies);
     int status = pawl_log_read(e->log, &read);
     if (status != PAWL_READ_DONE) {
         pawl_stream_format(e->stream, name);
         return error_set(error, status, "cannot read %s", name);
     }
     e->from = read.next;
-    return read.status != PAWL_OK ? read.status : e->status;
+    return read.status != PAWL_OK ? read.status : e->copies.status;
 }
 
-int log_entries_next(struct log_entries *e, const struct log_entry **ret_entry, pawl_error *error)
+int log_entries_next(struct log_entries *e, const struct copied_entry **ret_entry, pawl_error *error)
 {
-    int status = e->first ? PAWL_OK : read_on(e, error);
+    int status = e->copies.first ? PAWL_OK : read_on(e, error);
     if (status != PAWL_OK)
         return status;
-    if (!e->first)
+    if (!e->copies.first)
         return PAWL_ENOTFOUND;
-    *ret_entry = e->first;
-    e->first = e->first->next;
+    *ret_entry = e->copies.first;
+    e->copies.first = e->copies.first->next;
     return PAWL_OK;
 }

@@ -6,34 +6,21 @@
 #ifndef ENGINE_LOG_ENTRIES_H
 #define ENGINE_LOG_ENTRIES_H
 
-#include "base/arena.h"
-#include "port/log.h"
-
-/* Borrowed until the next one is asked for. */
-struct log_entry {
-    struct log_entry *next;
-    uint64_t offset;
-    pawl_place place;
-    pawl_bytes body;
-};
+#include "core/stream/copies.h"
 
 struct log_entries {
     pawl_log *log;
     pawl_stream stream;
-    uint64_t from;    /* what is read next */
-    pawl_place place; /* of the entry before it, once there was one */
-    struct arena memory;
-    struct log_entry *first; /* read, and not yet taken */
-    struct log_entry **last;
-    size_t bytes;
-    int status;
+    uint64_t from;        /* what is read next */
+    pawl_place place;     /* of the entry before it, once there was one */
+    struct copies copies; /* read, and not yet taken */
 };
 
 void log_entries_init(struct log_entries *entries, pawl_log *log, pawl_stream stream, uint64_t from,
                       const pawl_allocator *alloc);
 void log_entries_release(struct log_entries *entries);
 
-/* PAWL_ENOTFOUND: the stream ends here. Errors: those of the log; PAWL_ENOMEM. */
-int log_entries_next(struct log_entries *entries, const struct log_entry **ret_entry, pawl_error *error);
+/* The entry is borrowed until the next one is asked for. PAWL_ENOTFOUND: the stream ends here. Errors: those of the log; PAWL_ENOMEM. */
+int log_entries_next(struct log_entries *entries, const struct copied_entry **ret_entry, pawl_error *error);
 
 #endif

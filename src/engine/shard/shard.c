@@ -240,7 +240,7 @@ static void changed(void *arg)
         return;
     partition->reported = true;
     int none = 0;
-    if (processor_state(partition->processor) == PROCESSOR_REFUSED
+    if (processor_state(partition->processor) == WRITER_REFUSED
         && atomic_compare_exchange_strong(&engine->refused, &none, 1))
         engine->error = *processor_error(partition->processor);
     if (atomic_fetch_sub(&engine->opening, 1) == 1)

@@ -1,4 +1,4 @@
-#include "core/command/applier.h"
+#include "core/stream/applier.h"
 
 #include "base/heap.h"
 

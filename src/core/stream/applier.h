@@ -1,8 +1,8 @@
-/* core/command/applier.h: durable events go to the shard's store, in one transaction for all that have
+/* core/stream/applier.h: durable entries go to the shard's store, in one transaction for all that have
  * gathered.
  *
- * Several partitions live on a shard, and their batches become durable together; what each has to write is put
- * into one transaction, and committed once. An item is whatever a processor has to write for one batch.
+ * Several partitions and lanes live on a shard, and their batches become durable together; what each has to
+ * write is put into one transaction, and committed once. An item is what a writer has to write for one batch.
  *
  *     add, add, ... ── a turn of the shard's loop ──► write, write, ..., commit ──► done, done, ...
  *                                                              │
@@ -15,8 +15,8 @@
  *   A1  Items are written in the order in which they were added.
  *   A2  They are done in that order, too, and one after the other: while an item's changes lie in an overlay,
  *       those of a later one must not have left it. */
-#ifndef CORE_COMMAND_APPLIER_H
-#define CORE_COMMAND_APPLIER_H
+#ifndef CORE_STREAM_APPLIER_H
+#define CORE_STREAM_APPLIER_H
 
 #include "port/env.h"
 #include "port/store.h"

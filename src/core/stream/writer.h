@@ -1,0 +1,278 @@
+/* core/stream/writer.h: the one writer of a stream of the log, and the store that follows the stream.
+ *
+ *     user ── stages entries ──► batch ── send ──► log ── durable ──► applier ──► store ──► applied
+ *                                                   │ failed, or nobody knows
+ *                                                   ▼
+ *                              undo ─► drain ─► claim the stream again ─► catch up ─► prepare ─► run
+ *
+ * A partition's processor writes events with it, and a lane writes operations: each is a user. A user knows
+ * what an entry means. It stages entries into batches and sends them; the writer finds out what became of them,
+ * and calls the user back (struct writer_ops) to apply or to undo them. A writer lives on one shard: all calls
+ * and all callbacks are made there.
+ *
+ *                  claimed                 read all               writer_ready
+ *     CLAIMING ─────────────► CATCHING_UP ──────────► PREPARING ────────────────► RUNNING
+ *      ▲ │  ▲                    │   ▲                 │  ▲  ▲                       │
+ *      │ └──┘ tried again        └───┘ read on,        └──┘  │ nothing was lost      │ a batch was lost,
+ *      │      after a while            or tried again        │                       │ or writer_drain
+ *      │                                                     │                       ▼
+ *      └─────────────────────────────────────────────────────┴─────────────────── DRAINING
+ *
+ *     CLAIMING      it becomes the stream's one writer. From then on nothing that was sent before can appear.
+ *     CATCHING_UP   it checks that the store is a prefix of this log, then reads what the store lacks and has
+ *                   that replayed. It learns the fate of lost entries here.
+ *     PREPARING     the user prepares whatever it needs, and says writer_ready.
+ *     RUNNING       batches may be filled and sent.
+ *     DRAINING      it waits until no batch is SENT or DURABLE.
+ *     REFUSED       store and log contradict each other, or the user called writer_refuse. For good.
+ *     CLOSED        writer_close was called. From any state.
+ *
+ * A batch:
+ *
+ *     FREE ─► FILLING ─► SENT ─┬─► DURABLE ─► FREE      applied
+ *                              └─► LOST ────► FREE      undone at once; free when all fates are known
+ *
+ * Invariants
+ *   W1  Batches are sent in the order in which they were filled, each whole, and their entries have the next
+ *       offsets of the stream. At most one batch is FILLING, and it is the last.
+ *   W2  When a batch was lost, every batch behind it is lost too, whatever the log says about it: until the
+ *       stream is claimed again, and read up to the claim.
+ *   W3  Each batch that was staged into ends with exactly one of applied and undo. undo comes before the batch
+ *       is used again, and before the stream is claimed again.
+ *   W4  For one batch: sent, then durable, then applied; or sent, then undo. Each of these four comes to
+ *       batches in the order of sending. A batch may be undone while one before it waits for the store.
+ *   W5  The fate of a lost entry is told only when the log was claimed again and read: as far as that entry,
+ *       or to the end.
+ *   W6  It is RUNNING only if the store has every entry of the log, but for those of its own batches.
+ *   W7  closed is called once, by a turn of the loop of its own, and nothing comes back to the writer then.
+ *
+ * A callback may call code of others (an answer, a finished run). So each may call writer_close, writer_drain
+ * and writer_pause; only run may call writer_fill and writer_send, and only prepare what is for PREPARING. */
+#ifndef CORE_STREAM_WRITER_H
+#define CORE_STREAM_WRITER_H
+
+#include "core/stream/applier.h"
+#include "core/stream/copies.h"
+
+enum writer_state {
+    WRITER_CLAIMING,
+    WRITER_CATCHING_UP,
+    WRITER_PREPARING,
+    WRITER_RUNNING,
+    WRITER_DRAINING,
+    WRITER_REFUSED,
+    WRITER_CLOSED,
+};
+
+enum batch_state { BATCH_FREE, BATCH_FILLING, BATCH_SENT, BATCH_DURABLE, BATCH_LOST };
+
+/* What became of an entry of a lost batch. */
+enum writer_fate {
+    FATE_WRITTEN,     /* the log has it, and the store too */
+    FATE_NOT_WRITTEN, /* and it never will be */
+    FATE_UNKNOWN,     /* the writer was refused or closed before it was found out */
+};
+
+struct writer;
+
+struct writer_batch {
+    struct apply_item item;
+    struct writer *writer;
+    enum batch_state state;
+    struct writer_batch *next; /* in the order in which they were filled */
+    uint32_t index;            /* among the writer's batches: for what a user keeps beside it */
+    struct arena memory;       /* for what is staged; reset when the batch is free */
+    pawl_append append;
+    pawl_append_entry *entries;
+    void *staged; /* the user's, staged_size for each entry */
+    size_t count;
+    size_t bytes;
+    size_t settled;       /* of a lost one: entries whose fate was told */
+    pawl_instant durable; /* since when it is */
+    pawl_error error;
+};
+
+/* How far the store has come. */
+struct writer_position {
+    uint64_t offset;   /* of the last entry that it has; 0: none */
+    pawl_place place;  /* of that entry */
+    uint64_t checksum; /* of its body */
+};
+
+/* The user's part. Those that may be NULL say so. */
+struct writer_ops {
+    /* --- the store --- */
+
+    /* Where the store stands. again: read it from the store, because a transaction failed. Otherwise the user
+     * has it at hand, and this cannot fail. */
+    int (*position)(void *ctx, bool again, struct writer_position *ret_position, pawl_error *error);
+
+    /* Apply entries of the log that the store lacks, all of them, and commit them with the position.
+     * memory is for this call. After an error the writer aborts the transaction, and asks for the position
+     * again. PAWL_ECORRUPT, PAWL_EVERSION, PAWL_EINVAL, PAWL_ETOOBIG: it can never be done, and the writer is
+     * refused. After any other error it is tried again. */
+    int (*replay)(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error);
+
+    /* --- a batch --- */
+
+    /* The hook between sent and done. The log has the batch and has not answered: there is time to work for it
+     * while the log syncs. Whatever this does, undo takes back. Not called if the log answers at once. May be
+     * NULL. */
+    void (*sent)(void *ctx, struct writer_batch *batch);
+
+    /* The log has it for good. May be NULL. */
+    void (*durable)(void *ctx, struct writer_batch *batch);
+
+    /* As of struct apply_item. write: put its rows, and the position, into the store's transaction. unwrite:
+     * the transaction was aborted; write comes again. late: it was tried once more in vain (may be NULL). */
+    int (*write)(void *ctx, struct writer_batch *batch, pawl_store *store);
+    void (*unwrite)(void *ctx, struct writer_batch *batch);
+    void (*late)(void *ctx, struct writer_batch *batch);
+
+    /* The store has it for good. The batch is free when this returns. */
+    void (*applied)(void *ctx, struct writer_batch *batch);
+
+    /* It will not be applied as it was staged. Take back what staging and sent did. By its state it was
+     *     LOST      sent. A status of an entry other than PAWL_OK and PAWL_EUNKNOWN says that this entry was
+     *               certainly not written; of the others fate tells.
+     *     FILLING   never sent.
+     *     DURABLE   sent, and the writer is closed before the store could be written. It is applied when the
+     *               stream is opened again. */
+    void (*undo)(void *ctx, struct writer_batch *batch);
+
+    /* What became of an entry of a LOST batch; once for each, in order. May be NULL. */
+    void (*fate)(void *ctx, struct writer_batch *batch, size_t index, enum writer_fate fate);
+
+    /* --- the states --- */
+
+    /* The state was from. May be NULL. */
+    void (*moved)(void *ctx, enum writer_state from);
+
+    /* Something failed and is tried again in a while; the writer's error says what. May be NULL. */
+    void (*stumbled)(void *ctx);
+
+    /* DRAINING, and no batch is under way. False: not yet, the user has something under way itself; it calls
+     * writer_step when that is over. May be NULL: at once. */
+    bool (*drained)(void *ctx);
+
+    /* PREPARING: nothing is staged. Prepare, and call writer_ready, writer_retry or writer_refuse: here, or
+     * later. Called again for every writer_step. */
+    void (*prepare)(void *ctx);
+
+    /* RUNNING, and there may be something to do: it has begun, or a batch is free again, or a pause is over. It
+     * may be called from inside writer_send, when the log answered at once. */
+    void (*run)(void *ctx);
+
+    /* CLOSED, and nothing of the writer's is under way. False: the user has something under way itself; it
+     * calls writer_step when that is over. */
+    bool (*end)(void *ctx);
+};
+
+struct writer_options {
+    pawl_env *env;
+    uint32_t shard;
+    pawl_log *log;
+    struct applier *applier; /* the shard's */
+    pawl_stream stream;
+    const struct writer_ops *ops;
+    void *ctx;
+    uint32_t batches;     /* between filled and applied */
+    size_t batch_entries; /* of one batch, at most */
+    size_t staged_size;   /* what the user keeps for each entry */
+    size_t memory_chunk;  /* of a batch's arena */
+    const pawl_allocator *allocator;
+};
+
+struct writer {
+    struct writer_options options;
+    enum writer_state state;
+    pawl_error error; /* why it is not running: words for whoever waits */
+    struct writer_batch *batches;
+    struct writer_batch *first; /* not FREE, in order */
+    struct writer_batch **last;
+    uint64_t failures; /* losses, so far, each with all that rested on it */
+    int cause;         /* why the first batch was lost; PAWL_OK: none was since it last caught up */
+    pawl_instant lost; /* and when */
+
+    pawl_timer pause;
+    bool pausing; /* nobody fills or sends until it is over: run is called then */
+
+    pawl_claim claim;
+    bool claiming;
+    uint64_t epoch;
+    uint64_t next; /* of the log, when it was claimed */
+    pawl_timer retry;
+    pawl_duration retry_delay;
+    bool retrying;
+    pawl_read read;
+    bool reading;
+    bool unread;   /* the position is not the store's: a transaction of catching up failed */
+    bool verified; /* the entry at the store's position is the log's */
+    struct copies copies;
+
+    pawl_task step; /* writer_step, by the loop's next turn */
+    pawl_task close_task;
+    void (*closed)(void *arg);
+    void *closed_arg;
+    bool told; /* closed is on its way */
+};
+
+/* Borrows what options point to until deinit. Nothing happens before begin. PAWL_ENOMEM: and nothing is to be
+ * released. */
+int writer_init(struct writer *writer, const struct writer_options *options);
+void writer_deinit(struct writer *writer);
+
+/* Begin to claim, at the loop's next turn. PAWL_ECLOSED: the env is closed. */
+int writer_begin(struct writer *writer);
+
+/* Go on as far as possible now: something that drained, prepare or end waited for is over. Whoever called
+ * writer_send may call it afterwards, too; if not, the writer goes on at the loop's next turn. */
+void writer_step(struct writer *writer);
+
+/* --- RUNNING --- */
+
+/* The batch to go on filling: one that could not be sent, or a free one. NULL: all are under way. */
+struct writer_batch *writer_fill(struct writer *writer);
+
+/* Put an entry into a batch that is FILLING and has room for it. body is borrowed until the batch is free. What
+ * the user keeps of it is staged[count], and is set before. */
+static inline void writer_add(struct writer_batch *batch, uint64_t offset, pawl_bytes body)
+{
+    batch->entries[batch->count++] = (pawl_append_entry){.entry = {.stream = batch->writer->options.stream,
+                                                                   .epoch = batch->writer->epoch,
+                                                                   .offset = offset,
+                                                                   .body = body}};
+    batch->bytes += body.size;
+}
+
+/* Send a batch that has entries. alone: as in pawl_append. False: the log has no room; the batch stays as it
+ * is, and a pause has begun. */
+bool writer_send(struct writer *writer, struct writer_batch *batch, bool alone);
+
+/* Give a batch back that has no entries. */
+void writer_unfill(struct writer_batch *batch);
+
+/* Somebody below has no room now: run is called after a while. */
+void writer_pause(struct writer *writer, pawl_duration delay);
+
+/* Stop, apply what was sent, and prepare again. Does nothing unless it is RUNNING. */
+void writer_drain(struct writer *writer);
+
+/* --- PREPARING --- */
+
+/* It runs from now on. Does nothing if it was closed meanwhile. */
+void writer_ready(struct writer *writer);
+
+/* It could not be prepared: prepare is called again after a while, which grows from time to time. */
+void writer_retry(struct writer *writer);
+
+/* --- the end --- */
+
+/* It can never be done. The writer's error has the words. Not while DRAINING. */
+void writer_refuse(struct writer *writer, int status);
+
+/* What was sent comes back, and what is durable is written if that can be done now. closed: see W7; release it
+ * then, or later. Once. */
+void writer_close(struct writer *writer, void (*closed)(void *arg), void *arg);
+
+#endif
