@@ -1,9 +1,9 @@
 /* invoice_numbers: gap-free invoice numbers for many tenants, from several threads, over one sequencer.
  *
  * The "database" is one plain file of this program's own: a line an event, appended and synced. It is the log,
- * and for a view of the numbers it keeps a second file that is replaced as a whole. A child process numbers
- * invoices until it is killed with SIGKILL in the middle of its work; another one goes on where the log ends;
- * and so on. At the end every line of the log is read and counted.
+ * and for the storage of the numbers it keeps a second file that is replaced as a whole. A child process
+ * numbers invoices until it is killed with SIGKILL in the middle of its work; another one goes on where the log
+ * ends; and so on. At the end every line of the log is read and counted.
  *
  *     threads ── request ──► mailbox ──► shard: start, next, stage ... one write, one fdatasync, flush
  *
@@ -22,14 +22,14 @@
 
 enum { TENANTS = 50, THREADS = 4, SHOP = 1, INVOICE = 1, WAITING_MAX = 64, LINE = 60, FIRST_INVOICE = 1000 };
 
-/* --- The database: DIR/log has lines "offset tenant invoice", DIR/view has "last offset" and a number a
+/* --- The database: DIR/log has lines "offset tenant invoice", DIR/stored has "last offset" and a number a
  * tenant. */
 
 struct database {
     const char *dir;
     int log;
-    uint64_t view[TENANTS + 1];
-    uint64_t view_last;
+    uint64_t stored[TENANTS + 1];
+    uint64_t stored_last;
     pthread_mutex_t lock; /* a number may be read while others are written */
 };
 
@@ -45,14 +45,14 @@ static int read_numbers(void *ctx, uint64_t wsid, const uint16_t *seqs, size_t c
 {
     struct database *db = ctx;
     pthread_mutex_lock(&db->lock);
-    ret_numbers[0] = db->view[wsid]; /* a shop has one sequence only */
+    ret_numbers[0] = db->stored[wsid]; /* a shop has one sequence only */
     pthread_mutex_unlock(&db->lock);
     return PAWL_OK;
 }
 
 static int read_last_offset(void *ctx, uint64_t *ret_last, pawl_error *error)
 {
-    *ret_last = ((struct database *)ctx)->view_last;
+    *ret_last = ((struct database *)ctx)->stored_last;
     return PAWL_OK;
 }
 
@@ -63,19 +63,19 @@ static int write_values_and_offset(void *ctx, const pawl_sequence_row *rows, siz
     struct database *db = ctx;
     char from[4096];
     char to[4096];
-    snprintf(from, sizeof from, "%s/view.new", db->dir);
-    snprintf(to, sizeof to, "%s/view", db->dir);
+    snprintf(from, sizeof from, "%s/stored.new", db->dir);
+    snprintf(to, sizeof to, "%s/stored", db->dir);
     pthread_mutex_lock(&db->lock);
     for (size_t i = 0; i < count; i++)
-        db->view[rows[i].wsid] = rows[i].number;
-    db->view_last = last;
+        db->stored[rows[i].wsid] = rows[i].number;
+    db->stored_last = last;
     pthread_mutex_unlock(&db->lock);
     FILE *file = fopen(from, "w");
     if (!file)
         return PAWL_EIO;
     fprintf(file, "%llu\n", (unsigned long long)last);
     for (int t = 1; t <= TENANTS; t++)
-        fprintf(file, "%llu\n", (unsigned long long)db->view[t]);
+        fprintf(file, "%llu\n", (unsigned long long)db->stored[t]);
     bool good = fflush(file) == 0 && fdatasync(fileno(file)) == 0;
     good = fclose(file) == 0 && good && rename(from, to) == 0;
     return good ? PAWL_OK : PAWL_EIO;
@@ -120,14 +120,14 @@ static void database_open(struct database *db, const char *dir)
         size--;
     if (ftruncate(db->log, size) || fdatasync(db->log))
         exit(1);
-    FILE *view = open_file(db, "view", "r");
+    FILE *stored = open_file(db, "stored", "r");
     unsigned long long number;
-    if (view && fscanf(view, "%llu", &number) == 1)
-        db->view_last = number;
-    for (int t = 1; view && t <= TENANTS && fscanf(view, "%llu", &number) == 1; t++)
-        db->view[t] = number;
-    if (view)
-        fclose(view);
+    if (stored && fscanf(stored, "%llu", &number) == 1)
+        db->stored_last = number;
+    for (int t = 1; stored && t <= TENANTS && fscanf(stored, "%llu", &number) == 1; t++)
+        db->stored[t] = number;
+    if (stored)
+        fclose(stored);
 }
 
 /* --- The mailbox: whoever's turn it is on the shard serves all who wait, with one sync. */
@@ -233,7 +233,7 @@ static void run_office(const char *dir, int report)
         .storage = {&office.db, read_numbers, read_last_offset, write_values_and_offset, scan_log},
         .kinds = kinds,
         .kind_count = 1,
-        .kinds_elsewhere = true, /* there is one only, and the view has one number a tenant */
+        .kinds_elsewhere = true, /* there is one only, and the storage has one number a tenant */
     };
     int status = pawl_env_open(NULL, &office.env, &error);
     options.env = office.env;
@@ -329,7 +329,7 @@ int main(int argc, char **argv)
     bool good = check(dir, reported);
     printf("%s\n", good ? "no gap, no double" : "NOT GAP-FREE");
     if (argc <= 1) {
-        static const char *const names[] = {"log", "view", "view.new"};
+        static const char *const names[] = {"log", "stored", "stored.new"};
         char path[4096];
         for (int i = 0; i < 3; i++) {
             snprintf(path, sizeof path, "%s/%s", dir, names[i]);

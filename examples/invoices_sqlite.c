@@ -1,14 +1,14 @@
 /* invoices_sqlite: gap-free invoice numbers in a database of your own.
  *
- * The invoices are rows of a table in SQLite. That table is the log: an invoice's number is used when its row is
- * committed, and not before. A second table is the sequences view, from which the sequencer begins. Kill the
- * program at any moment, as often as you like: each tenant's invoices are 1, 2, 3, ...
+ * The invoices are rows of a table in SQLite. That table is the log: an invoice's number is used when its row
+ * is committed, and not before. A second table is the sequence storage, from which the sequencer begins. Kill
+ * the program at any moment, as often as you like: each tenant's invoices are 1, 2, 3, ...
  *
  *     main ── pawl_env_run ──► shard: start, next, stage ... BEGIN, INSERT ... COMMIT, flush    connection "mine"
- *                              pool:  the sequencer reads and writes its view               connection "its"
+ *                              pool:  the sequencer reads and writes its storage               connection "its"
  *
- * There are two connections, because the view is written in the background: on one connection that write would
- * fall into whatever transaction is open for the invoices.
+ * There are two connections, because the storage is written in the background: on one connection that write
+ * would fall into whatever transaction is open for the invoices.
  *
  * Run: invoices_sqlite FILE COUNT. Prints "tenant number" of each invoice, once it is committed. */
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int run(sqlite3 *db, const char *sql, const uint64_t numbers[4], uint64_t
     return status;
 }
 
-/* --- The sequencer's storage. The row (0, 0) of the view has the last offset. */
+/* --- The sequencer's storage. The row (0, 0) of the storage has the last offset. */
 
 static int read_numbers(void *its, uint64_t wsid, const uint16_t *seqs, size_t count, uint64_t *ret_numbers,
                         pawl_error *error)
@@ -125,7 +125,7 @@ struct batch {
     pawl_error error;
 };
 
-/* All numbers before the transaction begins: next may have to read the view, which must not wait for us. */
+/* All numbers before the transaction begins: next may have to read the storage, which must not wait for us. */
 static int take_numbers(struct batch *b, uint64_t offsets[BATCH])
 {
     for (int i = 0; i < BATCH; i++) {

@@ -154,7 +154,7 @@ typedef struct pawl_state_report {
  *
  * Only reads DIR. Each partition is compared at the offset that DIR's state has come to. For each table three
  * digests are compared: the one that the state keeps, that of the stored rows, and that of the derived rows.
- * The sequences view is compared at its own offset. The tables of lanes are derived from their operation logs,
+ * The sequence storage is compared at its own offset. The tables of lanes are derived from their operation logs,
  * and compared at the operation that they have come to.
  *
  * PAWL_OK even with differences: the report has them. If it is cancelled, or after any other error, it leaves

@@ -69,7 +69,7 @@ typedef struct pawl_options {
                                the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
 
     /* Of sequences (pawl/sequencer.h), in each partition: how many numbers and workspaces are kept in memory,
-     * and when the sequences view is written. Some defaults are others than those of a sequencer that is used
+     * and when the sequence storage is written. Some defaults are others than those of a sequencer that is used
      * alone: flush_events 8192, flush_interval 5 s, unflushed_max and recovery_batch 16384, workspaces_max
      * 4096. The bounds are the same; the words of PAWL_EINVAL name the field. Commands wait while unflushed_max
      * or staged_max is reached. Each value that may be unflushed takes 48 bytes, used or not. */

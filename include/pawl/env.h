@@ -6,8 +6,9 @@
  *
  *      your threads ── pawl_env_run ──► shard ──► pool
  *
- * Whoever embeds a single object of Pawl's, such as a sequencer (pawl/sequencer.h), opens an env with one shard
- * and reaches the object by pawl_env_run: calls of many threads form a queue, and run one after the other. */
+ * A program that embeds a single object of Pawl's, such as a sequencer (pawl/sequencer.h), opens an env with
+ * one shard and reaches the object by pawl_env_run: calls of many threads form a queue, and run one after the
+ * other. */
 #ifndef PAWL_ENV_H
 #define PAWL_ENV_H
 
@@ -29,7 +30,7 @@ typedef struct pawl_env_options {
  * Errors: PAWL_EINVAL (too many threads), PAWL_ENOMEM, PAWL_EIO (the system gives no more threads). */
 PAWL_API int pawl_env_open(const pawl_env_options *options, pawl_env **ret_env, pawl_error *error);
 
-/* Run what is queued, end the threads, free. Objects that live in the env are freed before. NULL is allowed.
+/* Run what is queued, end the threads, free. Free the objects that live in the env before. NULL is allowed.
  * Errors: PAWL_EMISUSE, and nothing happens, from a thread of this env. */
 PAWL_API int pawl_env_close(pawl_env *env);
 

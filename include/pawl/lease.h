@@ -18,8 +18,8 @@
  * fails, or is postponed: BACKING_OFF; fails too often, and the policy is stall: STALLED. void: an operator's
  * decision, also for BOUND and LEASED.
  *
- * Fencing. Every attempt has an operation ID of its own, 128 random bits. Whatever a worker says of a number is
- * believed only with the ID of the present attempt: a worker that was given up, and comes back after an hour's
+ * Fencing. Every attempt has an operation ID of its own, 128 random bits. What a worker says of a number counts
+ * only with the ID of the present attempt: a worker that was given up, and comes back after an hour's
  * sleep, gets PAWL_EFENCED. An ID is the present one until the number is given to somebody else, or the attempt
  * is over: released, failed, reclaimed, void. So a result that comes after the deadline counts if nobody else
  * has begun, and extending then takes the number back. Handing in stops the clock. Handing in again, what was
@@ -34,9 +34,9 @@
  * because what comes after them waits for them; that costs the logarithm of how many came back.
  *
  * Threads. All calls on one shard of the env, where the timer lives. Or, with the option untimed, on any
- * threads, one at a time, under a lock of the caller's: then acquire itself looks for what has expired, and
- * whoever sleeps until numbers come back calls pawl_leases_tick. Quick workers take and hand in many numbers
- * with one turn of the lock; for slow ones it costs nothing.
+ * threads, one at a time, under a lock of the caller's: then acquire itself looks for numbers that have
+ * expired, and a thread that sleeps until numbers come back calls pawl_leases_tick. Quick workers take and hand
+ * in many numbers with one turn of the lock; for slow ones it costs nothing.
  *
  * Invariants
  *   L1  committed <= taken <= bound: numbers up to committed are gone, those up to taken have had their turn.
@@ -88,7 +88,7 @@ typedef struct pawl_lease {
 
 typedef enum pawl_lease_policy { PAWL_LEASE_STALL, PAWL_LEASE_VOID } pawl_lease_policy;
 
-/* What may be exceeded before somebody is told. Zero means the default. */
+/* Limits: an alert is raised when one is exceeded. Zero means the default. */
 typedef struct pawl_lease_thresholds {
     double expired_rate; /* 0.05 of the attempts that ended in the last minute, if those are 20 or more */
     pawl_duration average_wait; /* 5 s, over the turns of the last minute, if those are 20 or more */
@@ -132,10 +132,10 @@ PAWL_API void pawl_leases_free(pawl_leases *leases);
 PAWL_API int pawl_leases_policy(pawl_leases *leases, uint32_t projection, pawl_lease_policy policy,
                                 uint32_t attempts_max);
 
-/* Numbers of this projection are worked on by whoever commits them, when their turn has come: to acquire and to
- * hand them in is a formality. They are left out of what is said of the last minute (attempts, turns, waits,
- * time granted, commits; not of voids), which is about the work of others. From the next bind on. PAWL_EINVAL:
- * there is no such projection. */
+/* The one who commits numbers of this projection works on them too, when their turn has come: to acquire them
+ * and to hand them in is a formality. They are left out of the figures of the last minute (attempts, turns,
+ * waits, time granted, commits; but not voids), which are about the work of others. From the next bind on.
+ * PAWL_EINVAL: there is no such projection. */
 PAWL_API int pawl_leases_uncounted(pawl_leases *leases, uint32_t projection);
 
 /* Bind work to the next number. bytes: its size, for the estimate. PAWL_EBUSY: the window is full. */
@@ -145,8 +145,8 @@ PAWL_API int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *wo
 /* The number that acquire would give; 0: none. */
 PAWL_API uint64_t pawl_leases_peek(const pawl_leases *leases, uint32_t projection);
 
-/* Lease up to max numbers. duration 0: adaptive; else at most duration_max is granted. PAWL_ENOTFOUND: none is
- * to be had. PAWL_EINVAL: there is no such projection. */
+/* Lease up to max numbers. duration 0: adaptive; else at most duration_max is granted. PAWL_ENOTFOUND: there is
+ * none. PAWL_EINVAL: there is no such projection. */
 PAWL_API int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
                                  pawl_lease *ret_leases, size_t *ret_count);
 
@@ -233,7 +233,7 @@ PAWL_API int pawl_leases_void(pawl_leases *leases, uint64_t number, const char *
 PAWL_API void pawl_leases_list(const pawl_leases *leases, uint64_t from,
                                bool (*visit)(void *arg, const pawl_lease *lease), void *arg);
 
-/* Let happen what is due: expiries, ends of back-offs; at most 256 of them, and then changed is called. The
+/* Expire leases and end back-offs that are due, at most 256 of them, and then call changed. The
  * timer does this by itself. Returns how long nothing more is due; 0: there is more; UINT64_MAX: nothing runs.
  */
 PAWL_API pawl_duration pawl_leases_tick(pawl_leases *leases);

@@ -1,4 +1,4 @@
-/* log.h: the log, the only truth there is, for whoever wants it alone.
+/* log.h: the log, from which all state is derived, for programs that want it alone.
  *
  * A log holds many streams. In each, entries have the offsets 1, 2, 3, ... with no gap; an entry that was
  * acknowledged is durable, stays where it is, and reads back as it was written. Everything else in Pawl is
@@ -10,8 +10,8 @@
  *        └─► done: durable | refused | unknown ──► claim again, read up to its next: the true outcome
  *     pawl_log_close
  *
- * Who may write is decided by the log and not by time: claim makes the caller the one writer of a stream, and
- * from then on every entry that carries an earlier epoch is refused.
+ * The log decides who may write, and not time: claim makes the caller the one writer of a stream, and from then
+ * on every entry that carries an earlier epoch is refused.
  *
  * Requests. Each call takes a request struct that the caller owns and leaves alone until its done() has been
  * called; the implementation allocates nothing per request that it could fail to get later. done() is called
@@ -19,7 +19,8 @@
  *   - on the shard that made the call, if a shard of the log's env made it (pawl_env_run);
  *   - otherwise on a thread of the log's own, where it must not block.
  * From inside done() any call on the log but pawl_log_close may be made. When the call itself returns an error,
- * nothing was started and done() is not called. Set what a request says above its status, and zero the rest.
+ * nothing was started and done() is not called. Fill in the fields of a request that stand above its status,
+ * and zero the rest.
  *
  * Errors that any request may end with: PAWL_ECLOSED, PAWL_ENOMEM, PAWL_EIO, PAWL_ECORRUPT. A request's error,
  * if not NULL, receives the words.
@@ -32,8 +33,8 @@
  *     writer that was killed that may be less than it acknowledged; the rest is there once a writer has opened
  *     the log again. pawl_log_unwitnessed says how much that is, pawl_log_recover makes it durable.
  *   - The log must outlive its requests: pawl_log_close with one outstanding is PAWL_EMISUSE.
- *   - Events (plog), operations (oplog) and group0 have forms of their own, which the engine writes. Whoever
- *     appends bytes of their own appends them to raw/N. */
+ *   - Events (plog), operations (oplog) and group0 have forms of their own, which the engine writes. Bytes
+ *     of your own go to raw/N. */
 #ifndef PAWL_LOG_H
 #define PAWL_LOG_H
 
@@ -223,8 +224,9 @@ typedef struct pawl_log_options {
 PAWL_API int pawl_log_open(const char *where, const pawl_log_options *options, pawl_log **ret_log,
                            pawl_error *error);
 
-/* Blocks until everything is put away; NULL is allowed. Any thread that is not a shard. PAWL_EMISUSE, and still
- * open, with a request outstanding. With another error it is closed, and what was acknowledged is durable. */
+/* Blocks until everything is freed; NULL is allowed. Any thread that is not a shard. PAWL_EMISUSE if a request
+ * is outstanding: the log stays open then. With another error it is closed, and acknowledged entries are
+ * durable. */
 PAWL_API int pawl_log_close(pawl_log *log);
 
 /* Start a request: as each one says above. Any thread. */

@@ -100,7 +100,7 @@ typedef struct pawl_last_number {
 } pawl_last_number;
 
 /* The last numbers of a partition's sequences: its own first, then by ascending workspace; or those of one
- * workspace (wsid 0: all). They count all durable events, also those that the sequences view lacks. Errors:
+ * workspace (wsid 0: all). They count all durable events, also those that the sequence storage lacks. Errors:
  * PAWL_ENOTFOUND (the workspace). Return false to stop. */
 typedef bool (*pawl_last_number_visit)(void *arg, const pawl_last_number *last);
 PAWL_API int pawl_last_numbers_read(pawl_engine *engine, uint16_t partition, uint64_t wsid,

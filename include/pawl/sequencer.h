@@ -6,8 +6,8 @@
  * fails, because a number counts as used only when an event that carries it is durable in the log.
  *
  * Giving a number touches memory only and takes some ten nanoseconds. The last numbers are written in the
- * background to a storage of yours (the *sequences view*). After a crash the sequencer reads the log from the
- * offset that the view has, so that it is ready after a time that depends on that tail alone.
+ * background to a storage of yours (the *sequence storage*). After a crash the sequencer reads the log from the
+ * offset that the storage has, so that it is ready after a time that depends on that tail alone.
  *
  * The cycle
  *
@@ -41,7 +41,7 @@
  *     start       while an event is open; of an unknown workspace kind, or of another than before if the
  *                 workspace is cached
  *     next        with no event open, or with one of workspace 0: a system event takes its offset only;
- *                 with one whose workspace is of another kind, as the view says. Cancel the event then.
+ *                 with one whose workspace is of another kind, as the storage says. Cancel the event then.
  *     stage       with no event open
  *     cancel      with no event open
  *     flush       with nothing open and nothing staged; above the last staged offset; below the last flushed.
@@ -51,16 +51,15 @@
  *
  * Threads. A sequencer lives on a shard of an env (pawl/env.h): start, next, stage, flush, cancel, actualize,
  * prefetch, when_ready, unwait and error are called there, for instance by pawl_env_run. state_get and
- * figures_get are
- * for any thread, at any time, and take no lock. new, wait and free are for any thread outside the env's
- * shards.
+ * figures_get are for any thread, at any time, and take no lock. new, wait and free are for any thread outside
+ * the env's shards.
  *
  * Ownership. The options are copied, the kinds and their sequences too. The env, the allocator and the
  * storage's ctx are borrowed until free has returned.
  *
  * Caveats
- *   - Be the one writer of the log. Two sequencers over one log give numbers twice; that the second is fenced
- *     is the log's affair.
+ *   - Be the one writer of the log. Two sequencers over one log give numbers twice; the log must fence the
+ *     second.
  *   - Between start and the event's end (flush, stage, cancel, actualize) its numbers are promises, not facts:
  *     show them to nobody before the event is durable.
  *   - flush says that the event is durable in *your log*. Saying so of one that is not breaks density at the
@@ -89,8 +88,8 @@ typedef struct pawl_sequence {
 
 #define PAWL_SEQUENCES_MAX 4096 /* of one kind */
 
-/* No sequence has this name. In the view it stands for the workspace's kind: its number is the kind plus one.
- */
+/* No sequence has this name. In the storage it stands for the workspace's kind, its number for the kind plus
+ * one. */
 #define PAWL_SEQUENCE_KIND 0
 
 typedef struct pawl_workspace_kind {
@@ -99,8 +98,8 @@ typedef struct pawl_workspace_kind {
     size_t count;
 } pawl_workspace_kind;
 
-/* A row of the sequences view: the last number of a sequence of a workspace that a durable event has; or, once
- * a workspace, its kind. Its key is (wsid, seq). */
+/* A row of the sequence storage: the last number of a sequence of a workspace that a durable event has; or,
+ * once a workspace, its kind. Its key is (wsid, seq). */
 typedef struct pawl_sequence_row {
     uint64_t wsid;
     uint64_t number;
@@ -117,7 +116,7 @@ typedef struct pawl_sequence_event {
     uint64_t offset;
     uint64_t wsid; /* 0: a system event; it has no numbers */
     uint16_t
-        kind; /* of the workspace. An unknown one, or an unknown seq below, is kept too: in the view only */
+        kind; /* of the workspace. An unknown one, or an unknown seq below, is kept too: in the storage only */
     const pawl_sequence_number *numbers;
     size_t count;
 } pawl_sequence_event;
@@ -135,9 +134,9 @@ typedef struct pawl_sequence_batcher {
  *
  * If your own writes go to the same database, use two connections: one for the thread that appends events, one
  * for these functions, with a lock around the latter. They run in the background, at any time: on one
- * connection a write of the view would fall into a transaction of yours, be rolled back with it, or commit half
- * of it. Take the numbers before you begin your transaction: next may read the view on your thread, and would
- * wait for a write of the view that waits for you.
+ * connection a write of the storage would fall into a transaction of yours, be rolled back with it, or commit
+ * half of it. Take the numbers before you begin your transaction: next may read the storage on your thread, and
+ * would wait for a write of the storage that waits for you.
  *
  * read_numbers runs on the thread that called pawl_sequencer_next, and during recovery on a thread of the pool;
  * the other three run on threads of the pool, one at a time. So read_numbers may run while a write is under
@@ -149,7 +148,7 @@ typedef struct pawl_sequence_batcher {
 typedef struct pawl_sequence_storage {
     void *ctx;
 
-    /* The view's number of each of these sequences of a workspace, 0 for what it does not have. */
+    /* The storage's number of each of these sequences of a workspace, 0 for what it does not have. */
     int (*read_numbers)(void *ctx, uint64_t wsid, const uint16_t *seqs, size_t count, uint64_t *ret_numbers,
                         pawl_error *error);
 
@@ -175,12 +174,12 @@ typedef struct pawl_sequence_storage {
 /* How much is kept in memory, and when it is written. Zero means the default. A count whose name ends
  * in _max or _batch is at most 2^28. */
 typedef struct pawl_sequencer_limits {
-    /* The view is written when so many events have gathered, or so much time has passed since the first of
+    /* The storage is written when so many events have gathered, or so much time has passed since the first of
      * them, or three quarters of the values that may be unflushed are. */
     uint32_t flush_events;        /* 100 */
     pawl_duration flush_interval; /* 500 ms */
 
-    uint32_t unflushed_max;      /* 65536 values, kinds too, that the view does not have; then start is busy */
+    uint32_t unflushed_max;      /* 65536 values, kinds too, that the storage lacks; then start is busy */
     uint32_t staged_max;         /* 4096 events between start and flush; then start is busy. A power of two. */
     uint32_t workspaces_max;     /* 100000 in the cache. Those with unflushed values are kept beyond it. */
     uint32_t recovery_batch;     /* 65536 values that recovery gathers before it writes them */
@@ -198,9 +197,9 @@ typedef struct pawl_sequencer_options {
     size_t kind_count;
 
     /* A workspace keeps its kind for ever: kinds may share sequences, and a workspace that changed its kind
-     * would bring numbers twice. So the view keeps the kind of each workspace, in a row of its own, and another
-     * one is refused. True: you keep the kinds elsewhere, and never give a workspace another one. Then the view
-     * has no such rows, and nothing is checked but what is cached. */
+     * would bring numbers twice. So the storage keeps the kind of each workspace, in a row of its own, and
+     * another one is refused. True: you keep the kinds elsewhere, and never give a workspace another one. Then
+     * the storage has no such rows, and nothing is checked but what is cached. */
     bool kinds_elsewhere;
 
     pawl_sequencer_limits limits;
@@ -222,9 +221,9 @@ typedef struct pawl_sequencer_figures {
     /* Gauges. offset_given >= offset_flushed >= offset_stored while ready. */
     uint64_t offset_given;   /* the last that start gave, and that was not given back */
     uint64_t offset_flushed; /* the last that is known durable in the log */
-    uint64_t offset_stored;  /* the last that the view has */
+    uint64_t offset_stored;  /* the last that the storage has */
     uint64_t staged;         /* events staged and not yet flushed */
-    uint64_t unflushed;      /* values changed by flushed events that the view does not have */
+    uint64_t unflushed;      /* values changed by flushed events that the storage does not have */
     uint64_t workspaces;     /* in the cache */
     uint64_t memory_bytes;   /* all that the sequencer has allocated */
 
@@ -233,7 +232,7 @@ typedef struct pawl_sequencer_figures {
     uint64_t cache_misses;     /* workspaces read from the storage for an event */
     uint64_t evictions;        /* workspaces dropped from the cache */
     uint64_t busy;             /* starts refused with PAWL_EBUSY */
-    uint64_t flushes;          /* writes to the view that succeeded, those of recovery too */
+    uint64_t flushes;          /* writes to the storage that succeeded, those of recovery too */
     uint64_t flush_failures;   /* and that failed */
     uint64_t rows_written;     /* by the former */
     uint64_t flush_ns_total;   /* time that the former took, in all, */
@@ -258,8 +257,8 @@ PAWL_API int pawl_sequencer_new(const pawl_sequencer_options *options, pawl_sequ
 
 /* Wait until it is ready. Any thread that is not of the env.
  * Errors: PAWL_ETIMEOUT (error says what recovery last stumbled over), PAWL_ECORRUPT (a value or an offset of
- * the view is ahead of the log; error names both), PAWL_ECLOSED (free has begun), PAWL_EMISUSE (from a shard of
- * the env). */
+ * the storage is ahead of the log; error names both), PAWL_ECLOSED (free has begun), PAWL_EMISUSE (from a shard
+ * of the env). */
 PAWL_API int pawl_sequencer_wait(pawl_sequencer *sequencer, pawl_duration timeout, pawl_error *error);
 
 /* Somebody who wants to be told when start is worth another try. Put it into a struct of your own, and set fn.
@@ -294,7 +293,7 @@ PAWL_API bool pawl_sequencer_unwait(pawl_sequencer *sequencer, pawl_sequencer_wa
  *
  * What ends PAWL_EBUSY depends on its reason; pawl_sequencer_error says which it is.
  *     recovering               the log is read, in the background
- *     unflushed_max reached    the view is written, in the background; as long as the storage fails, it stays
+ *     unflushed_max reached    the storage is written, in the background; it stays as long as that fails
  *     staged_max reached       your own flush, or actualize: nothing in the background helps
  * pawl_sequencer_when_ready tells you of all three. */
 PAWL_API int pawl_sequencer_start(pawl_sequencer *sequencer, uint16_t ws_kind, uint64_t wsid,
@@ -339,8 +338,8 @@ PAWL_API const pawl_error *pawl_sequencer_error(const pawl_sequencer *sequencer)
  * everything is freed. Waits for a call of the storage that is under way, however long that takes; a scan is
  * ended at its next take. Any thread that is not of the env; no other call may begin once this one has, save on
  * the shard, where it is refused. NULL is allowed.
- * Errors: PAWL_ETIMEOUT (the view was not written in time. It is freed all the same, and nothing is lost: the
- * log has it, and the next recovery reads that much more), PAWL_EMISUSE (from a shard of the env) and
+ * Errors: PAWL_ETIMEOUT (the storage was not written in time. It is freed all the same, and nothing is lost:
+ * the log has it, and the next recovery reads that much more), PAWL_EMISUSE (from a shard of the env) and
  * PAWL_ECLOSED (the env is closed): then it is not freed. */
 PAWL_API int pawl_sequencer_free(pawl_sequencer *sequencer);
 

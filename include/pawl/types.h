@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Bytes that belong to someone else. How long they stay is said where they are handed over. */
+/* Bytes that belong to someone else. The function that hands them over says how long they stay. */
 typedef struct pawl_bytes {
     const void *data;
     size_t size;

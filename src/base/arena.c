@@ -77,15 +77,15 @@ pawl_bytes arena_copy(struct arena *arena, pawl_bytes bytes)
     return (pawl_bytes){copy, bytes.size};
 }
 
-struct arena_mark arena_mark(const struct arena *arena)
+struct arena_point arena_point(const struct arena *arena)
 {
-    return (struct arena_mark){.last = arena->last, .used = arena->used};
+    return (struct arena_point){.last = arena->last, .used = arena->used};
 }
 
-void arena_rewind(struct arena *arena, struct arena_mark mark)
+void arena_rewind(struct arena *arena, struct arena_point point)
 {
-    arena->last = mark.last;
-    arena->used = mark.used;
+    arena->last = point.last;
+    arena->used = point.used;
 }
 
 void arena_reset(struct arena *arena)

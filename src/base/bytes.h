@@ -83,7 +83,7 @@ static inline uint64_t get_u64_sorted(const uint8_t *at)
 }
 
 /* A cursor over bytes from outside. The first read past the end sets bad, and every read from then on gives
- * zeros, so a decoder reads all its fields and asks once at the end. */
+ * zeros, so a decoder reads all its fields and checks bad once at the end. */
 struct decoder {
     const uint8_t *at;
     size_t left;

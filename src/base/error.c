@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* vsnprintf that shows a cut. */
+/* vsnprintf, but a text that does not fit ends with a sign that it was cut. */
 __attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t size, const char *format,
                                                               va_list args)
 {

@@ -16,8 +16,8 @@ static inline int error_same(int status)
     return status;
 }
 
-/* Set code and text. error may be NULL. (A macro, so that whoever reads the call, compilers and analyzers too,
- * sees that what it returns is what it was given.) */
+/* Set code and text. error may be NULL. (A macro, so that compilers and analyzers see at the call that it
+ * returns the code it was given.) */
 #define error_set(error, status, ...) ((void)pawl_error_set((error), (status), __VA_ARGS__), error_same(status))
 
 /* Put context in front of the text that is there; if there is none, in front of the status's meaning. */

@@ -8,17 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_SECOND UINT64_C(1000000000)
+#include "base/wait.h"
 
 enum { UNSET, WAITED, SET };
-
-static uint64_t boot_now_ns(void)
-{
-    struct timespec t;
-    int failed = clock_gettime(CLOCK_BOOTTIME, &t);
-    assert(!failed);
-    return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
-}
 
 /* True if it is set; otherwise it is WAITED from here on, and the setter knows that it must wake. */
 static bool set_or_waited(struct latch *latch)
@@ -30,8 +22,8 @@ static bool set_or_waited(struct latch *latch)
     return state == SET;
 }
 
-/* Returns for any reason or none: the caller looks again. That the state is still WAITED is checked by the
- * kernel, under its own lock, so a set in between is not slept through. */
+/* May return for no reason: the caller looks again. The kernel checks under its own lock that the state is
+ * still WAITED, so a set in between is not missed. */
 static void sleep_while_waited(struct latch *latch, const struct timespec *timeout)
 {
     long result = syscall(SYS_futex, &latch->state, FUTEX_WAIT_PRIVATE, WAITED, timeout, NULL, 0);
@@ -61,12 +53,12 @@ void latch_wait(struct latch *latch)
 int latch_wait_until(struct latch *latch, pawl_instant deadline)
 {
     while (!set_or_waited(latch)) {
-        uint64_t now = boot_now_ns();
+        uint64_t now = clock_boot_ns();
         if (now >= deadline.ns)
             return PAWL_ETIMEOUT;
         uint64_t left = deadline.ns - now;
-        struct timespec timeout = {.tv_sec = (time_t)(left / NS_PER_SECOND),
-                                   .tv_nsec = (long)(left % NS_PER_SECOND)};
+        struct timespec timeout = {.tv_sec = (time_t)(left / PAWL_SECOND),
+                                   .tv_nsec = (long)(left % PAWL_SECOND)};
         sleep_while_waited(latch, &timeout);
     }
     return PAWL_OK;

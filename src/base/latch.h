@@ -17,8 +17,8 @@
  * Order. What the setter did before latch_set is visible to the waiter after its wait returns PAWL_OK: the
  * exchange releases, the load that sees SET acquires. The futex is for sleeping only and carries no order.
  *
- * There is no spinning before sleep. What is waited for is a sync of a disk, tens of microseconds at best, and
- * spinning that long would take a core from the very thread that is to set the latch. */
+ * There is no spinning before sleep. A waiter usually waits for a sync of a disk, tens of microseconds at best;
+ * to spin that long would take a core from the thread that sets the latch. */
 #ifndef BASE_LATCH_H
 #define BASE_LATCH_H
 

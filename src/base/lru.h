@@ -1,4 +1,4 @@
-/* base/lru.h: the most recently used so many, of u64 keys with values of one size.
+/* base/lru.h: a cache of fixed capacity, from u64 keys to values of one size; it drops the least recently used.
  *
  * All memory is taken at init; nothing fails afterwards. Entries are linked by index, not by pointer: one list
  * in order of use, and one chain a bucket.
@@ -33,7 +33,7 @@ struct lru {
     const pawl_allocator *alloc;
 };
 
-/* What had to go; value is NULL if nothing had to. */
+/* The entry that was dropped; value is NULL if none was. */
 struct lru_evicted {
     uint64_t key;
     void *value;

@@ -93,7 +93,7 @@ static inline bool find(const struct map *map, uint64_t hash, const void *key, u
     }
 }
 
-/* Empty the slot, and move back into the hole whoever behind it would be cut off from its home (M2). */
+/* Empty the slot. Move into the hole each later key that would otherwise have an empty slot before it (M2). */
 static void empty_slot(struct map *map, uint64_t hole)
 {
     for (uint64_t at = (hole + 1) & map->mask; map->tags[at] != TAG_EMPTY; at = (at + 1) & map->mask) {

@@ -26,9 +26,9 @@
  *     the compare-and-swap fails. Which producer wins is ordered by tail's own modification order, and one
  *     thread's pushes follow each other in it: so each producer's elements come out in its own order.
  *   - There is no ABA: positions are 64 bits wide and never come back.
- *   - Full is never said of a queue with room that this producer could have seen: it read a sequence below p,
- *     so position p - capacity was not yet freed in its eyes, while tail was at p or beyond. A freeing that is
- *     on its way to it may be missed; the refusal is then a moment late, which every refusal may be.
+ *   - A producer is never told "full" while the queue has room that it could have seen: it read a sequence
+ *     below p, so position p - capacity was not yet freed in its eyes, while tail was at p or beyond. A freeing
+ *     that is on its way to it may be missed; the refusal is then a moment late, which every refusal may be.
  *
  * What empty means. Between winning a position and publishing it a producer may be interrupted. Until it goes
  * on, pop says empty at that position, even if later ones are published already: the queue keeps its order

@@ -2,9 +2,9 @@
  *
  * Several writers may put records into one physical log: the owner of a stream, a rival that is about to become
  * it, a zombie that was it and does not know better, and a client library that sends things twice. The physical
- * log keeps what it got, in one order, and has no opinion. Which of the records are the stream is decided by
- * the rules below from nothing but the records and their order, so everybody who reads comes to the same
- * answer, with no clock, no session and no vote.
+ * log keeps all records in one order, and does not judge them. The rules below decide which of the records are
+ * the stream. They look at nothing but the records and their order, so every reader comes to the same answer,
+ * with no clock, no session and no vote.
  *
  *      physical log   0       1       2       3       4       5       6       7
  *                     claim   event   event   claim   event   claim   event   event
@@ -22,7 +22,7 @@
  *   R3  An event may come in fragments 0, 1, ..., last. A fragment extends the event exactly if R2 holds for
  *       it and its index is the next one; the event counts with its last fragment. What lies in between does
  *       not matter, except a claim that counts: it ends what is unfinished.
- *   R4  Whatever does not count changes nothing.
+ *   R4  A record that does not count changes nothing.
  *
  * What follows from them
  *   I1  Offsets of what counts are 1, 2, 3, ...: dense, whatever a zombie, a retry or a rival wrote.
@@ -98,7 +98,7 @@ struct judge {
 /* A stream of which nothing is known, whose first record is at the given position. */
 void judge_init(struct judge *judge, uint64_t position);
 
-/* Judge the next record. BROKEN and HOLE leave the judge where it is, for good: the world is wrong there, and
+/* Judge the next record. BROKEN and HOLE leave the judge where it is, for good: the log is corrupt there, and
  * the caller reports it with the position. Every other verdict moves it on by one record. */
 enum claim_verdict judge_next(struct judge *judge, const struct claim_record *record);
 

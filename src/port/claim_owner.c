@@ -98,20 +98,20 @@ uint64_t owner_sent(struct owner *o, const struct claim_record *record)
 static void become_unsure(struct owner *o, struct owner_actions *actions)
 {
     if (o->state != OWNER_OWNING)
-        return; /* said already, and perhaps acted upon */
+        return; /* the caller was told already, and may have acted on it */
     move(o, OWNER_UNSURE);
     actions->must_reclaim = true;
 }
 
-/* Let the judge see whatever own records are known to lie at the next positions. Only the first in flight is
- * looked at: what was sent after it lies behind it, or does not count. */
+/* Feed the judge the own records that are known to lie at the next positions. Only the first record in flight
+ * is looked at: records that were sent after it lie behind it, or do not count. */
 static int advance(struct owner *o, struct owner_actions *actions)
 {
     while (o->count > 0) {
         struct owner_slot *slot = slot_of(o, o->first);
         const struct claim_record *r = &slot->record;
         if (judge_has(&o->judge, r->offset, r->fragment)) {
-            drop_first(o); /* even unreported: a copy of it was read */
+            drop_first(o); /* also if it was not reported yet: a copy of it was read */
             continue;
         }
         if (!slot->reported)
@@ -133,7 +133,7 @@ static int advance(struct owner *o, struct owner_actions *actions)
     return PAWL_OK;
 }
 
-/* Say what of our own has come to count since the judge's next was at before (O2). */
+/* Tell which own events count now and did not when the judge's next was before (O2). */
 static void acknowledge(const struct owner *o, uint64_t before, struct owner_actions *actions)
 {
     if (o->judge.next > before)
@@ -153,7 +153,9 @@ int owner_report(struct owner *o, uint64_t ticket, uint64_t position, struct own
     uint64_t before = o->judge.next;
     int status = advance(o, ret_actions);
     acknowledge(o, before, ret_actions);
-    /* What is nowhere dooms all behind it, even while those before it are still waited for. */
+    /* If one record is nowhere, all records that were sent after it cannot count either, because their offsets
+     * come
+ * after its offset. This holds even while reports of earlier records are still to come. */
     if (status == PAWL_OK && position == CLAIM_NOWHERE && ticket >= o->first)
         become_unsure(o, ret_actions);
     return status;
@@ -165,7 +167,7 @@ static bool is_our_claim(const struct owner *o, const struct claim_record *r)
            && r->nonce == o->claim.nonce;
 }
 
-/* A claim counts: whatever was in flight has its outcome (O3). */
+/* A claim counts: every record in flight has its outcome (O3). */
 static void resolve(struct owner *o, bool ours, struct owner_actions *actions)
 {
     o->first += o->count;

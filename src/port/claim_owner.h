@@ -18,19 +18,21 @@
  *                 behind them until they are read. If no claim among them counts, it goes on.
  *      UNSURE     something sent may be there or not, and may yet arrive. Nothing more can be sent: claim.
  *      CLAIMING   the claim is written, and everything from judge.at up to it is read.
- *      OUT        never was the owner, or was fenced. Who should own the stream is to be looked up before it
- *                 claims again, or two that both believe themselves assigned fence each other for ever.
+ *      OUT        never was the owner, or was fenced. Before it claims again, the caller must look up who
+ *                 should own the stream; otherwise two writers that both believe to be assigned fence each
+ *                 other for ever.
  *
  * Invariants
  *   O1  judge.at is the first position not known. Nothing at or behind it has influenced an acknowledgement.
  *   O2  ack_upto covers exactly events that the judge has counted.
- *   O3  In flight is only what carries the current epoch, in the order of offsets; a claim that counts,
- *       anybody's, resolves all of it: what the judge has by then is written, the rest never will be.
+ *   O3  All records in flight have the current epoch, and are in the order of their offsets. When a claim
+ *       counts, whoever made it, all of them have their outcome: those that the judge has counted by then are
+ *       written, the others never will be.
  *   O4  At most window records are in flight.
  *
- * It rests on this: a reported position is final, and so is whatever can be read (on Kafka: acks=all,
- * min.insync.replicas above 1, no unclean election, readers behind the high watermark). What was neither
- * reported nor read may vanish from the end of the log, and its positions be used again.
+ * All this relies on two facts: a reported position is final, and a record that can be read is final (on Kafka:
+ * acks=all, min.insync.replicas above 1, no unclean election, readers behind the high watermark). A record that
+ * was neither reported nor read may vanish from the end of the log, and its position may be used again.
  *
  * Pure: no I/O, no clock; memory only at init. Not thread-safe. */
 #ifndef PORT_CLAIM_OWNER_H
@@ -53,7 +55,7 @@ struct owner {
     uint64_t offset;           /* of the next event to send, and of its next fragment */
     uint32_t fragment;
     uint64_t chain;
-    uint64_t reading_to; /* what lies before it was asked for already */
+    uint64_t reading_to; /* records before this position were asked for already */
 
     struct owner_slot *slots; /* a ring: tickets first .. first + count - 1 are in flight */
     uint32_t window;
@@ -64,10 +66,10 @@ struct owner {
 
 /* What a step asks of the caller, and tells it. Zero means nothing. */
 struct owner_actions {
-    uint64_t ack_upto;  /* what was sent up to this offset is written, for every reader and for ever */
+    uint64_t ack_upto;  /* all events up to this offset are written, for every reader and for ever */
     uint64_t read_from; /* read the records in [read_from, read_to) and feed them, unless they are equal */
     uint64_t read_to;
-    bool resolved;     /* nothing is in flight any more: what is not acknowledged by now was never written */
+    bool resolved;     /* nothing is in flight: events that are not acknowledged by now were never written */
     bool owning;       /* its claim counts: OWNING, from offset judge.next on */
     bool fenced;       /* a rival's claim counts: OUT */
     bool must_reclaim; /* UNSURE */
@@ -101,7 +103,7 @@ uint64_t owner_sent(struct owner *owner, const struct claim_record *record);
  * of what is resolved already are ignored. PAWL_ECORRUPT: the log is not what this writer wrote. */
 int owner_report(struct owner *owner, uint64_t ticket, uint64_t position, struct owner_actions *ret_actions);
 
-/* A record that was read, of whomever. To be fed in physical order; one that is known already is skipped.
+/* A record that was read, whoever wrote it. Feed them in physical order; one that is known already is skipped.
  * PAWL_ECORRUPT: it is BROKEN, or there is a HOLE before it; ret_actions has the verdict. */
 int owner_read(struct owner *owner, const struct claim_record *record, struct owner_actions *ret_actions);
 

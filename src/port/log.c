@@ -139,7 +139,7 @@ static void never_called(pawl_read *read)
     (void)read;
 }
 
-/* Each costs a read, beside which it is nothing to look at all the others. */
+/* This looks at all streams for each read; a read costs far more. */
 static bool are_different(const pawl_sweep *sweep)
 {
     for (size_t i = 0; i < sweep->count; i++)
@@ -157,7 +157,7 @@ static int sweep_one_by_one(pawl_log *log, pawl_sweep *sweep)
     uint64_t left = sweep->limit;
     for (; o.index < sweep->count && !o.stopped && left > 0; o.index++) {
         pawl_sweep_stream *s = &sweep->streams[o.index];
-        uint64_t still = sweep->count - o.index; /* to be read, this one too: each is to get as much */
+        uint64_t still = sweep->count - o.index; /* to be read, with this one: each gets an equal share */
         pawl_read read = {.stream = s->stream,
                           .from = s->from,
                           .limit = left / still + (left % still > 0),

@@ -25,8 +25,8 @@ extern "C" {
  * another one ended; with a limit no less than the number of streams none of them waits for the others for
  * ever.
  *
- * Returns the outcome. PAWL_EINVAL: a stream that is none or is there twice, an offset 0, no visit(). What
- * cannot be read ends the sweep in all streams, also those whose entries could be. */
+ * Returns the outcome. PAWL_EINVAL: a stream that is none or is there twice, an offset 0, no visit(). An
+ * entry that cannot be read ends the sweep for all streams, also for those whose entries could be read. */
 typedef struct pawl_sweep_stream {
     pawl_stream stream;
     uint64_t from; /* at least 1 */
@@ -50,8 +50,8 @@ struct pawl_log_ops {
     int (*claim)(pawl_log *log, pawl_claim *claim);
     int (*append)(pawl_log *log, pawl_append *append);
     int (*read)(pawl_log *log, pawl_read *read);
-    /* NULL: it is made of reads. Gets what is well formed only, but for streams that may be there twice, with
-     * next and ended set as if nothing was visited. */
+    /* NULL: the sweep is done by reads. It gets sweeps that are well formed, except that a stream may be there
+     * twice; next and ended are set as if nothing was visited. */
     int (*sweep)(pawl_log *log, pawl_sweep *sweep);
     int (*follow)(pawl_log *log, pawl_follow *follow);
     /* On the thread that called follow. PAWL_EMISUSE: it is over already, or ends by itself. */
@@ -59,7 +59,7 @@ struct pawl_log_ops {
     int (*tail)(pawl_log *log, pawl_tail *tail);
     /* NULL: it leaves nothing out. */
     int (*unwitnessed)(pawl_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
-    /* Blocks until everything is put away; PAWL_EMISUSE, and still open, with a request outstanding. */
+    /* Blocks until everything is freed. PAWL_EMISUSE if a request is outstanding: the log stays open then. */
     int (*close)(pawl_log *log);
 };
 
@@ -87,7 +87,7 @@ static inline bool pawl_stream_valid(pawl_stream s)
     }
 }
 
-/* Whether an append is well formed, before anybody looks at what its log holds. */
+/* Whether an append is well formed. What the log holds is not looked at. */
 static inline bool pawl_append_valid(const pawl_append *append)
 {
     if (!append->done || !append->entries || append->count == 0)

@@ -1,8 +1,8 @@
 /* port/store.h: derived state, an ordered map from bytes to bytes.
  *
  * Everything in a store can be derived from the log again, so a store may be thrown away; it says so when that
- * has happened. One writer, which is whoever opened it, on one thread; any number of readers on any threads,
- * each with a snapshot that does not change under it.
+ * has happened. It has one writer, the one who opened it, on one thread; and any number of readers on any
+ * threads, each with a snapshot that does not change.
  *
  *     put, remove, remove_range ... commit      the writer's transaction begins by itself at the first change
  *     snapshot ── get, scan, digest ── release
@@ -26,7 +26,7 @@
  *     its next change, commit or abort.
  *   - A snapshot that lives long keeps old pages from being reused: release it within tens of milliseconds, and
  *     go on in a fresh one from the last key.
- *   - Do not change the store from inside a scan of the writer's. */
+ *   - Do not change the store from inside a scan through the writer. */
 #ifndef PAWL_PORT_STORE_H
 #define PAWL_PORT_STORE_H
 
@@ -98,7 +98,7 @@ static inline int pawl_store_snapshot(pawl_store *store, pawl_reader **ret_reade
     return store->ops->snapshot(store, ret_reader);
 }
 
-/* The writer's own view. It is the store's: do not release it. */
+/* The writer's own reader, which sees its changes. It belongs to the store: do not release it. */
 static inline pawl_reader *pawl_store_writer(pawl_store *store)
 {
     return store->ops->writer(store);

@@ -1,6 +1,6 @@
 #include "test/contract/env_contract.h"
 
-#include <time.h>
+#include "base/wait.h"
 
 /* Far more than any of these needs, on any machine that is alive. */
 enum { DEADLINE_S = 120 };
@@ -11,7 +11,7 @@ struct env_fixture *env_fixture_new(const struct env_contract *contract, uint32_
     assert_non_null(f);
     f->contract = contract;
     pthread_mutex_init(&f->mutex, NULL);
-    pthread_cond_init(&f->cond, NULL);
+    cond_init(&f->cond);
     f->impl = contract->open(shards, &f->env);
     return f;
 }
@@ -54,13 +54,11 @@ void env_await(struct env_fixture *f, size_t count)
         assert_true(f->contract->drive(f, count));
         return;
     }
-    struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += DEADLINE_S;
-    int rc = 0;
+    uint64_t end = wait_deadline(DEADLINE_S * PAWL_SECOND);
+    bool in_time = true;
     pthread_mutex_lock(&f->mutex);
-    while (f->count < count && rc == 0)
-        rc = pthread_cond_timedwait(&f->cond, &f->mutex, &deadline);
+    while (f->count < count && in_time)
+        in_time = cond_wait_until(&f->cond, &f->mutex, end);
     pthread_mutex_unlock(&f->mutex);
-    assert_int_equal(rc, 0);
+    assert_true(in_time);
 }

@@ -1,10 +1,8 @@
 #include "test/contract/log_fixture.h"
 
-#include <errno.h>
-#include <time.h>
-
 #include "base/hash.h"
 #include "base/heap.h"
+#include "base/wait.h"
 
 static _Thread_local const struct job *calling;
 static _Thread_local const struct job *finishing; /* until it is issued again from inside its own done */
@@ -16,7 +14,7 @@ struct log_fixture *log_fixture_open(const struct log_contract *contract, bool f
     f->contract = contract;
     f->foreign = foreign;
     pthread_mutex_init(&f->mutex, NULL);
-    pthread_cond_init(&f->cond, NULL);
+    cond_init(&f->cond);
     f->impl = contract->open(&f->env, &f->log);
     return f;
 }
@@ -54,12 +52,10 @@ void log_await(struct log_fixture *f, bool (*holds)(void *arg), void *arg)
     if (f->contract->drive) {
         held = holds(arg) || f->contract->drive(f->impl, holds, arg);
     } else {
-        struct timespec end;
-        clock_gettime(CLOCK_REALTIME, &end);
-        end.tv_sec += 120;
+        uint64_t end = wait_deadline(120 * PAWL_SECOND);
         pthread_mutex_lock(&f->mutex);
         while (!holds(arg) && held)
-            held = pthread_cond_timedwait(&f->cond, &f->mutex, &end) != ETIMEDOUT;
+            held = cond_wait_until(&f->cond, &f->mutex, end);
         pthread_mutex_unlock(&f->mutex);
     }
     pthread_mutex_lock(&f->mutex);

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "adapter/lmdb/internal.h"
+#include "adapter/lmdb/impl.h"
 #include "base/bytes.h"
 #include "test/lib/child.h"
 

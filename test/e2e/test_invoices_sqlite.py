@@ -61,7 +61,7 @@ def no_number_is_lost_or_doubled_by_twenty_kills(folder):
     assert len(said) == len(set(said))
 
 
-def a_view_that_is_lost_is_made_again_from_the_invoices(folder):
+def a_storage_that_is_lost_is_made_again_from_the_invoices(folder):
     file = os.path.join(folder, 'invoices.db')
     number(file, 200)
     execute(file, 'DELETE FROM sequence')
@@ -80,5 +80,5 @@ def numbers_of_invoices_that_are_lost_are_not_given_again(folder):
 
 
 if __name__ == '__main__':
-    main([no_number_is_lost_or_doubled_by_twenty_kills, a_view_that_is_lost_is_made_again_from_the_invoices,
+    main([no_number_is_lost_or_doubled_by_twenty_kills, a_storage_that_is_lost_is_made_again_from_the_invoices,
           numbers_of_invoices_that_are_lost_are_not_given_again])

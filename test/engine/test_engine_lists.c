@@ -1,5 +1,5 @@
 /* test_engine_lists.c: what there is in an engine: workspaces, last numbers, entities; from the events that are
- * there, however far the sequences view has come. */
+ * there, however far the sequence storage has come. */
 #include <pawl/pawl.h>
 
 #include "base/bytes.h"
@@ -187,7 +187,7 @@ static void check_numbers(struct bench *b, uint64_t wsid, const char *expected)
     assert_string_equal(numbers.text, expected);
 }
 
-TEST(last_numbers_are_those_of_the_events_before_and_after_the_view_has_them)
+TEST(last_numbers_are_those_of_the_events_before_and_after_the_storage_has_them)
 {
     static const char all[] =
         "0 sys.PLogOffsetSeq 5\n7 sys.WLogOffsetSeq 3\n7 sys.RecIDSeq 200002\n7 t.invoice 2\n"
@@ -208,7 +208,7 @@ TEST(last_numbers_are_those_of_the_events_before_and_after_the_view_has_them)
     check_numbers(&b, 7, seven);
     shut(&b);
     open_it(&b, (pawl_options){0});
-    bill(&b, 7, "x", 1); /* half of it in the view, half behind */
+    bill(&b, 7, "x", 1); /* half of it in the storage, half behind */
     check_numbers(&b, 7, "7 sys.WLogOffsetSeq 4\n7 sys.RecIDSeq 200003\n7 t.invoice 3\n");
     struct numbers none = {0};
     assert_status(pawl_last_numbers_read(b.engine, 0, 8, take_number, &none, &b.error), PAWL_ENOTFOUND);
@@ -292,7 +292,7 @@ int main(void)
         RUN(all_workspaces_are_listed_once_in_pages_of_any_size),
         RUN(one_partition_lists_them_too),
         RUN(a_workspace_is_as_its_last_event_left_it),
-        RUN(last_numbers_are_those_of_the_events_before_and_after_the_view_has_them),
+        RUN(last_numbers_are_those_of_the_events_before_and_after_the_storage_has_them),
         RUN(last_numbers_of_many_workspaces_come_in_their_order),
         RUN(rows_of_entities_are_found_by_all_fields_of_their_keys_and_sorted_by_them),
     };

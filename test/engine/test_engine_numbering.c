@@ -6,7 +6,7 @@
 
 #define NEVER (1000000 * PAWL_SECOND)
 
-/* Nothing is written to the sequences view but where a test wants it. */
+/* Nothing is written to the sequence storage but where a test wants it. */
 static const pawl_sequencer_limits patient = {.flush_events = 1 << 30, .flush_interval = NEVER};
 
 static pawl_figures figures_of(struct lanes_bed *bed)
@@ -143,7 +143,7 @@ TEST(a_view_that_cannot_be_written_shows_in_the_figures_with_its_reason)
     assert_int_equal(numbering.figures.state, PAWL_SEQUENCER_READY);
     assert_int_equal(numbering.figures.unflushed, 2);
     assert_int_equal(numbering.error.code, PAWL_EFULL);
-    assert_non_null(strstr(numbering.error.text, "cannot write the sequences view"));
+    assert_non_null(strstr(numbering.error.text, "cannot write the sequence storage"));
     assert_ok(pawl_env_call(bed.engine->env, 0, fail_no_more, &failing));
     BED_UNTIL(figures_of(&bed).sequencers.unflushed == 0);
     bed_end(&bed);

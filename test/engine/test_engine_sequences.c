@@ -149,7 +149,7 @@ TEST(one_command_takes_numbers_of_a_thousand_sequences_and_all_go_on_after_a_res
 }
 
 /* More values than may be unflushed at once, so that they are written while commands go on. */
-TEST(a_lost_view_of_a_thousand_sequences_is_read_from_the_log_again)
+TEST(a_lost_storage_of_a_thousand_sequences_is_read_from_the_log_again)
 {
     enum { ROUNDS = 20 };
     char state[400];
@@ -208,7 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(one_command_takes_numbers_of_a_thousand_sequences_and_all_go_on_after_a_restart),
-        RUN(a_lost_view_of_a_thousand_sequences_is_read_from_the_log_again),
+        RUN(a_lost_storage_of_a_thousand_sequences_is_read_from_the_log_again),
         RUN(sequences_are_added_up_to_a_thousand_while_those_before_go_on),
         RUN(one_sequence_more_than_a_thousand_is_refused_with_its_path),
     };

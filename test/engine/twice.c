@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/latch.h"
+#include "base/wait.h"
 #include "test/lib/event.h"
 
 static const char schema[] =
@@ -136,12 +136,7 @@ pawl_figures twice_figures(struct twice *t)
 
 void twice_pause(void)
 {
-    struct timespec now;
-    struct latch never;
-    latch_init(&never);
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    uint64_t ns = (uint64_t)now.tv_sec * PAWL_SECOND + (uint64_t)now.tv_nsec;
-    (void)latch_wait_until(&never, (pawl_instant){ns + PAWL_MILLISECOND});
+    wait_pause(PAWL_MILLISECOND);
 }
 
 pawl_figures twice_wait(struct twice *t, uint64_t lag)

@@ -7,11 +7,9 @@
 #ifndef TEST_LIB_LANES_H
 #define TEST_LIB_LANES_H
 
-#include <time.h>
-
 #include <pawl/pawl.h>
 
-#include "base/latch.h"
+#include "base/wait.h"
 #include "test/lib/dir.h"
 
 #define TENANTS      8
@@ -189,12 +187,7 @@ static inline pawl_lane_status bed_status(struct lanes_bed *bed, const char *lan
 
 static inline void bed_moment(void)
 {
-    struct latch never;
-    struct timespec now;
-    latch_init(&never);
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    uint64_t ns = (uint64_t)now.tv_sec * PAWL_SECOND + (uint64_t)now.tv_nsec;
-    (void)latch_wait_until(&never, (pawl_instant){ns + PAWL_MILLISECOND});
+    wait_pause(PAWL_MILLISECOND);
 }
 
 /* Something that others bring about; it is looked at again and again. */

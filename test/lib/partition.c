@@ -55,7 +55,7 @@ static int write_sequences(void *ctx, const pawl_sequence_row *rows, size_t coun
 {
     struct partition *p = heap_entry(ctx, struct partition, sequences);
     pawl_sequence_storage storage = sequences_storage(&p->sequences);
-    return p->no_flushes ? error_set(error, PAWL_EIO, "the view is out of order")
+    return p->no_flushes ? error_set(error, PAWL_EIO, "the storage is out of order")
                          : storage.write_values_and_offset(ctx, rows, count, last, error);
 }
 

@@ -4,8 +4,8 @@
  *                                       └── crash ─┘
  *
  * What lies on the disks, and the schemas, outlive a life; what the processor allocated does not: a halt fails
- * the test if something of it is left, a crash drops it. The observer is a second view of the log, which never
- * claims and whose reads disturb nothing: what it sees is durable. */
+ * the test if something of it is left, a crash drops it. The observer is a second log on the same disk, which
+ * never claims and whose reads disturb nothing: what it sees is durable. */
 #ifndef TEST_LIB_PARTITION_H
 #define TEST_LIB_PARTITION_H
 
@@ -31,7 +31,7 @@ struct partition {
     struct mem_log_options log_options;
     pawl_log *front;  /* what the processor takes for its log; NULL: the log itself */
     bool no_schemas;  /* what an event names is not found any more */
-    bool no_flushes;  /* the sequences view cannot be written */
+    bool no_flushes;  /* the sequence storage cannot be written */
     uint64_t answers; /* counted by test/lib/ask.h */
 
     /* of a life */

@@ -2,7 +2,7 @@
 
 #include "core/event/event.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "test/lib/test.h"
 
 enum { PLOG_STEPS_MAX = 1000000, PLOG_ENTRIES_MAX = 64 };

@@ -8,42 +8,42 @@ static const pawl_sequence shop[] = {{SEQ_WLOG, 0, 0}, {SEQ_REC, 200001, 0}, {SE
 static const pawl_sequence bank[] = {{SEQ_INVOICE, 1000, 0}, {SEQ_WLOG, 1, 0}};
 const pawl_workspace_kind test_kinds[2] = {{KIND_SHOP, shop, 3}, {KIND_BANK, bank, 2}};
 
-struct view_key {
+struct sequence_key {
     uint64_t wsid;
     uint64_t seq;
 };
 
-static uint64_t *view_at(const struct mock *mock, uint64_t wsid, uint16_t seq)
+static uint64_t *stored_at(const struct mock *mock, uint64_t wsid, uint16_t seq)
 {
-    struct view_key key = {wsid, seq};
-    return map_get(&mock->view, hash_mix(wsid * 65536 + seq), &key);
+    struct sequence_key key = {wsid, seq};
+    return map_get(&mock->stored, hash_mix(wsid * 65536 + seq), &key);
 }
 
-uint64_t mock_view(const struct mock *mock, uint64_t wsid, uint16_t seq)
+uint64_t mock_stored(const struct mock *mock, uint64_t wsid, uint16_t seq)
 {
-    const uint64_t *number = view_at(mock, wsid, seq);
+    const uint64_t *number = stored_at(mock, wsid, seq);
     return number ? *number : 0;
 }
 
 void mock_put(struct mock *mock, uint64_t wsid, uint16_t seq, uint64_t number)
 {
-    struct view_key key = {wsid, seq};
+    struct sequence_key key = {wsid, seq};
     void *value;
     bool fresh;
-    assert_ok(map_put(&mock->view, hash_mix(wsid * 65536 + seq), &key, &value, &fresh));
+    assert_ok(map_put(&mock->stored, hash_mix(wsid * 65536 + seq), &key, &value, &fresh));
     *(uint64_t *)value = number;
 }
 
 void mock_init(struct mock *mock)
 {
     *mock = (struct mock){0};
-    map_init(&mock->view, NULL, sizeof(struct view_key), sizeof(uint64_t), SIZE_MAX);
+    map_init(&mock->stored, NULL, sizeof(struct sequence_key), sizeof(uint64_t), SIZE_MAX);
 }
 
 void mock_release(struct mock *mock)
 {
     free(mock->log);
-    map_release(&mock->view);
+    map_release(&mock->stored);
 }
 
 void mock_append(struct mock *mock, const struct mock_event *event)
@@ -97,7 +97,7 @@ static int mock_read_numbers(void *ctx, uint64_t wsid, const uint16_t *seqs, siz
     struct mock *mock = ctx;
     int status = called(mock, MOCK_READ, error);
     for (size_t i = 0; i < count && status == PAWL_OK; i++)
-        ret_numbers[i] = mock_view(mock, wsid, seqs[i]);
+        ret_numbers[i] = mock_stored(mock, wsid, seqs[i]);
     return status;
 }
 
@@ -106,7 +106,7 @@ static int mock_read_last_offset(void *ctx, uint64_t *ret_last, pawl_error *erro
     struct mock *mock = ctx;
     int status = called(mock, MOCK_LAST, error);
     if (status == PAWL_OK)
-        *ret_last = mock->view_last;
+        *ret_last = mock->stored_last;
     return status;
 }
 
@@ -120,8 +120,8 @@ static int mock_write(void *ctx, const pawl_sequence_row *rows, size_t count, ui
     for (size_t i = 0; i < written; i++)
         mock_put(mock, rows[i].wsid, rows[i].seq, rows[i].number);
     if (status == PAWL_OK) {
-        assert_true(last >= mock->view_last);
-        mock->view_last = last;
+        assert_true(last >= mock->stored_last);
+        mock->stored_last = last;
         mock->rows_last = count;
     }
     return status;

@@ -1,4 +1,4 @@
-/* test/lib/sequence.h: a sequencer under virtual time, over a log and a view in memory that fail on order.
+/* test/lib/sequence.h: a sequencer under virtual time, over a log and a storage in memory that fail on order.
  *
  * Every call is made on the shard, as a task. What the storage holds outlives a crash of the sequencer; what
  * the sequencer holds does not. */
@@ -40,8 +40,8 @@ struct mock {
     size_t log_count;
     size_t log_room;
     uint64_t log_last; /* where the log ends, if beyond its last event */
-    struct map view;
-    uint64_t view_last;
+    struct map stored;
+    uint64_t stored_last;
     uint32_t fail[MOCK_CALLS]; /* so many calls from now on fail */
     int fail_with;             /* 0: PAWL_EIO */
     enum mock_tear tear;
@@ -62,7 +62,7 @@ void mock_append(struct mock *mock, const struct mock_event *event);
 /* An event with one number. */
 void mock_append_one(struct mock *mock, uint64_t offset, uint16_t kind, uint64_t wsid, uint16_t seq,
                      uint64_t number);
-uint64_t mock_view(const struct mock *mock, uint64_t wsid, uint16_t seq);
+uint64_t mock_stored(const struct mock *mock, uint64_t wsid, uint16_t seq);
 void mock_put(struct mock *mock, uint64_t wsid, uint16_t seq, uint64_t number);
 
 /* The greatest number of the log; 0: none. */
@@ -106,7 +106,7 @@ void bed_expect_next(struct bed *bed, uint16_t seq, uint64_t number);
 /* start, one number, into the log, flush. */
 void bed_cycle(struct bed *bed, uint16_t kind, uint64_t wsid, uint16_t seq);
 
-/* Run until the view has this offset. */
+/* Run until the storage has this offset. */
 void bed_stored(struct bed *bed, uint64_t offset);
 
 #endif

@@ -1,6 +1,6 @@
 #include "test/sim/checkpoint_twin.h"
 
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/checkpoint.h"
 #include "core/state/key.h"
 #include "test/lib/test.h"
@@ -26,7 +26,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return group0_schema_at(t->p->group0, position);
 }
 
-static void mark(void *ctx, const struct position *position, uint64_t offset)
+static void audit(void *ctx, const struct position *position, uint64_t offset)
 {
     struct twin *t = ctx;
     assert_int_equal(offset % 3, 0);
@@ -45,8 +45,8 @@ static void begin(struct twin *t)
                                          .bytes_max = 1 + test_below(t->random, 1 << 20),
                                          .rows_max = 1 + test_below(t->random, 200),
                                          .schema_at = schema_at,
-                                         .mark = mark,
-                                         .mark_every = 3,
+                                         .audit = audit,
+                                         .audit_every = 3,
                                          .ctx = t};
     assert_ok(checkpoint_new(&options, &t->checkpoint, &t->error));
     assert_int_equal(checkpoint_position(t->checkpoint, 0)->offset, t->committed);
@@ -156,11 +156,11 @@ static bool note_numbers(void *arg, const pawl_entry *entry)
 
 static void check_number(struct twin *t, uint64_t wsid, uint16_t seq, uint64_t last)
 {
-    uint8_t key[VIEW_KEY_BYTES];
+    uint8_t key[SEQUENCE_KEY_BYTES];
     pawl_bytes value;
-    assert_ok(pawl_store_get(pawl_store_writer(t->store), VIEW_SPACE,
-                             view_key(PARTITION_NUMBER, wsid, seq, key), &value));
-    assert_int_equal(value.size, VIEW_VALUE_BYTES);
+    assert_ok(pawl_store_get(pawl_store_writer(t->store), SEQUENCE_SPACE,
+                             sequence_key(PARTITION_NUMBER, wsid, seq, key), &value));
+    assert_int_equal(value.size, SEQUENCE_VALUE_BYTES);
     assert_int_equal(get_u64(value.data), last);
 }
 
@@ -173,7 +173,7 @@ static void check_numbers(struct twin *t)
     for (size_t i = 0; i < numbers.count; i++)
         check_number(t, numbers.rows[i].wsid, numbers.rows[i].seq, numbers.rows[i].last);
     check_number(t, 0, SEQ_PLOG_OFFSET, t->last);
-    assert_ok(pawl_store_digest(pawl_store_writer(t->store), (pawl_range){.space = VIEW_SPACE}, &digest));
+    assert_ok(pawl_store_digest(pawl_store_writer(t->store), (pawl_range){.space = SEQUENCE_SPACE}, &digest));
     assert_int_equal(digest.rows, numbers.count + 1);
 }
 
@@ -193,7 +193,7 @@ static void check_state(struct twin *t, pawl_bytes state)
         check_numbers(t);
 }
 
-/* One that begins as a copy of the live store, whose sequences view may be behind its position: here it is
+/* One that begins as a copy of the live store, whose sequence storage may be behind its position: here it is
  * empty. */
 static void check_copy(struct partition *p, uint64_t *random, uint64_t last, pawl_bytes state)
 {
@@ -202,7 +202,7 @@ static void check_copy(struct partition *p, uint64_t *random, uint64_t last, paw
     assert_ok(pawl_store_copy(p->store, "twin", &t.error));
     assert_ok(mem_store_open(t.disk, &(struct mem_store_options){.name = "twin", .mode = PAWL_STORE_DURABLE},
                              NULL, &t.store, &t.error));
-    assert_ok(pawl_store_remove_range(t.store, (pawl_range){.space = VIEW_SPACE}));
+    assert_ok(pawl_store_remove_range(t.store, (pawl_range){.space = SEQUENCE_SPACE}));
     assert_ok(pawl_store_commit(t.store));
     assert_ok(pawl_store_close(t.store));
     begin(&t);

@@ -5,8 +5,8 @@
 
 #include "test/lib/partition.h"
 
-/* state: as partition_dump gave it. Fails the test unless the twin's is the same, and its sequences view what a
- * reading of the whole log says. */
+/* state: as partition_dump gave it. Fails the test unless the twin's is the same, and its sequence storage what
+ * a reading of the whole log says. */
 void twin_check(struct partition *p, uint64_t *random, pawl_bytes state);
 
 #endif

@@ -2,7 +2,7 @@
 #include "base/bytes.h"
 #include "base/id.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 #include "test/lib/test.h"
 #include "test/sim/commands_model_impl.h"

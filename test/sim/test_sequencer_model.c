@@ -269,8 +269,8 @@ static void check_recovered(struct model *m)
         }
         assert_ok(bed_cancel(&m->bed));
     }
-    /* And the view is a faithful summary: never ahead of the log. */
-    assert_true(m->bed.mock.view_last == m->bed.mock.log_count);
+    /* And the storage is a faithful summary: never ahead of the log. */
+    assert_true(m->bed.mock.stored_last == m->bed.mock.log_count);
 }
 
 /* The seed of the history that ran last: PAWL_SEED with it begins there. */

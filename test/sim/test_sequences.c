@@ -6,7 +6,7 @@
 #include "adapter/mem/store.h"
 #include "core/event/envelope.h"
 #include "core/sequence/sequencer.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "engine/shard/sequences.h"
 #include "test/lib/test.h"
 
@@ -358,14 +358,14 @@ TEST(every_sequence_is_dense_in_the_log_whatever_crashes)
 static void put_offset_ahead(void *arg)
 {
     struct node *n = arg;
-    uint8_t key[VIEW_KEY_BYTES], value[8];
+    uint8_t key[SEQUENCE_KEY_BYTES], value[8];
     put_u64(value, 1234567);
-    assert_ok(pawl_store_put(n->store, VIEW_SPACE, view_key(PARTITION, 0, SEQ_PLOG_OFFSET, key),
+    assert_ok(pawl_store_put(n->store, SEQUENCE_SPACE, sequence_key(PARTITION, 0, SEQ_PLOG_OFFSET, key),
                              (pawl_bytes){value, 8}));
     assert_ok(pawl_store_commit(n->store));
 }
 
-TEST(a_view_that_is_ahead_of_the_log_is_refused_naming_both)
+TEST(a_storage_that_is_ahead_of_the_log_is_refused_naming_both)
 {
     struct node n;
     node_init(&n, 3);
@@ -404,8 +404,9 @@ static void expect_row(struct node *n, const uint8_t key[18], const uint8_t valu
     pawl_store_release(n->store, snapshot);
 }
 
-/* docs/FORMAT.md, "The sequences view". Written out by hand: whoever changes them changes what is on disks. */
-TEST(the_bytes_of_a_row_of_the_view_are_these)
+/* docs/FORMAT.md, "The sequence storage". Written out by hand: whoever changes them changes what is on
+ * disks. */
+TEST(the_bytes_of_a_row_of_the_storage_are_these)
 {
     static const pawl_sequence_row row = {
         .wsid = 0x0102030405060708, .number = 0x1112131415161718, .seq = 0x2122};
@@ -433,8 +434,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(every_sequence_is_dense_in_the_log_whatever_crashes),
-        RUN(a_view_that_is_ahead_of_the_log_is_refused_naming_both),
-        RUN(the_bytes_of_a_row_of_the_view_are_these),
+        RUN(a_storage_that_is_ahead_of_the_log_is_refused_naming_both),
+        RUN(the_bytes_of_a_row_of_the_storage_are_these),
     };
     return TEST_MAIN(tests);
 }

@@ -98,11 +98,11 @@ TEST(rewinding_gives_back_what_was_taken_since_the_mark_and_no_more)
     open_arena(&memory, &arena);
     uint8_t *kept = arena_take(&arena, 40);
     memset(kept, 0x11, 40);
-    struct arena_mark mark = arena_mark(&arena);
+    struct arena_point start = arena_point(&arena);
     uint8_t *first = arena_take(&arena, 24);
     for (int i = 0; i < 20; i++)
         memset(arena_take(&arena, 200), 0x22, 200);
-    arena_rewind(&arena, mark);
+    arena_rewind(&arena, start);
     uint64_t calls = memory.calls;
     assert_ptr_equal(arena_take(&arena, 24), first);
     for (int i = 0; i < 20; i++)
@@ -118,10 +118,10 @@ TEST(a_mark_of_an_empty_arena_rewinds_to_its_first_chunk)
     struct test_alloc memory;
     struct arena arena;
     open_arena(&memory, &arena);
-    struct arena_mark mark = arena_mark(&arena);
+    struct arena_point start = arena_point(&arena);
     void *first = arena_take(&arena, 8);
     assert_non_null(arena_take(&arena, 3 * CHUNK));
-    arena_rewind(&arena, mark);
+    arena_rewind(&arena, start);
     assert_ptr_equal(arena_take(&arena, 8), first);
     close_arena(&memory, &arena);
 }
@@ -131,19 +131,19 @@ TEST(marks_nest)
     struct test_alloc memory;
     struct arena arena;
     open_arena(&memory, &arena);
-    struct arena_mark marks[30];
+    struct arena_point points[30];
     uint8_t *taken[30];
     for (size_t i = 0; i < 30; i++) {
-        marks[i] = arena_mark(&arena);
+        points[i] = arena_point(&arena);
         taken[i] = arena_take(&arena, i * 31);
         memset(taken[i], (int)i, i * 31);
     }
     for (size_t i = 30; i-- > 0;) {
         for (size_t k = 0; k < i * 31; k++)
             assert_int_equal(taken[i][k], i);
-        arena_rewind(&arena, marks[i]);
+        arena_rewind(&arena, points[i]);
         memset(arena_take(&arena, 64), 0xff, 64);
-        arena_rewind(&arena, marks[i]);
+        arena_rewind(&arena, points[i]);
     }
     close_arena(&memory, &arena);
 }

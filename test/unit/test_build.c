@@ -1,6 +1,6 @@
 /* A request becomes an event, or is refused with the path of what is wrong, and then takes no number. */
 #include "base/id.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "test/lib/ask.h"
 #include "test/lib/schema.h"
 #include "test/lib/test.h"

@@ -3,7 +3,7 @@
 #include "test/lib/test.h"
 
 #include "adapter/mem/store.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/checkpoint.h"
 #include "core/state/scrub.h"
 #include "test/lib/alloc.h"
@@ -235,15 +235,15 @@ TEST(no_transaction_has_more_rows_than_it_may_and_each_leaves_the_state_at_the_p
         bed_open(&bed, &random, 300, cases[i].workspaces, cases[i].sweeps);
         begin(&bed, "whole");
         assert_ok(take_all(&bed, &random));
-        pawl_digest state = digest_of(STATE_SPACE), view = digest_of(VIEW_SPACE);
+        pawl_digest state = digest_of(STATE_SPACE), numbers = digest_of(SEQUENCE_SPACE);
         end(&bed);
 
         watched.changes_max = watched.commits = 0;
         bed.options.rows_max = cases[i].rows_max;
         begin(&bed, "bounded");
         assert_ok(take_all(&bed, &random));
-        pawl_digest state_again = digest_of(STATE_SPACE), view_again = digest_of(VIEW_SPACE);
-        assert_true(pawl_digest_equal(&state, &state_again) && pawl_digest_equal(&view, &view_again));
+        pawl_digest state_again = digest_of(STATE_SPACE), numbers_again = digest_of(SEQUENCE_SPACE);
+        assert_true(pawl_digest_equal(&state, &state_again) && pawl_digest_equal(&numbers, &numbers_again));
         end(&bed);
         uint64_t own = 2 * PARTITIONS; /* rows of the positions */
         print_message("# at most %" PRIu64 " rows: %" PRIu64 " in a transaction, %" PRIu64 " transactions\n",
@@ -263,7 +263,7 @@ TEST(a_failure_between_two_transactions_leaves_partitions_that_go_on_each_from_i
     bed_open(&bed, &random, 300, 20, 30);
     begin(&bed, "whole");
     assert_ok(take_all(&bed, &random));
-    pawl_digest state = digest_of(STATE_SPACE), view = digest_of(VIEW_SPACE);
+    pawl_digest state = digest_of(STATE_SPACE), numbers = digest_of(SEQUENCE_SPACE);
     end(&bed);
     bed.options.rows_max = 60;
     watched.faults = &random;
@@ -283,8 +283,8 @@ TEST(a_failure_between_two_transactions_leaves_partitions_that_go_on_each_from_i
             begin(&bed, "failing");
         }
     }
-    pawl_digest state_again = digest_of(STATE_SPACE), view_again = digest_of(VIEW_SPACE);
-    assert_true(pawl_digest_equal(&state, &state_again) && pawl_digest_equal(&view, &view_again));
+    pawl_digest state_again = digest_of(STATE_SPACE), numbers_again = digest_of(SEQUENCE_SPACE);
+    assert_true(pawl_digest_equal(&state, &state_again) && pawl_digest_equal(&numbers, &numbers_again));
     assert_true(failures > 2 && partial > 0);
     end(&bed);
     bed_close(&bed);

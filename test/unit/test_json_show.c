@@ -9,7 +9,7 @@
 #include "core/command/build.h"
 #include "core/event/event.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 #include "engine/json/show.h"
 #include "test/lib/alloc.h"

@@ -2,7 +2,7 @@
  * live and derived again. */
 #include "base/bytes.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 #include "test/lib/ask.h"
 #include "test/lib/test.h"

@@ -140,11 +140,11 @@ TEST(a_changed_byte_is_refused_or_gives_another_sound_row)
     }
 }
 
-/* What row_view lets pass: a field is refused, or has bytes that lie in the row. */
+/* What row_borrow lets pass: a field is refused, or has bytes that lie in the row. */
 static void assert_peeks_inside(const struct sample *s, const uint8_t *bytes, size_t size)
 {
     struct row row, checked;
-    if (row_view((pawl_bytes){bytes, size}, &row, NULL))
+    if (row_borrow((pawl_bytes){bytes, size}, &row, NULL))
         return;
     bool sound = row_open(s->fields, s->count, (pawl_bytes){bytes, size}, &checked, NULL) == PAWL_OK;
     for (size_t i = 0; i < s->count; i++) {
@@ -289,7 +289,7 @@ TEST(a_string_must_be_utf8)
         struct row row;
         struct value value;
         assert_status(row_open(s.fields, 1, (pawl_bytes){s.row, s.size}, &row, NULL), cases[i].status);
-        assert_ok(row_view((pawl_bytes){s.row, s.size}, &row, NULL));
+        assert_ok(row_borrow((pawl_bytes){s.row, s.size}, &row, NULL));
         assert_status(row_peek(row, 0, VALUE_STRING, &value), cases[i].status);
         s.fields[0].type = VALUE_BYTES;
         assert_ok(row_open(s.fields, 1, (pawl_bytes){s.row, s.size}, &row, NULL));

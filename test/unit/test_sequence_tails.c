@@ -1,9 +1,9 @@
-/* What the views of several partitions lag by: read once for all, handed out once to each. */
+/* What the stored of several partitions lag by: read once for all, handed out once to each. */
 #include "adapter/mem/env.h"
 #include "adapter/mem/log.h"
 #include "adapter/mem/store.h"
 #include "core/event/envelope.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "engine/shard/sequence_tails.h"
 #include "test/lib/alloc.h"
 #include "test/lib/plog.h"
@@ -11,7 +11,7 @@
 
 enum { PARTITIONS = 4, FIRST = 1, STEP = 3, EVENTS = 40, STEPS_MAX = 1000000 };
 
-static const uint64_t views[PARTITIONS] = {0, 13, EVENTS, EVENTS + 5}; /* the last is ahead of its log */
+static const uint64_t stored[PARTITIONS] = {0, 13, EVENTS, EVENTS + 5}; /* the last is ahead of its log */
 
 struct bench {
     struct mem_world *world;
@@ -41,11 +41,11 @@ static void append_events(struct plog *plog, uint64_t count)
     }
 }
 
-static void write_view(struct bench *b, uint16_t partition, uint64_t offset)
+static void write_offset(struct bench *b, uint16_t partition, uint64_t offset)
 {
-    uint8_t key[VIEW_KEY_BYTES], value[VIEW_VALUE_BYTES];
+    uint8_t key[SEQUENCE_KEY_BYTES], value[SEQUENCE_VALUE_BYTES];
     put_u64(value, offset);
-    assert_ok(pawl_store_put(b->store, VIEW_SPACE, view_key(partition, 0, SEQ_PLOG_OFFSET, key),
+    assert_ok(pawl_store_put(b->store, SEQUENCE_SPACE, sequence_key(partition, 0, SEQ_PLOG_OFFSET, key),
                              (pawl_bytes){value, sizeof value}));
 }
 
@@ -62,8 +62,8 @@ static void begin(struct bench *b)
     for (size_t i = 0; i < PARTITIONS; i++) {
         plog_open(&b->plogs[i], b->world, b->log, partition_of(i));
         append_events(&b->plogs[i], EVENTS);
-        if (views[i] > 0)
-            write_view(b, partition_of(i), views[i]);
+        if (stored[i] > 0)
+            write_offset(b, partition_of(i), stored[i]);
     }
     assert_ok(pawl_store_commit(b->store));
 }
@@ -119,7 +119,7 @@ static uint64_t take_all(struct bench *b, size_t i, uint64_t after)
     return next;
 }
 
-TEST(every_partition_gets_what_its_view_lags_by_and_gets_it_once)
+TEST(every_partition_gets_what_its_storage_lags_by_and_gets_it_once)
 {
     struct bench b;
     begin(&b);
@@ -135,7 +135,7 @@ TEST(every_partition_gets_what_its_view_lags_by_and_gets_it_once)
     end(&b);
 }
 
-TEST(a_view_that_has_moved_gets_nothing_and_an_error_of_its_reader_is_passed_on)
+TEST(a_storage_that_has_moved_gets_nothing_and_an_error_of_its_reader_is_passed_on)
 {
     struct bench b;
     uint64_t next = 77;
@@ -159,7 +159,7 @@ TEST(without_memory_it_has_less_to_hand_out_and_nothing_that_is_wrong)
         begin_tails(&b, &memory.allocator);
         test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
         for (size_t i = 0; i < PARTITIONS; i++) {
-            uint64_t next = take_all(&b, i, views[i]);
+            uint64_t next = take_all(&b, i, stored[i]);
             assert_true(next <= EVENTS + 1);
         }
         failed = test_alloc_failed(&memory);
@@ -173,8 +173,8 @@ TEST(without_memory_it_has_less_to_hand_out_and_nothing_that_is_wrong)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(every_partition_gets_what_its_view_lags_by_and_gets_it_once),
-        RUN(a_view_that_has_moved_gets_nothing_and_an_error_of_its_reader_is_passed_on),
+        RUN(every_partition_gets_what_its_storage_lags_by_and_gets_it_once),
+        RUN(a_storage_that_has_moved_gets_nothing_and_an_error_of_its_reader_is_passed_on),
         RUN(without_memory_it_has_less_to_hand_out_and_nothing_that_is_wrong),
     };
     return TEST_MAIN(tests);

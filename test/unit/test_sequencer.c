@@ -3,7 +3,7 @@
 
 #include "test/lib/sequence.h"
 
-TEST(the_basic_cycle_continues_the_log_and_reaches_the_view)
+TEST(the_basic_cycle_continues_the_log_and_reaches_the_storage)
 {
     struct bed bed;
     bed_open(&bed, 1);
@@ -12,12 +12,12 @@ TEST(the_basic_cycle_continues_the_log_and_reaches_the_view)
     bed_expect_start(&bed, KIND_SHOP, 5, 43);
     bed_expect_next(&bed, SEQ_WLOG, 14);
     assert_ok(bed_flush(&bed, 43));
-    assert_int_equal(mock_view(&bed.mock, 5, SEQ_WLOG), 13);
+    assert_int_equal(mock_stored(&bed.mock, 5, SEQ_WLOG), 13);
     mem_world_advance(bed.world, 499 * PAWL_MILLISECOND);
-    assert_int_equal(bed.mock.view_last, 42);
+    assert_int_equal(bed.mock.stored_last, 42);
     mem_world_advance(bed.world, 3 * PAWL_MILLISECOND);
-    assert_int_equal(mock_view(&bed.mock, 5, SEQ_WLOG), 14);
-    assert_int_equal(bed.mock.view_last, 43);
+    assert_int_equal(mock_stored(&bed.mock, 5, SEQ_WLOG), 14);
+    assert_int_equal(bed.mock.stored_last, 43);
     bed_release(&bed);
 }
 
@@ -33,8 +33,8 @@ TEST(actualizing_gives_the_same_numbers_again)
         bed_expect_next(&bed, SEQ_REC, 200001);
         bed_expect_next(&bed, SEQ_REC, 200002);
         mem_world_advance(bed.world, PAWL_SECOND);
-        assert_int_equal(bed.mock.view_last, 1);
-        assert_int_equal(mock_view(&bed.mock, 5, SEQ_REC), 0);
+        assert_int_equal(bed.mock.stored_last, 1);
+        assert_int_equal(mock_stored(&bed.mock, 5, SEQ_REC), 0);
         assert_ok(bed_actualize(&bed));
         assert_int_equal(pawl_sequencer_state_get(bed.s), PAWL_SEQUENCER_RECOVERING);
         bed_ready(&bed);
@@ -85,7 +85,7 @@ TEST(all_sequences_of_a_workspace_are_read_at_once)
     bed_open(&bed, 1);
     mock_put(&bed.mock, 5, SEQ_WLOG, 7);
     mock_put(&bed.mock, 5, SEQ_CREC, 200003);
-    bed.mock.view_last = bed.mock.log_last = 20;
+    bed.mock.stored_last = bed.mock.log_last = 20;
     bed_new_ready(&bed);
     bed_expect_start(&bed, KIND_SHOP, 5, 21);
     assert_int_equal(bed.mock.calls[MOCK_READ], 0);
@@ -122,11 +122,11 @@ TEST(cancelling_gives_back_the_open_event_and_nothing_else)
     assert_ok(bed_stage(&bed));
     assert_ok(bed_flush(&bed, 2));
     bed_stored(&bed, 2);
-    assert_int_equal(mock_view(&bed.mock, 5, SEQ_REC), 200002);
+    assert_int_equal(mock_stored(&bed.mock, 5, SEQ_REC), 200002);
     bed_release(&bed);
 }
 
-TEST(only_what_is_flushed_of_a_pipeline_reaches_the_view)
+TEST(only_what_is_flushed_of_a_pipeline_reaches_the_storage)
 {
     struct bed bed;
     bed_open(&bed, 1);
@@ -140,14 +140,14 @@ TEST(only_what_is_flushed_of_a_pipeline_reaches_the_view)
     bed_expect_next(&bed, SEQ_WLOG, 6);
     assert_ok(bed_flush(&bed, 3));
     bed_stored(&bed, 3);
-    assert_int_equal(mock_view(&bed.mock, 5, SEQ_WLOG), 3);
+    assert_int_equal(mock_stored(&bed.mock, 5, SEQ_WLOG), 3);
     assert_int_equal(bed_figures(&bed).staged, 2);
     assert_int_equal(bed_figures(&bed).offset_given, 6);
     assert_ok(bed_flush(&bed, 3)); /* again: nothing */
     assert_ok(bed_stage(&bed));
     assert_ok(bed_flush(&bed, 6));
     bed_stored(&bed, 6);
-    assert_int_equal(mock_view(&bed.mock, 5, SEQ_WLOG), 6);
+    assert_int_equal(mock_stored(&bed.mock, 5, SEQ_WLOG), 6);
     bed_release(&bed);
 }
 
@@ -173,7 +173,7 @@ TEST(actualizing_a_pipeline_keeps_what_the_log_holds_and_drops_the_rest)
         bed_expect_start(&bed, KIND_SHOP, 5, arrived + 1);
         bed_expect_next(&bed, SEQ_WLOG, arrived + 1);
         assert_ok(bed_cancel(&bed));
-        assert_int_equal(mock_view(&bed.mock, 5, SEQ_WLOG), arrived);
+        assert_int_equal(mock_stored(&bed.mock, 5, SEQ_WLOG), arrived);
         bed_release(&bed);
     }
 }
@@ -353,7 +353,7 @@ TEST(the_last_offset_of_all_can_be_given_but_none_after_it)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.mock.view_last = bed.mock.log_last = UINT64_MAX - 1;
+    bed.mock.stored_last = bed.mock.log_last = UINT64_MAX - 1;
     bed_new_ready(&bed);
     uint64_t offset;
     bed_expect_start(&bed, KIND_SHOP, 0, UINT64_MAX);
@@ -362,7 +362,7 @@ TEST(the_last_offset_of_all_can_be_given_but_none_after_it)
     bed_release(&bed);
 }
 
-TEST(a_system_event_takes_its_offset_only_and_the_view_follows)
+TEST(a_system_event_takes_its_offset_only_and_the_storage_follows)
 {
     struct bed bed;
     bed_open(&bed, 1);
@@ -373,7 +373,7 @@ TEST(a_system_event_takes_its_offset_only_and_the_view_follows)
     assert_ok(bed_stage(&bed));
     assert_ok(bed_flush(&bed, 2));
     bed_stored(&bed, 2);
-    assert_int_equal(bed.mock.view_last, 2);
+    assert_int_equal(bed.mock.stored_last, 2);
     assert_int_equal(bed.mock.rows_last, 0);
     bed_release(&bed);
 }
@@ -454,20 +454,20 @@ TEST(a_workspace_whose_first_event_was_cancelled_is_of_no_kind_yet)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(the_basic_cycle_continues_the_log_and_reaches_the_view),
+        RUN(the_basic_cycle_continues_the_log_and_reaches_the_storage),
         RUN(actualizing_gives_the_same_numbers_again),
         RUN(a_recovery_takes_the_greatest_number_of_each_sequence),
         RUN(an_empty_log_begins_with_the_first_numbers),
         RUN(all_sequences_of_a_workspace_are_read_at_once),
         RUN(cancelling_gives_back_the_open_event_and_nothing_else),
-        RUN(only_what_is_flushed_of_a_pipeline_reaches_the_view),
+        RUN(only_what_is_flushed_of_a_pipeline_reaches_the_storage),
         RUN(actualizing_a_pipeline_keeps_what_the_log_holds_and_drops_the_rest),
         RUN(every_misuse_is_refused_and_changes_nothing),
         RUN(a_flush_below_the_last_flushed_is_misuse),
         RUN(an_unknown_sequence_is_refused_and_the_event_goes_on),
         RUN(a_sequence_ends_at_its_end_and_nothing_wraps),
         RUN(the_last_offset_of_all_can_be_given_but_none_after_it),
-        RUN(a_system_event_takes_its_offset_only_and_the_view_follows),
+        RUN(a_system_event_takes_its_offset_only_and_the_storage_follows),
         RUN(start_is_busy_while_as_much_is_staged_as_may_be),
         RUN(options_that_make_no_sense_are_refused),
         RUN(a_workspace_whose_first_event_was_cancelled_is_of_no_kind_yet),

@@ -54,7 +54,7 @@ TEST(a_write_that_fails_is_tried_again_with_doubling_delays)
         mem_world_advance(bed.world, expected[i].ms * PAWL_MILLISECOND);
         assert_int_equal(bed.mock.calls[MOCK_WRITE], expected[i].calls);
     }
-    assert_int_equal(bed.mock.view_last, 1);
+    assert_int_equal(bed.mock.stored_last, 1);
     assert_int_equal(bed_figures(&bed).flush_failures, 5);
     assert_int_equal(bed_figures(&bed).unflushed, 0);
     bed_release(&bed);
@@ -70,7 +70,7 @@ TEST(a_write_of_an_offset_alone_is_tried_again_too)
     bed_expect_start(&bed, KIND_SHOP, 0, 1);
     assert_ok(bed_flush(&bed, 1));
     bed_stored(&bed, 1);
-    assert_int_equal(bed.mock.view_last, 1);
+    assert_int_equal(bed.mock.stored_last, 1);
     bed_release(&bed);
 }
 
@@ -99,14 +99,14 @@ TEST(writing_that_fails_for_ever_ends_in_busy_and_nothing_is_lost_when_it_heals)
     }
     assert_true(done >= 45 && done <= 60);
     assert_int_equal(bed_figures(&bed).unflushed, 50);
-    assert_int_equal(bed.mock.view_last, 0);
+    assert_int_equal(bed.mock.stored_last, 0);
     mem_world_advance(bed.world, 60 * PAWL_SECOND);
     assert_status(bed_start(&bed, KIND_SHOP, 1, &offset), PAWL_EBUSY);
     bed.mock.fail[MOCK_WRITE] = 0;
     bed_stored(&bed, done);
     assert_int_equal(bed_figures(&bed).unflushed, 0);
     for (uint64_t ws = 1; ws <= 40; ws++) {
-        assert_int_equal(mock_view(&bed.mock, ws, SEQ_WLOG), mock_replay(&bed.mock, ws, SEQ_WLOG));
+        assert_int_equal(mock_stored(&bed.mock, ws, SEQ_WLOG), mock_replay(&bed.mock, ws, SEQ_WLOG));
         expect_after(&bed, done + 1, ws, mock_replay(&bed.mock, ws, SEQ_WLOG) + 1);
     }
     bed_release(&bed);
@@ -129,13 +129,13 @@ TEST(a_torn_write_before_a_crash_leaves_no_gap_and_no_double)
             bed_cycle(&bed, KIND_SHOP, i % 4 + 1, SEQ_WLOG);
         mem_world_advance(bed.world, 100 * PAWL_MILLISECOND);
         assert_true(bed.mock.calls[MOCK_WRITE] > 2);
-        assert_int_equal(bed.mock.view_last, 8);
+        assert_int_equal(bed.mock.stored_last, 8);
         bed_crash(&bed);
         bed.mock.fail[MOCK_WRITE] = 0;
         bed_new_ready(&bed);
         for (uint64_t ws = 1; ws <= 4; ws++)
             expect_after(&bed, 17, ws, 5);
-        assert_int_equal(bed.mock.view_last, 16);
+        assert_int_equal(bed.mock.stored_last, 16);
         bed_release(&bed);
     }
 }
@@ -159,7 +159,7 @@ TEST(a_recovery_survives_failures_of_every_call)
                 assert_int_equal(bed_figures(&bed).recoveries, 1);
                 for (uint64_t ws = 1; ws <= 5; ws++)
                     expect_after(&bed, 21, ws, 5);
-                assert_int_equal(bed.mock.view_last, 20);
+                assert_int_equal(bed.mock.stored_last, 20);
                 bed_release(&bed);
             }
 }
@@ -211,18 +211,18 @@ static void expect_refused(struct bed *bed, const char *first, const char *secon
     assert_ok(bed_close(bed));
 }
 
-TEST(a_view_whose_offset_is_ahead_of_the_log_is_refused)
+TEST(a_storage_whose_offset_is_ahead_of_the_log_is_refused)
 {
     struct bed bed;
     bed_open(&bed, 1);
     mock_append_one(&bed.mock, 42, KIND_SHOP, 5, SEQ_WLOG, 13);
-    bed.mock.view_last = 50;
+    bed.mock.stored_last = 50;
     expect_refused(&bed, "50", "42");
     assert_int_equal(bed.mock.calls[MOCK_WRITE], 0);
     bed_release(&bed);
 }
 
-TEST(a_view_whose_value_is_ahead_of_the_log_is_refused)
+TEST(a_storage_whose_value_is_ahead_of_the_log_is_refused)
 {
     for (int unknown = 0; unknown < 2; unknown++)
         for (uint32_t batch = 1; batch <= 8; batch++) {
@@ -238,7 +238,7 @@ TEST(a_view_whose_value_is_ahead_of_the_log_is_refused)
         }
 }
 
-TEST(a_view_that_is_ahead_of_its_own_offset_only_is_as_a_torn_write_leaves_it)
+TEST(a_storage_that_is_ahead_of_its_own_offset_only_is_as_a_torn_write_leaves_it)
 {
     for (uint32_t batch = 1; batch <= 8; batch++) {
         struct bed bed;
@@ -249,11 +249,11 @@ TEST(a_view_that_is_ahead_of_its_own_offset_only_is_as_a_torn_write_leaves_it)
             mock_append_one(&bed.mock, i, i % 3 == 1 ? 99 : KIND_SHOP, i % 3 + 4, SEQ_WLOG, (i + 2) / 3);
         for (uint64_t ws = 4; ws <= 6; ws++)
             mock_put(&bed.mock, ws, SEQ_WLOG, 3);
-        bed.mock.view_last = 3;
+        bed.mock.stored_last = 3;
         bed_new_ready(&bed);
         expect_after(&bed, 10, 4, 4);
         expect_after(&bed, 10, 6, 4);
-        assert_int_equal(bed.mock.view_last, 9);
+        assert_int_equal(bed.mock.stored_last, 9);
         bed_release(&bed);
     }
 }
@@ -293,8 +293,8 @@ TEST(numbers_of_unknown_kinds_and_sequences_are_kept_until_they_are_known_again)
     }
     bed.options.kind_count = 1; /* the bank is not known */
     bed_new_ready(&bed);
-    assert_int_equal(mock_view(&bed.mock, 7, SEQ_INVOICE), 1009);
-    assert_int_equal(mock_view(&bed.mock, 5, 4242), 10);
+    assert_int_equal(mock_stored(&bed.mock, 7, SEQ_INVOICE), 1009);
+    assert_int_equal(mock_stored(&bed.mock, 5, 4242), 10);
     expect_after(&bed, 31, 5, 11);
     assert_int_equal(bed_figures(&bed).unflushed, 0);
     assert_ok(bed_close(&bed));
@@ -321,7 +321,7 @@ TEST(a_write_amid_an_event_loses_no_number_of_an_unknown_kind)
     bed_new_ready(&bed);
     assert_int_equal(bed.mock.calls[MOCK_WRITE], 2);
     for (uint16_t seq = 101; seq <= 107; seq++)
-        assert_int_equal(mock_view(&bed.mock, 5, seq), 2);
+        assert_int_equal(mock_stored(&bed.mock, 5, seq), 2);
     assert_int_equal(bed_figures(&bed).unflushed, 0);
     bed_release(&bed);
 }
@@ -344,7 +344,7 @@ TEST(any_tail_up_to_ten_times_the_limit_is_recovered_in_bounded_memory)
         pawl_sequencer_figures figures = bed_figures(&bed);
         assert_int_equal(figures.events_replayed, events);
         assert_true(figures.workspaces <= 8);
-        assert_int_equal(bed.mock.view_last, events);
+        assert_int_equal(bed.mock.stored_last, events);
         assert_int_equal(bed.mock.calls[MOCK_WRITE],
                          events / LIMIT + (events > 0)); /* the offset alone, last */
         if (events == 3 * LIMIT - 1)
@@ -447,8 +447,8 @@ TEST(closing_ends_well_in_every_state_and_writes_what_is_unflushed)
         assert_ok(bed_close(&bed));
         uint64_t flushed = situation == WRITING_AND_DIRTY ? 2 : situation >= DIRTY ? 1 : 0;
         if (situation != ACTUALIZING)
-            assert_int_equal(bed.mock.view_last, flushed);
-        assert_int_equal(mock_view(&bed.mock, 6, SEQ_WLOG), 0);
+            assert_int_equal(bed.mock.stored_last, flushed);
+        assert_int_equal(mock_stored(&bed.mock, 6, SEQ_WLOG), 0);
         bed.mock.fail[MOCK_SCAN] = bed.mock.fail[MOCK_WRITE] = 0;
         bed_new_ready(&bed);
         expect_after(&bed, flushed + 1, 5, flushed + 1);
@@ -489,7 +489,7 @@ TEST(closing_waits_for_a_write_that_is_slower_than_its_time)
     mem_world_advance(bed.world, 4 * PAWL_SECOND);
     assert_false(bed.closed);
     assert_ok(bed_close(&bed));
-    assert_int_equal(bed.mock.view_last, 1);
+    assert_int_equal(bed.mock.stored_last, 1);
     bed_release(&bed);
 }
 
@@ -604,9 +604,9 @@ int main(void)
         RUN(a_torn_write_before_a_crash_leaves_no_gap_and_no_double),
         RUN(a_recovery_survives_failures_of_every_call),
         RUN(a_recovery_that_fails_for_ever_is_busy_and_can_be_closed),
-        RUN(a_view_whose_offset_is_ahead_of_the_log_is_refused),
-        RUN(a_view_whose_value_is_ahead_of_the_log_is_refused),
-        RUN(a_view_that_is_ahead_of_its_own_offset_only_is_as_a_torn_write_leaves_it),
+        RUN(a_storage_whose_offset_is_ahead_of_the_log_is_refused),
+        RUN(a_storage_whose_value_is_ahead_of_the_log_is_refused),
+        RUN(a_storage_that_is_ahead_of_its_own_offset_only_is_as_a_torn_write_leaves_it),
         RUN(a_log_that_cannot_be_read_is_refused),
         RUN(a_log_out_of_order_or_with_two_kinds_of_one_workspace_is_refused),
         RUN(numbers_of_unknown_kinds_and_sequences_are_kept_until_they_are_known_again),

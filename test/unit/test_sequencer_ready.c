@@ -112,7 +112,7 @@ TEST(who_asks_when_it_is_ready_is_told_from_the_loop)
     bed_release(&bed);
 }
 
-TEST(who_was_busy_because_of_the_view_is_told_when_it_is_written)
+TEST(who_was_busy_because_of_the_storage_is_told_when_it_is_written)
 {
     struct bed bed;
     uint64_t offset;
@@ -241,7 +241,7 @@ TEST(who_waits_for_a_log_that_is_refused_is_told_so)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    bed.mock.view_last = 50;
+    bed.mock.stored_last = 50;
     begin_recovery(&bed);
     struct clerk early = clerk_of(&bed), late = clerk_of(&bed);
     assert_ok(bed_call(&bed, do_wait, &early));
@@ -296,7 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(who_was_busy_while_the_log_was_read_is_told_and_starts),
         RUN(who_asks_when_it_is_ready_is_told_from_the_loop),
-        RUN(who_was_busy_because_of_the_view_is_told_when_it_is_written),
+        RUN(who_was_busy_because_of_the_storage_is_told_when_it_is_written),
         RUN(those_who_were_busy_because_of_staged_events_are_told_in_their_order),
         RUN(nobody_is_told_while_an_event_is_open),
         RUN(one_that_waits_again_when_told_is_told_again),

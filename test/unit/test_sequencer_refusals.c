@@ -29,7 +29,7 @@ TEST(a_value_ahead_of_the_log_is_refused_at_every_opening)
         mock_put(&bed.mock, 5, SEQ_WLOG, 17);
         for (int opening = 0; opening < 3; opening++)
             expect_refused(&bed, "17", "3");
-        assert_int_equal(bed.mock.view_last, 0);
+        assert_int_equal(bed.mock.stored_last, 0);
         bed_release(&bed);
     }
 }
@@ -45,7 +45,7 @@ TEST(a_log_out_of_order_is_refused_at_every_opening)
         mock_append_one(&bed.mock, 3, KIND_SHOP, 3, SEQ_WLOG, 2);
         for (int opening = 0; opening < 3; opening++)
             expect_refused(&bed, "offset 3", "after 6");
-        assert_int_equal(bed.mock.view_last, 0);
+        assert_int_equal(bed.mock.stored_last, 0);
         bed_release(&bed);
     }
 }
@@ -65,7 +65,7 @@ TEST(a_scan_that_ignores_a_failed_write_loses_no_event)
             bed_new_ready(&bed);
             assert_int_equal(bed_figures(&bed).recovery_retries, failures);
             for (uint64_t ws = 1; ws <= 20; ws++)
-                assert_int_equal(mock_view(&bed.mock, ws, SEQ_WLOG), 1);
+                assert_int_equal(mock_stored(&bed.mock, ws, SEQ_WLOG), 1);
             bed_expect_start(&bed, KIND_SHOP, 20, 21);
             bed_expect_next(&bed, SEQ_WLOG, 2);
             bed_release(&bed);
@@ -101,7 +101,7 @@ TEST(a_scan_that_ignores_a_refusal_does_not_undo_it)
     bed_release(&bed);
 }
 
-/* The view lags, or it would know too. */
+/* The storage lags, or it would know too. */
 TEST(actualizing_refuses_a_log_that_is_shorter_than_what_was_flushed)
 {
     for (size_t left = 0; left <= 3; left++) {
@@ -122,7 +122,7 @@ TEST(actualizing_refuses_a_log_that_is_shorter_than_what_was_flushed)
         } else {
             assert_status(bed_start(&bed, KIND_SHOP, 5, &offset), PAWL_ECORRUPT);
             assert_contains(pawl_sequencer_error(bed.s)->text, "offset 3 was flushed");
-            assert_int_equal(bed.mock.view_last, 0);
+            assert_int_equal(bed.mock.stored_last, 0);
         }
         bed_release(&bed);
     }
@@ -184,7 +184,7 @@ TEST(a_workspace_keeps_its_kind_when_it_is_opened_again)
 }
 
 /* The shop is of an unknown kind in every second round. */
-TEST(a_workspace_keeps_its_kind_when_the_view_is_lost)
+TEST(a_workspace_keeps_its_kind_when_the_storage_is_lost)
 {
     for (int unknown = 0; unknown < 2; unknown++) {
         struct bed bed;
@@ -243,11 +243,11 @@ TEST(a_workspace_whose_first_event_never_was_has_no_kind)
     mock_append_one(&bed.mock, 1, KIND_BANK, 5, SEQ_WLOG, 1);
     assert_ok(bed_flush(&bed, 1));
     bed_stored(&bed, 1);
-    assert_int_equal(mock_view(&bed.mock, 5, PAWL_SEQUENCE_KIND), KIND_BANK + 1);
+    assert_int_equal(mock_stored(&bed.mock, 5, PAWL_SEQUENCE_KIND), KIND_BANK + 1);
     bed_release(&bed);
 }
 
-TEST(a_view_that_was_written_without_kinds_learns_them)
+TEST(a_storage_that_was_written_without_kinds_learns_them)
 {
     struct bed bed;
     bed_open(&bed, 1);
@@ -260,7 +260,7 @@ TEST(a_view_that_was_written_without_kinds_learns_them)
     bed_release(&bed);
 }
 
-TEST(a_view_has_no_kinds_if_they_are_kept_elsewhere)
+TEST(a_storage_has_no_kinds_if_they_are_kept_elsewhere)
 {
     struct bed bed;
     bed_open(&bed, 1);
@@ -271,8 +271,8 @@ TEST(a_view_has_no_kinds_if_they_are_kept_elsewhere)
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
     bed_stored(&bed, 3);
     for (uint64_t ws = 4; ws <= 6; ws++) {
-        assert_int_equal(mock_view(&bed.mock, ws, SEQ_WLOG), 1);
-        assert_int_equal(mock_view(&bed.mock, ws, PAWL_SEQUENCE_KIND), 0);
+        assert_int_equal(mock_stored(&bed.mock, ws, SEQ_WLOG), 1);
+        assert_int_equal(mock_stored(&bed.mock, ws, PAWL_SEQUENCE_KIND), 0);
     }
     bed_release(&bed);
 }
@@ -299,7 +299,7 @@ TEST(there_is_room_for_the_kinds_of_all_that_is_staged)
     assert_ok(bed_flush(&bed, STAGED));
     bed_stored(&bed, STAGED);
     for (uint64_t ws = 1; ws <= STAGED; ws++)
-        assert_int_equal(mock_view(&bed.mock, ws, PAWL_SEQUENCE_KIND), KIND_SHOP + 1);
+        assert_int_equal(mock_stored(&bed.mock, ws, PAWL_SEQUENCE_KIND), KIND_SHOP + 1);
     bed_release(&bed);
 }
 
@@ -329,11 +329,11 @@ int main(void)
         RUN(actualizing_refuses_a_log_that_is_shorter_than_what_was_flushed),
         RUN(a_workspace_that_is_not_cached_keeps_its_kind),
         RUN(a_workspace_keeps_its_kind_when_it_is_opened_again),
-        RUN(a_workspace_keeps_its_kind_when_the_view_is_lost),
+        RUN(a_workspace_keeps_its_kind_when_the_storage_is_lost),
         RUN(a_log_in_which_a_workspace_changes_its_kind_is_refused_at_every_opening),
         RUN(a_workspace_whose_first_event_never_was_has_no_kind),
-        RUN(a_view_that_was_written_without_kinds_learns_them),
-        RUN(a_view_has_no_kinds_if_they_are_kept_elsewhere),
+        RUN(a_storage_that_was_written_without_kinds_learns_them),
+        RUN(a_storage_has_no_kinds_if_they_are_kept_elsewhere),
         RUN(there_is_room_for_the_kinds_of_all_that_is_staged),
         RUN(no_sequence_has_the_name_that_stands_for_the_kind),
     };

@@ -19,7 +19,7 @@ struct store {
     pthread_cond_t moved;
     bool gate_shut;
     bool at_gate;
-    uint64_t view[WORKSPACES + 1];
+    uint64_t stored[WORKSPACES + 1];
     uint64_t last;
     uint64_t log_last;
     _Atomic uint64_t shown;
@@ -30,7 +30,7 @@ static int read_numbers(void *ctx, uint64_t wsid, const uint16_t *seqs, size_t c
 {
     struct store *store = ctx;
     pthread_mutex_lock(&store->lock);
-    ret_numbers[0] = store->view[wsid];
+    ret_numbers[0] = store->stored[wsid];
     pthread_mutex_unlock(&store->lock);
     return PAWL_OK;
 }
@@ -47,7 +47,7 @@ static int write_values_and_offset(void *ctx, const pawl_sequence_row *rows, siz
     struct store *store = ctx;
     pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < count; i++)
-        store->view[rows[i].wsid] = rows[i].number;
+        store->stored[rows[i].wsid] = rows[i].number;
     store->last = last;
     pthread_mutex_unlock(&store->lock);
     return PAWL_OK;
@@ -98,7 +98,7 @@ static void open_all(struct bench *b, bool gate_shut, uint64_t log_last)
         .kinds = kinds,
         .kind_count = 1,
         .limits.flush_events = 3,
-        .kinds_elsewhere = true, /* the view is a number a workspace */
+        .kinds_elsewhere = true, /* the storage is a number a workspace */
     };
     assert_ok(pawl_sequencer_new(&options, &b->s, NULL));
 }
@@ -184,7 +184,7 @@ TEST(others_may_look_while_it_works)
     }
     close_all(&b);
     assert_int_equal(b.store.last, 10000); /* free has written the rest */
-    assert_int_equal(b.store.view[1], 625);
+    assert_int_equal(b.store.stored[1], 625);
 }
 
 struct asker {

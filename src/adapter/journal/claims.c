@@ -1,4 +1,4 @@
-/* adapter/journal/claims.c: a claim, from the moment it is given to the record that says so.
+/* adapter/journal/claims.c: a claim, from the moment it is given to its record in the file.
  *
  * A claim's record is written with the first entry under it, or before the stream is claimed again. So a claim
  * that nobody writes under leaves nothing in the files, however often a journal is opened and claimed.
@@ -6,8 +6,8 @@
  *     claim ──► given: epoch + 1, in memory ──► first entry ──► claim record, entry: one write, one sync
  *                                          └──► next claim  ──► claim record; given again
  *
- * Why that fences as well as a record would (J7). Who can append is decided in memory: an entry passes if it
- * has the epoch that was given last. No other process can append, because it would need the directory's lock.
+ * Why this fences as well as a record would (J7). Memory decides who can append: an entry passes if it has the
+ * epoch that was given last. No other process can append, because it would need the directory's lock.
  * In this process .given only grows, also over a failure after which the files know of fewer claims than were
  * given. Once the journal is closed nobody can append under what was given; so an epoch that has no record may
  * be given again after the next opening. */
@@ -20,8 +20,8 @@ size_t claims_room(const struct journal *j, size_t entries)
     return (entries < j->unwritten ? entries : j->unwritten) * record_size(CLAIM_BODY);
 }
 
-/* Room has been made. After a failure there may be more than one: those before the last were never written
- * under, and stand for the epochs that nobody may use again. */
+/* Room has been made. After a failure a stream may have more than one claim without a record: nothing was
+ * written under those before the last, and their records say that nobody may use these epochs again. */
 void claims_write(struct journal *j, struct stream *s)
 {
     while (s->epoch < s->given) {

@@ -5,7 +5,7 @@
  *
  * The writer writes from the front to the back. So the newest segment is read from the back to the front, page
  * by page: whatever is seen of a record, all that was written before it is seen too, and the copy has no hole
- * that a later record could bear witness against. */
+ * in front of a later record. */
 #ifndef JOURNAL_COPY_H
 #define JOURNAL_COPY_H
 

@@ -24,7 +24,7 @@ void journal_cursor_release(struct cursor *c)
     scan_release(&c->scan);
 }
 
-/* Take the segment with that number, and how far it goes; false if there is none. With the lock. */
+/* Take the segment with that number, and its end; false if there is none. With the lock. */
 static bool look_up(struct cursor *c, uint32_t number)
 {
     const struct journal *j = c->journal;
@@ -52,7 +52,7 @@ int journal_cursor_refresh(struct cursor *c, pawl_error *error)
     if (c->file >= 0)
         look_up(c, c->ref.number);
     pthread_mutex_unlock(&j->lock);
-    /* A recovery has copied what was read here already into the segment that it began: go over there. */
+    /* A recovery has copied the records that were read here into the segment that it began: go on there. */
     if (c->file >= 0 && c->scan.lsn > c->segment_end)
         return journal_cursor_place(c, (pawl_place){0}, error);
     return PAWL_OK;
@@ -104,7 +104,7 @@ static void make_index(struct cursor *c, struct index *index)
         (void)index_save(index, c->segment_end, j->disk, j->home.dir, j->home.id, c->ref.number);
 }
 
-/* Having entered the segment that holds .next: go near it. */
+/* The cursor is in the segment that holds .next: go near that entry. */
 static void approach(struct cursor *c)
 {
     struct journal *j = c->journal;
@@ -184,21 +184,21 @@ int journal_cursor_place(struct cursor *c, pawl_place place, pawl_error *error)
     return status;
 }
 
-struct cursor_mark journal_cursor_mark(const struct cursor *c)
+struct cursor_position journal_cursor_position(const struct cursor *c)
 {
-    return (struct cursor_mark){.number = c->ref.number,
-                                .at = c->scan.at,
-                                .lsn = c->scan.lsn,
-                                .chain = c->scan.chain,
-                                .chained = c->scan.chained};
+    return (struct cursor_position){.number = c->ref.number,
+                                    .at = c->scan.at,
+                                    .lsn = c->scan.lsn,
+                                    .chain = c->scan.chain,
+                                    .chained = c->scan.chained};
 }
 
-int journal_cursor_return(struct cursor *c, const struct cursor_mark *mark, pawl_error *error)
+int journal_cursor_return(struct cursor *c, const struct cursor_position *position, pawl_error *error)
 {
     struct segment_header header;
-    int status = enter_segment(c, mark->number, &header, NULL, error);
+    int status = enter_segment(c, position->number, &header, NULL, error);
     if (status == PAWL_OK)
-        scan_seek(&c->scan, c->file, mark->at, mark->lsn, mark->chain, mark->chained);
+        scan_seek(&c->scan, c->file, position->at, position->lsn, position->chain, position->chained);
     return status;
 }
 
@@ -224,7 +224,7 @@ int journal_cursor_cross(struct cursor *c, bool (*wants)(const void *ctx, const 
     bool last = number >= j->segments.count;
     pthread_mutex_unlock(&j->lock);
     if (!last) {
-        /* A header that cannot be read is no reason not to read what lies before it. */
+        /* If a later header cannot be read, the segments before it are still read. */
         streams_init(&behind, j->alloc);
         skipped = enter_segment(c, number + 1, &header, &behind, NULL) == PAWL_OK && !wants(ctx, &behind);
         streams_release(&behind);

@@ -1,7 +1,7 @@
 /* adapter/journal/cursor.h: a place in the journal that one reader moves along.
  *
- * Blocking: used on the env's pool, or by whoever may block. Sees records up to a limit that the caller knows
- * to be durable; a record below the limit that cannot be read is corruption, and is named. */
+ * It blocks: it is used on the env's pool, or by callers that may block. It sees records up to a limit that the
+ * caller knows to be durable; a record below the limit that cannot be read is corruption, and is named. */
 #ifndef JOURNAL_CURSOR_H
 #define JOURNAL_CURSOR_H
 
@@ -29,11 +29,11 @@ void journal_cursor_release(struct cursor *c);
  * later. */
 int journal_cursor_place(struct cursor *c, pawl_place place, pawl_error *error);
 
-/* Take in how far one may see by now. PAWL_ENOTFOUND: the entry .next is not visible yet. */
+/* Find out up to where records are visible by now. PAWL_ENOTFOUND: the entry .next is not visible yet. */
 int journal_cursor_refresh(struct cursor *c, pawl_error *error);
 
-/* Where a cursor was, to come back to: it need not have been anything but placed. */
-struct cursor_mark {
+/* Where a cursor was, to come back to. It is enough that the cursor was placed. */
+struct cursor_position {
     uint32_t number;
     uint64_t at;
     uint64_t lsn;
@@ -41,21 +41,21 @@ struct cursor_mark {
     bool chained;
 };
 
-struct cursor_mark journal_cursor_mark(const struct cursor *c);
-int journal_cursor_return(struct cursor *c, const struct cursor_mark *mark, pawl_error *error);
+struct cursor_position journal_cursor_position(const struct cursor *c);
+int journal_cursor_return(struct cursor *c, const struct cursor_position *position, pawl_error *error);
 
 /* The next entry of the stream below the limit. PAWL_ENOTFOUND: there is none yet. PAWL_ECORRUPT. The body is
- * borrowed until a call that is not still: a still one leaves all bytes where they are, and returns PAWL_EBUSY
- * if it cannot go on so. */
+ * borrowed until the next call with still false. A call with still true leaves all bytes where they are, and
+ * returns PAWL_EBUSY if it would have to move them. */
 int journal_cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, pawl_place *ret_place,
                         pawl_error *error);
 
-/* What that is made of, for whoever looks for more than one stream.
+/* The parts of journal_cursor_next, for a caller that reads more than one stream.
  * step: the next record of the segment, of whatever stream, which must be there. The body is borrowed until the
  * next call.
- * cross: from the end of a segment into the next one, unless that holds nothing that is wanted, as the header
- * behind it tells: then *ret_skipped, and the cursor is to be placed again.
- * damaged: in words, with the place. */
+ * cross: from the end of a segment into the next one. If the header of the segment behind that shows that it
+ * holds nothing that is wanted, *ret_skipped is set, and the caller must place the cursor again.
+ * damaged: set the error's words, with segment and byte. */
 int journal_cursor_step(struct cursor *c, struct record *ret_record, pawl_place *ret_place, pawl_error *error);
 int journal_cursor_cross(struct cursor *c, bool (*wants)(const void *ctx, const struct streams *behind),
                          const void *ctx, bool *ret_skipped, pawl_error *error);

@@ -1,7 +1,7 @@
-/* adapter/journal/deliver.c: what is finished goes back to the shard that asked.
+/* adapter/journal/deliver.c: a finished request goes back to the shard that made it.
  *
- * A group of many requests makes one post to each shard that has a part in it: the outbox's task is posted
- * once, and takes whatever is there when it runs. */
+ * A group of many requests makes one post to each shard that has requests in it: the outbox's task is posted
+ * once, and takes all requests that are there when it runs. */
 #include "adapter/journal/impl.h"
 
 void op_init(struct journal *j, struct op *op, enum op_kind kind, void *request, void (*run)(struct op *op))
@@ -20,9 +20,9 @@ static bool outbox_holds(struct outbox *box)
     return holds;
 }
 
-/* What dones append is held back until all of them have run. Otherwise the first to append would wake the
- * writer, which would sync for it alone while all the others just miss that sync, and so on for ever: groups of
- * one and of all the rest, by turns. */
+/* Appends that dones make are held back until all dones have run. Otherwise the first append would wake the
+ * writer, which would sync for it alone while all others miss that sync. That would repeat for ever: a group of
+ * one, then a group of all the rest. */
 void outbox_run(pawl_task *task)
 {
     struct outbox *box = (struct outbox *)task;
@@ -58,7 +58,7 @@ void journal_deliver(struct journal *j, struct op *ops)
             op = next;
             continue;
         }
-        /* A group's ops come in runs of one shard. */
+        /* Ops of one shard stand next to each other in a group. */
         struct outbox *box = &j->outboxes[op->shard];
         pthread_mutex_lock(&j->lock);
         bool first = box->ops.first == NULL;
@@ -67,7 +67,8 @@ void journal_deliver(struct journal *j, struct op *ops)
             op_list_push(&box->ops, op);
         }
         pthread_mutex_unlock(&j->lock);
-        /* An env that is closing takes no posts, and its shards are idle: then here is as good as there. */
+        /* An env that is closing takes no posts. Its shards are idle then, so the dones may run on this
+         * thread. */
         if (first && pawl_env_post(j->env, (uint32_t)(box - j->outboxes), &box->task) != PAWL_OK)
             outbox_run(&box->task);
     }

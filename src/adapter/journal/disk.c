@@ -87,7 +87,7 @@ static int real_sync(void *ctx, int file)
     return fdatasync(file) < 0 ? -errno : 0;
 }
 
-/* It may be the one to be told that a page could not be written, so its failure is the file's. */
+/* The kernel may report here that a page could not be written, so this failure counts as one of the file. */
 static int real_push(void *ctx, int file, uint64_t at, uint64_t size)
 {
     const unsigned all = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
@@ -100,8 +100,8 @@ static struct flock lock_sign(void)
 }
 
 /* flock decides who may write. Nobody can ask for such a lock without taking it, and a reader that took it for
- * a moment would turn a writer away. So its owner also puts up a sign, a lock of the first byte, which can be
- * asked for. A file system that has no such locks shows no sign. */
+ * a moment would turn a writer away. So its owner also locks the first byte with a kind of lock that can be
+ * asked for without taking it. A file system without such locks shows no owner. */
 static int real_lock(void *ctx, int file)
 {
     struct flock sign = lock_sign();

@@ -1,8 +1,8 @@
 /* adapter/journal/disk.h: the system calls the journal makes, as a table.
  *
  * The journal's promises are about what a disk does between a write and a sync, so tests must be able to stand
- * in for it: record what was written, forget what was not synced, fail the k-th call. This is that seam, and
- * there is no other: nothing in the journal calls the kernel about a file by itself.
+ * in for it: record what was written, forget what was not synced, fail the k-th call. All calls go through
+ * this table: nothing in the journal calls the kernel about a file in any other way.
  *
  * Every function returns a negative errno when it fails. Names are relative to the directory handle. */
 #ifndef JOURNAL_DISK_H
@@ -34,8 +34,8 @@ struct disk {
 /* The kernel's. */
 extern const struct disk disk_real;
 
-/* Whole reads and writes: EINTR and short counts are gone on with. read returns how many bytes there were
- * before the end of the file. */
+/* Whole reads and writes: after EINTR and after a short count they go on. read returns how many bytes there
+ * were before the end of the file. */
 int64_t disk_read_all(const struct disk *disk, int file, void *data, size_t size, uint64_t at);
 int disk_write_all(const struct disk *disk, int file, const void *data, size_t size, uint64_t at);
 

@@ -2,8 +2,8 @@
  *
  *     sealed, cut behind its seal ──► full size, reserved ──► zeros, synced ──► active
  *
- * This waits for the first record: a journal that is opened and closed without one is left as it was. If any
- * step fails, the segment stays sealed and a new one is begun instead, so all of this is a way to save a file,
+ * This is done when the first record comes: a journal that is opened and closed without one is left as it was.
+ * If any step fails, the segment stays sealed and a new one is begun instead. So extending only saves a file,
  * and nothing else depends on it.
  *
  * A loss of power before the sync may leave any of it: the file ends behind its seal, or has its full size, or
@@ -16,8 +16,8 @@
 
 #define STEP_MAX ((uint64_t)1 << 20)
 
-/* How far the zeros are written at a time. All of it at once would have an opening that appends one entry write
- * a whole segment. */
+/* How many zeros are written at a time. If all were written at once, an opening that appends one entry would
+ * write a whole segment. */
 static uint64_t step_of(const struct journal *j)
 {
     uint64_t quarter = j->segment_bytes / 4;
@@ -34,8 +34,8 @@ static int write_ahead(struct journal *j, uint64_t from, uint64_t until)
     return rc;
 }
 
-/* What is reserved reads as zeros. Writing the zeros too, ahead of the records, leaves the syncs of the appends
- * no metadata to change but once a step. */
+/* Reserved blocks read as zeros. The zeros are written too, ahead of the records: then the syncs of the appends
+ * change metadata only once a step. */
 int journal_fill(struct journal *j, uint64_t end)
 {
     return write_ahead(j, end, end + step_of(j));
@@ -67,7 +67,7 @@ bool journal_extend(struct journal *j, uint64_t need)
     if (rc == 0)
         rc = disk_sync(j->disk, a->file);
     if (rc < 0) {
-        a->full = 0; /* what the file system thinks of it now is not known: it is left alone */
+        a->full = 0; /* the state of the file is not known now: do not try again */
         return false;
     }
     a->size = a->full;

@@ -126,8 +126,8 @@ static struct stream *find_stream(struct journal *j, pawl_stream id)
     return s;
 }
 
-/* Encode what may be written. A refused entry holds up those of its stream behind it by itself: next does not
- * move. */
+/* Encode the entries that may be written. A refused entry makes all later entries of its stream be refused too,
+ * because the stream's next offset does not move. */
 static int take_append(struct journal *j, pawl_append *append, pawl_error *error)
 {
     size_t bytes = ((struct op *)append->impl)->bytes;
@@ -168,7 +168,7 @@ static int take_append(struct journal *j, pawl_append *append, pawl_error *error
     return PAWL_OK;
 }
 
-/* The outcome of everything up to end that was encoded is not known. */
+/* Everything that was encoded, up to end, has an unknown outcome. */
 static void unknown(struct op *ops, const struct op *end, const pawl_error *error)
 {
     for (struct op *op = ops; op != end; op = op->next) {
@@ -183,7 +183,7 @@ static void unknown(struct op *ops, const struct op *end, const pawl_error *erro
         for (size_t i = 0; i < append->count; i++)
             if (append->entries[i].status == PAWL_OK)
                 append->entries[i].status = PAWL_EUNKNOWN;
-        append->status = append->entries[0].status; /* none is PAWL_OK now, so the first is the first */
+        append->status = append->entries[0].status; /* no entry is PAWL_OK now */
         if (append->status == PAWL_EUNKNOWN && append->error)
             *append->error = *error;
     }
@@ -213,7 +213,7 @@ static int take_failed(struct journal *j, struct op *op)
     return PAWL_OK;
 }
 
-/* PAWL_EUNKNOWN: the journal has failed under it. Otherwise it is encoded, or has its refusal. */
+/* PAWL_EUNKNOWN: the journal has failed while it was encoded. Otherwise it is encoded, or refused. */
 static int take_op(struct journal *j, struct op *op, pawl_error *error)
 {
     if (j->failed && take_failed(j, op) != PAWL_OK)
@@ -296,8 +296,8 @@ static int write_watermark(struct journal *j, uint8_t kind, pawl_error *error)
     return write_buffer(j, error);
 }
 
-/* Nothing waits: let the file itself say that what it holds is durable. Not synced; if it is lost, so is only
- * that. */
+/* Nothing waits: write a watermark, so that the file itself says that all its records are durable. It is not
+ * synced: if it is lost, nothing else is. */
 void group_rest(struct journal *j)
 {
     pawl_error error = {0};

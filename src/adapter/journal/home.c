@@ -117,8 +117,8 @@ static int take_lock(struct home *home, const char *path, pawl_error *error)
     return PAWL_OK;
 }
 
-/* The names that lead to a journal must last before anything in it may. Whoever made them may have been killed
- * before it could sync them, so as long as there is no id this is done again. */
+/* The directories' names must be synced before anything in the journal is. The process that made them may have
+ * been killed before it could sync them, so this is done again as long as there is no id. */
 static int sync_way(const struct disk *disk, const char *path, pawl_error *error)
 {
     static const char *const above[] = {"", "/.."};

@@ -1,4 +1,4 @@
-/* adapter/journal/home.h: the journal's directory: whose it is, and who has it open.
+/* adapter/journal/home.h: the journal's directory: its ID, and its lock.
  *
  *     DIR/journal/id                             magic 8 "PAWLJRN" and a newline, version u32, zero u32, ID 16,
  *                                                created i64, XXH3_64 of all that, seed 0

@@ -1,14 +1,14 @@
 /* adapter/journal/impl.h: the journal's own struct, for the files that share it.
  *
  * Who touches what. At any time at most one thread has the *writer's role* (busy is set): the writer thread, or
- * a caller that found the journal idle. What is marked (role) is its alone, without the lock. What is marked
- * (lock) is anybody's under the lock. A stream's epoch, next and claimed are the role's; the table of streams,
- * and which followers wait on one, the lock's. The segment list is changed by the role under the lock, so the
- * role may read it without.
+ * a caller that found the journal idle. Only that thread touches a field with the comment (role); it needs no
+ * lock. Any thread may touch a field with the comment (lock) while it holds the lock. The role has a stream's
+ * epoch, next and claimed; the lock guards the table of streams, and the list of followers that wait on a
+ * stream. The role changes the segment list under the lock, so it may read the list without.
  *
  * Invariants
- *   J1  A file has a segment's name only after its header was synced, and after every record of earlier segments
- *       was synced.
+ *   J1  A file has a segment's name only after its header was synced, and after every record of earlier
+ *       segments was synced.
  *   J2  A record is acknowledged only after a sync of its segment that began when its write had returned, and
  *       after the directory was synced since its segment got its name.
  *   J3  durable_lsn never names a record that J2 would not let be acknowledged.
@@ -16,7 +16,8 @@
  *       since it was extended. Only a segment that was closed cleanly is extended. Any other that is found at
  *       opening is never written again.
  *   J5  There is always room for a watermark in the active segment, unless it is sealed still.
- *   J6  After a failed write or sync nothing is written before everything was read from the disk again (recover).
+ *   J6  After a failed write or sync nothing is written before everything was read from the disk again
+ *       (recover).
  *   J7  No epoch is given twice while the journal is open, and an entry stands behind the claim record of its
  *       epoch. */
 #ifndef JOURNAL_IMPL_H
@@ -36,7 +37,7 @@
 #define APPEND_BYTES_MAX ((size_t)1 << 30)
 #define OP_TOO_BIG       SIZE_MAX
 #define BUFFER_BYTES     ((size_t)64 << 10)
-#define BUFFER_KEEP      ((size_t)1 << 20) /* grown beyond it, it shrinks again */
+#define BUFFER_KEEP      ((size_t)1 << 20) /* a buffer that has grown beyond this shrinks again */
 
 /* A request, as it waits in a queue: lives in the request's impl. */
 enum op_kind { OP_APPEND, OP_CLAIM, OP_READ, OP_FOLLOW, OP_TAIL };
@@ -63,9 +64,9 @@ struct queue {
     size_t bytes;
 };
 
-/* Where callers sleep that wait for a group. */
-struct turnstile {
-    _Atomic uint32_t group; /* the last that was let through */
+/* Callers that wait for a group sleep here. */
+struct group_wait {
+    _Atomic uint32_t group; /* the last group whose callers were woken */
     _Atomic uint32_t waiters;
 };
 
@@ -74,7 +75,7 @@ struct outbox {
     pawl_task task;
     struct journal *journal;
     struct op_list ops; /* (lock) */
-    bool holding;       /* (lock) the shard runs dones: what they append waits in held */
+    bool holding;       /* (lock) the shard runs dones: the appends that they make wait in held */
     struct queue held;  /* (lock) */
 };
 
@@ -102,7 +103,7 @@ struct active {
     int file;
     uint64_t at;
     uint64_t size;   /* it may be written up to here: .at, as long as it is sealed */
-    uint64_t filled; /* up to here the zeros are written, behind it they are only reserved */
+    uint64_t filled; /* up to here zeros were written; behind it the blocks are only reserved */
     uint64_t full;   /* the size that it has when it is extended; 0: it cannot be */
     bool sealed;     /* found closed cleanly, and nothing was written since */
 };
@@ -133,19 +134,19 @@ struct journal {
 
     pthread_mutex_t lock;
     pthread_t writer;
-    _Atomic uint32_t asleep;        /* (lock) 1: the writer is, or is about to */
-    struct queue queue;             /* (lock) */
-    uint32_t groups;                /* (lock) taken from the queue so far */
-    struct turnstile turnstiles[2]; /* of even and of odd groups */
-    bool busy;                      /* (lock) somebody has the writer's role */
-    bool stopping;                  /* (lock) */
-    bool failed;                    /* (lock) set by the role */
-    pawl_error failure;             /* (lock) why */
-    uint64_t durable_lsn;           /* (lock) set by the role */
-    uint64_t durable_at;            /* (lock) set by the role: the byte behind it, in the last segment */
-    struct streams streams;         /* (lock), but see above */
-    struct segment_list segments;   /* (lock), but see above */
-    struct index index;             /* (lock) of the active segment */
+    _Atomic uint32_t asleep;          /* (lock) 1: the writer is, or is about to */
+    struct queue queue;               /* (lock) */
+    uint32_t groups;                  /* (lock) taken from the queue so far */
+    struct group_wait group_waits[2]; /* of even and of odd groups */
+    bool busy;                        /* (lock) somebody has the writer's role */
+    bool stopping;                    /* (lock) */
+    bool failed;                      /* (lock) set by the role */
+    pawl_error failure;               /* (lock) why */
+    uint64_t durable_lsn;             /* (lock) set by the role */
+    uint64_t durable_at;              /* (lock) set by the role: the byte behind it, in the last segment */
+    struct streams streams;           /* (lock), but see above */
+    struct segment_list segments;     /* (lock), but see above */
+    struct index index;               /* (lock) of the active segment */
     struct journal_report report;
     struct journal_stats stats; /* (lock) */
     _Atomic size_t outstanding; /* requests whose done has not been called */
@@ -204,8 +205,9 @@ void journal_discard_draft(struct journal *j, struct draft *draft);
 int journal_roll(struct journal *j, uint64_t need, pawl_error *error);
 
 /* extend.c, with the role.
- * extend: have the sealed segment take that many bytes more. False: it cannot, and is as sealed as it was;
- * roll. fill: the active segment is about to be written up to that byte. Returns a negative errno. */
+ * extend: make room for so many bytes more in the sealed segment. False: it cannot; it stays sealed, and the
+ * caller rolls to a new one. fill: the active segment is about to be written up to that byte. Returns a
+ * negative errno. */
 bool journal_extend(struct journal *j, uint64_t need);
 int journal_fill(struct journal *j, uint64_t end);
 

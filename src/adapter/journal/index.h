@@ -1,13 +1,13 @@
 /* adapter/journal/index.h: where in a segment a stream's offsets lie, roughly.
  *
- * For every stream in a segment its first record, and one more about every 64 KiB. What is read never depends
- * on it, only how fast: it is written without a sync when a segment is sealed, and made again from the segment
- * if it is missing or damaged, or ends before the segment does, which a segment that was closed and written on
- * outgrows.
+ * For every stream in a segment its first record, and one more about every 64 KiB. The index
+ * only makes reading faster; what is read never depends on it. It is written without a sync when a segment is
+ * sealed. It is made again from the segment if it is missing or damaged, or if it ends before the segment does,
+ * because the segment was closed and then extended.
  *
- * How far it goes is the last entry's to say: kind 0, and the LSN behind the last record. That record was
- * synced before the index was written, so the index bears witness too: a newest segment that ends before its
- * index does has lost what it held.
+ * The last entry says how far the index goes: kind 0, and the LSN behind the last record. That record was
+ * synced before the index was written, so the index is a witness too: a newest segment that ends before its
+ * index does has lost records.
  *
  * The file: magic 8 "PAWLIDX" and a newline, version u32, number u32, journal ID 16, count u64, then entries of
  * 40 bytes: kind u8, zero u8, partition u16, lane u16, zero u16, generation u32, zero u32, offset u64, LSN u64,

@@ -36,7 +36,7 @@ static int set_up(struct journal *j, const struct journal_options *o, pawl_error
     j->segments.alloc = o->alloc;
     j->shards = pawl_env_shards(o->env);
     j->home = (struct home){.disk = j->disk, .dir = -1, .lock = -1};
-    /* What is done under it is short, and sleeping on it would cost more. */
+    /* It is held for short times only: to sleep on it would cost more. */
     pthread_mutexattr_t spinning;
     pthread_mutexattr_init(&spinning);
     pthread_mutexattr_settype(&spinning, PTHREAD_MUTEX_ADAPTIVE_NP);
@@ -105,7 +105,7 @@ static int begin_writing(struct journal *j, uint64_t witness, pawl_error *error)
         return error_set(error, status, "cannot start the journal's threads");
     home_sweep(&j->home);
     status = journal_recover(j, witness, error);
-    /* What was copied is durable: say so, or the next damage to it passes for a torn tail. */
+    /* The copied records are durable: write that down, or later damage to them would pass for a torn tail. */
     if (status == PAWL_OK && j->report.records_recovered)
         group_rest(j);
     if (status == PAWL_OK) {
@@ -143,7 +143,7 @@ int journal_open(const struct journal_options *options, pawl_log **ret_log, pawl
     return PAWL_OK;
 }
 
-/* A journal that cannot be sealed is closed all the same: what was acknowledged is durable, only the mark is
+/* A journal that cannot be sealed is closed all the same: acknowledged entries are durable, only the seal is
  * missing. */
 static int journal_close(pawl_log *log)
 {

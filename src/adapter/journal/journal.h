@@ -6,7 +6,7 @@
  *                          (the caller itself, when it is alone)
  *
  * The writer takes all that is queued, writes it with one call and syncs it with one more; what arrives
- * meanwhile is the next group. Nobody waits for company. See tail.h for what happens at opening, and
+ * meanwhile is the next group. No request waits for others to come. See tail.h for what happens at opening, and
  * docs/FORMAT.md for the bytes. */
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
@@ -62,12 +62,13 @@ void journal_stats(pawl_log *log, struct journal_stats *ret_stats);
  * show it, if it is there. Any thread. */
 void journal_witness(pawl_log *log, pawl_place place);
 
-/* Read-only: what is left out. Entries that are whole in the files, and that nothing there, and no witness,
- * says are durable: written by a process that died before it could say so, acknowledged or not. They are
- * neither shown nor synced where they lie; the next opening for writing copies them to a new segment, and then
- * they show. visit gets each stream that has such entries, with the offset of the first and how many they are.
- * Beside a running writer they are what is being written just now: see journal_has_writer. Looks at the files
- * again, as a read does. Blocks; any thread. Errors: PAWL_ECORRUPT, PAWL_EIO, PAWL_ENOMEM. */
+/* Read-only: the entries that are left out. They are whole in the files, but neither the files nor a witness
+ * says that they are durable: a process wrote them and died before it could say so, whether or not it had
+ * acknowledged them. They are neither shown nor synced; the next opening for writing copies them to a new
+ * segment, and from then on they are shown. visit gets each stream that has such entries, with the offset of
+ * the first and their number. Beside a running writer they are what it is writing at this moment: see
+ * journal_has_writer. Looks at the files again, as a read does. Blocks; any thread. Errors: PAWL_ECORRUPT,
+ * PAWL_EIO, PAWL_ENOMEM. */
 typedef void (*journal_unwitnessed_visit)(void *arg, pawl_stream stream, uint64_t first, uint64_t count);
 int journal_unwitnessed(pawl_log *log, journal_unwitnessed_visit visit, void *arg, pawl_error *error);
 

@@ -15,8 +15,8 @@
 
 #define POLL (20 * PAWL_MILLISECOND)
 
-/* How much one fill takes. Each costs two changes of thread, so one that has far to go takes larger steps; one
- * that only waits for news keeps little memory. */
+/* How many entries one fill takes. Each fill costs two changes of thread, so a reader that has far to go takes
+ * more at a time; one that only waits for new entries keeps little memory. */
 #define FILL_ENTRIES       ((size_t)256)
 #define FILL_ENTRIES_LARGE ((size_t)3072)
 #define WINDOW_LARGE       (4 * SCAN_WINDOW)
@@ -121,7 +121,7 @@ static void go_on(struct follower *f)
     finish(f, PAWL_ECLOSED);
 }
 
-/* Without memory it goes on in steps as before. */
+/* Without memory it goes on with as many entries at a time as before. */
 static void resize(struct follower *f, size_t room)
 {
     struct filled *entries =
@@ -158,14 +158,14 @@ static void fill(pawl_work *work)
         f->count += f->status == PAWL_OK;
     }
     if (f->status == PAWL_EBUSY)
-        f->status = PAWL_OK; /* the window is used up: these first */
+        f->status = PAWL_OK; /* the window is used up: visit these first */
     if (f->status == PAWL_ENOTFOUND) {
         f->ended = true;
         f->status = PAWL_OK;
     }
 }
 
-/* Wait until there is more, unless there is by now. */
+/* Wait until there is more, unless more has come by now. */
 static void wait_for_more(struct follower *f)
 {
     struct journal *j = f->journal;
@@ -226,7 +226,7 @@ static void visit(pawl_work *work)
     }
 }
 
-/* The whole of it, in this thread: entry by entry, because nothing has to be carried to another. */
+/* The whole read, in this thread: entry by entry, because no entry has to go to another thread. */
 static int read_here(struct follower *f)
 {
     pawl_read *read = f->read;
@@ -287,8 +287,8 @@ static void fill_and_visit(pawl_work *work)
     visit(work);
 }
 
-/* What no shard asked for is visited on the pool, whoever sends it there: a shard that writes alone wakes it.
- */
+/* A request that no shard made is visited on the pool, whoever sends it there, also a shard that writes
+ * alone. */
 static int start(struct journal *j, struct follower *f, enum op_kind kind, void *request)
 {
     op_init(j, &f->op, kind, request, resume);
@@ -343,7 +343,8 @@ int journal_follow(pawl_log *log, pawl_follow *follow)
     return status;
 }
 
-/* If it waits, it is sent round once more, and ends there; if it is under way, it ends by itself. */
+/* A follower that waits is sent to its thread once more, and ends there; one that is under way ends by
+ * itself. */
 int journal_unfollow(pawl_log *log, pawl_follow *follow)
 {
     struct journal *j = (struct journal *)log;

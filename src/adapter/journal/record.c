@@ -108,7 +108,7 @@ enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record
     r->offset = get_u64(at + AT_OFFSET);
     r->body = (pawl_bytes){at + RECORD_HEADER, length - RECORD_HEADER};
     size_t padded = (length + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1);
-    /* The checksum covers the guard, so the guard is looked at only where the checksum cannot speak yet. */
+    /* The checksum covers the guard, so the guard is checked only where the checksum cannot be computed yet. */
     if (length < RECORD_HEADER || padded > bytes.size) {
         if (!record_guarded(at, seed) || !head_is_known(r, length, at[AT_ZERO]))
             return RECORD_BAD_HEAD;

@@ -73,16 +73,16 @@ enum record_verdict {
 const char *record_verdict_text(enum record_verdict verdict);
 
 /* Read the record at the beginning of bytes. Checks it by itself; whether it fits behind its predecessor
- * (chain, lsn) is the caller's to see. Only on RECORD_VALID does ret_record mean anything; its body points into
- * bytes, and *ret_need is the record's size. On RECORD_SHORT, *ret_need is how many bytes there must be, at
- * most record_size(PAWL_ENTRY_BYTES_MAX). */
+ * (chain, lsn) is for the caller to check. Only on RECORD_VALID does ret_record mean anything; its body points
+ * into bytes, and *ret_need is the record's size. On RECORD_SHORT, *ret_need is how many bytes there must be,
+ * at most record_size(PAWL_ENTRY_BYTES_MAX). */
 enum record_verdict record_decode(pawl_bytes bytes, uint64_t seed, struct record *ret_record, size_t *ret_need);
 
-/* Whether the RECORD_HEADER bytes at at match their guard: a look that costs the same whatever they claim. */
+/* Whether the RECORD_HEADER bytes at at match their guard. This takes the same time whatever the bytes are. */
 bool record_guarded(const uint8_t *at, uint64_t seed);
 
-/* How many bytes the record at the beginning of bytes takes by its own word, which may be false; 0 if they do
- * not tell. */
+/* How many bytes the record at the beginning of bytes says it takes, which may be false; 0 if they do not say
+ * it. */
 size_t record_claimed_size(pawl_bytes bytes);
 
 /* The body of a claim. */

@@ -6,12 +6,12 @@
  *         └ torn:    a new segment that continues behind D, beginning with a copy of D+1 .. N, synced
  *
  * A segment was closed cleanly if its file ends with its seal: the file was cut there only after the seal, and
- * with it everything, had been synced. So there is nothing to make durable, and nothing in doubt.
+ * everything before it, had been synced. So everything in it is durable, and nothing is in doubt.
  *
- * In any other the copy is made even if the old segment could be synced as it is: after a sync that failed,
- * perhaps in a process that is gone, the kernel calls pages clean that never reached the disk, and no later
- * sync of that file would say so. What lies behind D in the old segment is dead from then on, because the new
- * header says where it continues. It stays in the file. */
+ * From any other segment the copy is made, even if the old segment could be synced as it is. A sync may have
+ * failed, perhaps in a process that is gone; then the kernel takes pages for clean that never reached the disk,
+ * and no later sync of that file would report it. Records behind D in the old segment are dead from then on,
+ * because the new header says where it continues. They stay in the file. */
 #include <fcntl.h>
 #include <inttypes.h>
 
@@ -27,7 +27,7 @@ static int adopt_streams(struct journal *j, const struct streams *found)
     pthread_mutex_lock(&j->lock);
     for (size_t i = 0; i < j->streams.count; i++) {
         struct stream *s = j->streams.items[i];
-        s->epoch = 0; /* .given stays: whoever has that epoch may still be there (J7) */
+        s->epoch = 0; /* .given stays: a writer that was given that epoch may still run (J7) */
         s->next = 1;
         s->claimed = s->touched = false;
     }
@@ -54,7 +54,7 @@ struct indexing {
     uint64_t new_at;
 };
 
-/* Readers see the segment, and so its index, from the moment it was published. */
+/* Readers see the segment, and its index, from the moment it is published. */
 static void index_record(void *arg, const struct record *r, uint64_t at)
 {
     struct indexing *x = arg;
@@ -128,7 +128,7 @@ static int continue_in(struct journal *j, struct tail *t, const struct tail_end 
     return PAWL_OK;
 }
 
-/* What is behind the tail is settled: go on from there. */
+/* What lies behind the tail is decided: go on from there. */
 static int go_on(struct journal *j, struct tail *t, const struct tail_end *end, pawl_error *error)
 {
     char name[SEGMENT_NAME_MAX];
@@ -140,7 +140,7 @@ static int go_on(struct journal *j, struct tail *t, const struct tail_end *end, 
     return status == PAWL_OK ? continue_behind(j, t, end, error) : status;
 }
 
-/* A journal that nobody ever finished making: segment 1 may be there, but must be empty. */
+/* A journal whose making was interrupted: segment 1 may be there, but must be empty. */
 static int remove_unfinished(struct journal *j, pawl_error *error)
 {
     if (j->segments.count == 0)
@@ -188,7 +188,7 @@ static int make_first(struct journal *j, pawl_error *error)
     return status;
 }
 
-/* See which segments there are. Until they are known, readers go on with those that were. */
+/* List the segments. Until they are known, readers go on with the old list. */
 static int list_segments(struct journal *j, pawl_error *error)
 {
     struct segment_list fresh = {.alloc = j->alloc};
@@ -204,7 +204,7 @@ static int list_segments(struct journal *j, pawl_error *error)
     return status;
 }
 
-/* What was found and made durable is new to those who follow. */
+/* Followers are told of the entries that were found and made durable. */
 static void wake_followers(struct journal *j)
 {
     struct op_list wake;

@@ -1,9 +1,9 @@
 /* adapter/journal/refresh.c: a read-only journal, beside a writer that may be alive.
  *
- * It claims nothing and cuts nothing, and shows exactly what the files witness to be durable: the records up to
- * the highest durable field that is found in the newest segment, or up to a later one that is known durable
- * from elsewhere, as far as it is there. A writer that goes idle leaves a watermark, so nothing stays hidden
- * for long; after one that was killed, what is hidden can be counted.
+ * It claims nothing and cuts nothing. It shows exactly the records that the files prove to be durable: those up
+ * to the highest durable field in the newest segment, or up to a later record that is known durable from
+ * elsewhere, if it is there. A writer that goes idle leaves a watermark, so nothing stays hidden for long.
+ * After a writer that was killed, the hidden records can be counted.
  */
 #include "adapter/journal/impl.h"
 #include "base/error.h"
@@ -35,8 +35,8 @@ static int show_tail(struct journal *j, struct segment_list *fresh)
 static int look_again(struct journal *j, struct segment_list *list, struct tail_end *ret_end, pawl_error *error)
 {
     int status = segment_list_load(list, j->disk, j->home.dir, error);
-    /* A listing is not of one moment: a writer that goes on to new segments meanwhile can make it look as if
-     * one were missing. */
+    /* Listing a directory takes time: a writer that begins new segments meanwhile can make it look as if one
+     * were missing. */
     if (status == PAWL_ECORRUPT)
         status = segment_list_load(list, j->disk, j->home.dir, error);
     if (status != PAWL_OK)

@@ -2,9 +2,9 @@
  *
  *     draft (zeros, synced) ──► header written, synced ──► named ──► directory synced ──► active
  *
- * Drafts are made ahead by a thread of their own, because filling one takes longer than any append should. Disk
- * space is taken here and nowhere else, so a full disk is met here, before a byte of what is to be appended has
- * been written. */
+ * A thread of its own makes drafts ahead, because filling one takes longer than any append should. Disk space
+ * is taken here and nowhere else, so a full disk is found here, before a byte of the append has been
+ * written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -36,9 +36,10 @@ void maker_pace(struct journal *j)
         pthread_cond_signal(&j->maker.wake);
 }
 
-/* Ahead of time it is filled slice by slice, twice as fast as the present segment fills, and each slice is
- * written out at once: all together, at the end, they would hold up the syncs of the appends. So would a sync
- * of each slice, that has the file system commit what it knows of the file; that is done once, for all. */
+/* A draft that is made ahead is filled slice by slice, twice as fast as the present segment fills, and each
+ * slice is written out at once: written out together at the end, they would delay the syncs of the appends. A
+ * sync of each slice would delay them too, because the file system then commits the file's metadata. So there
+ * is one sync, at the end. */
 static int draft_fill(struct journal *j, const struct draft *draft, bool ahead)
 {
     int rc = disk_reserve(j->disk, draft->file, draft->size);
@@ -95,7 +96,7 @@ static void *maker_main(void *arg)
         uint32_t number = ++m->drafts;
         pthread_mutex_unlock(&j->lock);
         struct draft draft;
-        /* If it cannot be made ahead, it is tried again when it is needed, and that says why. */
+        /* If this fails, the draft is made when it is needed, and that attempt reports the error. */
         int status = draft_make(j, size, number, true, &draft, NULL);
         pthread_mutex_lock(&j->lock);
         m->wanted = 0;
@@ -145,7 +146,7 @@ void maker_order(struct journal *j)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* The one that was made ahead, if it is large enough; else one made now. */
+/* Take the draft that was made ahead, if it is large enough; else make one now. */
 int journal_take_draft(struct journal *j, uint64_t size, struct draft *ret_draft, pawl_error *error)
 {
     struct maker *m = &j->maker;
@@ -169,7 +170,7 @@ int journal_take_draft(struct journal *j, uint64_t size, struct draft *ret_draft
     return draft_make(j, size > j->next_size ? size : j->next_size, number, false, ret_draft, error);
 }
 
-/* A follower may add a stream to the table meanwhile, but not one that counts here: it has no epoch. */
+/* A follower may add a stream to the table meanwhile. It does not count here, because it has no epoch. */
 size_t journal_header_size(struct journal *j, const struct streams *streams)
 {
     pthread_mutex_lock(&j->lock);

@@ -215,13 +215,13 @@ static int walk(struct salvaging *s, struct scan *scan, const char *name, struct
         note_damage(s, name, at, until, lsn, why);
         if (result == SCAN_END)
             return PAWL_OK;
-        /* The newest segment has been found damaged: that is told, and where it ends is not known any more. */
+        /* The newest segment is damaged: report that. Its end is not known any more. */
         limits.open |= limits.end == UINT64_MAX;
     }
 }
 
-/* A segment without a successor, of a journal that was merely killed, ends with what was not finished: that is
- * no damage. newest: the successor is not missing, there was none. */
+/* If the writer was killed, its last segment ends with records that were not finished: that is no damage.
+ * newest: there never was a segment behind this one. */
 static bool is_torn_only(struct salvaging *s, const struct piece *piece, bool newest)
 {
     struct tail t;
@@ -235,8 +235,8 @@ static bool is_torn_only(struct salvaging *s, const struct piece *piece, bool ne
     return torn;
 }
 
-/* Stand at the first record. What the header says of the streams is heard too. *ret_found is false if there is
- * no record to be found. */
+/* Go to the first record, and take in what the header says of the streams. *ret_found is false if there is no
+ * record. */
 static int enter(struct salvaging *s, const struct piece *piece, int file, struct scan *scan, uint64_t end,
                  bool *ret_found)
 {

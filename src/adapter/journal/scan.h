@@ -44,7 +44,7 @@ void scan_release(struct scan *s);
 /* Read so many bytes at a time from now on. Borrowed bodies end. Without memory it stays as it is. */
 void scan_resize(struct scan *s, size_t room);
 
-/* Go on at this byte, in this file. chained false: the record there is trusted as to its predecessor. */
+/* Go on at this byte, in this file. chained false: the first record is not checked against its predecessor. */
 void scan_seek(struct scan *s, int file, uint64_t at, uint64_t lsn, uint64_t chain, bool chained);
 
 /* The next record; its body is borrowed until the next call. On SCAN_ERROR *ret_status is the status. */

@@ -1,18 +1,18 @@
 /* adapter/journal/sweep.c: many streams in one pass through the journal.
  *
- *     AHEAD ── the pass comes to its mark ──► PASSING ── its last visible entry was visited ──► OVER
+ *     AHEAD ── the pass comes to its start ──► PASSING ── its last visible entry was visited ──► OVER
  *       ▲                                        │
  *       └── the next segment holds nothing that any of those passing lacks: placed again
  *
- * Each stream that has something to show is placed, as a read of it would be: its mark is then where its next
- * entry lies, or some way before it. The pass begins at the first mark and takes streams up as it comes to
- * theirs. Where none is passing, it goes straight to the next mark.
+ * Each stream that has something to show is placed, as a read of it would be: its start is then where its next
+ * entry lies, or some way before it. The pass begins at the first start, and a stream joins it at its own
+ * start. While no stream is passing, it goes straight to the next start.
  *
  * Invariants
- *   W1  An entry is visited only if its offset is the stream's next. So it does no harm to come by a second
+ *   W1  An entry is visited only if its offset is the stream's next. So it does no harm to pass it a second
  *       time.
- *   W2  The next entry of a stream that is ahead does not lie before its mark.
- *   W3  Of a stream that is passing, nothing between its mark and where the pass is was left out. So an entry
+ *   W2  The next entry of a stream that is ahead does not lie before its start.
+ *   W3  Of a stream that is passing, nothing between its start and where the pass is was left out. So an entry
  *       with a later offset than its next shows that one is missing. */
 #include "adapter/journal/cursor.h"
 #include "adapter/journal/impl.h"
@@ -24,7 +24,7 @@ enum swept_state { OVER, AHEAD, PASSING };
 struct swept {
     enum swept_state state;
     uint64_t last; /* its last visible entry */
-    struct cursor_mark mark;
+    struct cursor_position start;
 };
 
 struct sweeping {
@@ -33,7 +33,7 @@ struct sweeping {
     struct swept *swept;  /* as the sweep's streams */
     struct map indexes;   /* struct stream_key -> size_t */
     size_t passing;
-    uint64_t arrival; /* the LSN of the first mark that is ahead, or UINT64_MAX */
+    uint64_t arrival; /* the LSN of the first start that is ahead, or UINT64_MAX */
     uint64_t left;
     bool stopped;
 };
@@ -69,7 +69,7 @@ static void sweeping_release(struct sweeping *s)
     map_release(&s->indexes);
 }
 
-/* How far one may see: as of one moment for all streams. */
+/* Up to where records are visible, at one moment for all streams. */
 static int look(struct sweeping *s)
 {
     struct journal *j = s->cursor.journal;
@@ -93,7 +93,7 @@ static int place(struct sweeping *s, size_t i, pawl_place at)
     int status = journal_cursor_place(&s->cursor, at, s->sweep->error);
     if (status != PAWL_OK)
         return status;
-    s->swept[i].mark = journal_cursor_mark(&s->cursor);
+    s->swept[i].start = journal_cursor_position(&s->cursor);
     s->swept[i].state = AHEAD;
     return PAWL_OK;
 }
@@ -110,38 +110,39 @@ static int place_all(struct sweeping *s)
     return status;
 }
 
-/* Those whose mark lies before the record that is next have been come to. */
+/* Streams whose start lies before the next record are passing from now on. */
 static void arrive(struct sweeping *s)
 {
     s->arrival = UINT64_MAX;
     for (size_t i = 0; i < s->sweep->count; i++) {
         struct swept *swept = &s->swept[i];
-        if (swept->state == AHEAD && swept->mark.lsn < s->cursor.scan.lsn) {
+        if (swept->state == AHEAD && swept->start.lsn < s->cursor.scan.lsn) {
             swept->state = PASSING;
             s->passing++;
         }
-        if (swept->state == AHEAD && swept->mark.lsn < s->arrival)
-            s->arrival = swept->mark.lsn;
+        if (swept->state == AHEAD && swept->start.lsn < s->arrival)
+            s->arrival = swept->start.lsn;
     }
 }
 
-static bool is_near(const struct cursor *c, const struct cursor_mark *mark)
+static bool is_near(const struct cursor *c, const struct cursor_position *start)
 {
-    return c->file >= 0 && mark->number == c->ref.number && mark->at >= c->scan.at
-           && mark->at - c->scan.at <= SCAN_WINDOW;
+    return c->file >= 0 && start->number == c->ref.number && start->at >= c->scan.at
+           && start->at - c->scan.at <= SCAN_WINDOW;
 }
 
-/* None is passing: to the first mark, and its stream passes from here on. *ret_over: all of them are over. */
+/* No stream is passing: go to the first start; its stream passes from there on. *ret_over: all streams are
+ * over. */
 static int go_to_first(struct sweeping *s, bool *ret_over)
 {
     struct swept *first = NULL;
     for (size_t i = 0; i < s->sweep->count; i++)
-        if (s->swept[i].state == AHEAD && (!first || s->swept[i].mark.lsn < first->mark.lsn))
+        if (s->swept[i].state == AHEAD && (!first || s->swept[i].start.lsn < first->start.lsn))
             first = &s->swept[i];
     *ret_over = !first;
     int status = PAWL_OK;
-    if (first && !is_near(&s->cursor, &first->mark))
-        status = journal_cursor_return(&s->cursor, &first->mark, s->sweep->error);
+    if (first && !is_near(&s->cursor, &first->start))
+        status = journal_cursor_return(&s->cursor, &first->start, s->sweep->error);
     if (!first || status != PAWL_OK)
         return status;
     first->state = PASSING;

@@ -48,7 +48,8 @@ int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error)
     enum scan_result result;
     struct record r;
     int status;
-    /* The size first: what is cut at the end of a seal has that seal, whatever a writer adds meanwhile. */
+    /* The size is read first: a file that ends with a seal at that size was sealed, whatever a writer adds
+     * later. */
     int64_t size = t->disk->size(t->disk->ctx, t->file);
     if (size < 0)
         return error_errno(error, (int)-size, "cannot see the size of segment %08" PRIx32, t->header.number);
@@ -97,7 +98,7 @@ static int search_witness(struct tail *t, const struct tail_end *end, uint64_t *
     return PAWL_OK;
 }
 
-/* Beside a writer: whether the record that was not whole when it was probed is so by now. */
+/* A writer may be at work: whether the record that was not whole when it was probed is whole by now. */
 static bool is_whole_now(struct tail *t, const struct tail_end *end)
 {
     struct record r;

@@ -9,10 +9,11 @@
  * D is the highest LSN that any record found here calls durable; everything before this segment is durable
  * because a segment gets its name only after its predecessor was synced.
  *
- * Torn or corrupt? Where the whole records end, at LSN N + 1, something may be that is not a record. If nothing
- * says that LSN N + 1 was durable, no caller was told that it is there, and it is a torn tail. If a witness
- * says it was (a later record, found by searching to the end of the file, whose durable field reaches it; or a
- * place that someone else kept), it is corruption: acknowledged bytes are gone, and nothing may be cut. */
+ * Torn or corrupt? Behind the last whole record, at LSN N + 1, there may be bytes that are not a record. If
+ * nothing says that LSN N + 1 was durable, no caller was told that it was written, and the bytes are a torn
+ * tail. If a witness says that it was durable, they are corruption: acknowledged bytes are gone, and nothing
+ * may be cut. A witness is a later record, found by searching to the end of the file, whose durable field
+ * reaches N + 1, or a place in the log that somebody else kept. */
 #ifndef JOURNAL_TAIL_H
 #define JOURNAL_TAIL_H
 
@@ -39,9 +40,9 @@ struct tail_end {
     uint64_t useful_at; /* the byte behind that, if it is above D */
     uint64_t
         scraps;    /* how many bytes there are behind N up to the last that is not zero; found by tail_judge */
-    uint64_t size; /* of the file, before it was looked at */
+    uint64_t size; /* of the file, taken before anything was read */
     bool seals;    /* the last whole record is the watermark of a clean close */
-    bool sealed;   /* closed cleanly: and the file ends with it */
+    bool sealed;   /* closed cleanly: it seals, and the file ends with it */
     const char *why; /* what is wrong with what stands behind N; NULL: nothing stands there */
 };
 
@@ -50,12 +51,12 @@ int tail_open(struct tail *t, const struct disk *disk, int dir, struct segment_r
               const struct id128 *journal, const pawl_allocator *alloc, pawl_error *error);
 void tail_close(struct tail *t);
 
-/* Look at everything behind .at, taking nothing in. */
+/* Look at everything behind .at, without taking any record in. */
 int tail_probe(struct tail *t, struct tail_end *ret_end, pawl_error *error);
 
-/* After tail_judge: whether the file is shorter than a writer leaves it: not sealed, and cut all the same. Two
- * cases are not meant. A writer that goes on behind its seal while it is looked at makes the file longer again.
- * And a loss of power may leave any part of an extension (extend.c): a seal, with nothing but zeros behind it. */
+/* After tail_judge: whether the file is shorter than a writer leaves it: it was cut, but is not sealed. Two
+ * cases do not count. A writer that goes on behind its seal at this moment makes the file longer again. And a
+ * loss of power may leave any part of an extension (extend.c): a seal, with only zeros behind it. */
 bool tail_is_short(const struct tail *t, const struct tail_end *end);
 
 /* PAWL_ECORRUPT, with segment and byte, if what ends there is not a torn tail. witness: the highest LSN that

@@ -12,7 +12,7 @@
  * what a writer has not finished at the end of the newest.
  *
  * A fault does not end it: it goes on with the next segment, whose header is then believed. The first fault is
- * the one that is told, because the others may be its consequences. */
+ * reported, because the others may be its consequences. */
 #ifndef JOURNAL_VERIFY_H
 #define JOURNAL_VERIFY_H
 
@@ -32,7 +32,8 @@ struct journal_verify_options {
 /* PAWL_OK: everything that is there was looked at; see ret_report->faults. The caller releases the report
  * (pawl_log_report_release).
  * Errors, when looking was not possible: PAWL_ENOTFOUND (no journal there), PAWL_EFORMAT, PAWL_EVERSION,
- * PAWL_EACCES, PAWL_EIO, PAWL_ENOMEM, PAWL_ECANCELED, and PAWL_ECORRUPT if the journal's id is damaged or missing. */
+ * PAWL_EACCES, PAWL_EIO, PAWL_ENOMEM, PAWL_ECANCELED, and PAWL_ECORRUPT if the journal's id is damaged or
+ * missing. */
 int journal_verify(const struct journal_verify_options *options, pawl_log_report *ret_report,
                    pawl_error *error);
 

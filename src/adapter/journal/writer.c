@@ -7,9 +7,9 @@
  *                     └──────────── queue not empty ◄─────────┘
  *
  * One thread at a time goes round this: it has the writer's role. A caller that finds the journal idle, and has
- * nothing else to do, goes round once by itself, which spares two changes of thread; so does a shard whose
- * dones have appended again, if nobody else has anything under way. One that does not find it idle waits for
- * its group.
+ * nothing else to do, goes round once by itself, which saves two changes of thread. So does a shard whose dones
+ * have appended again, if no other request is under way. A caller that finds the journal busy waits for its
+ * group.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -37,10 +37,10 @@ static void futex_wake(_Atomic uint32_t *word, int count)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-/* Callers that wait for a group sleep in its turnstile, and one call lets all of them through: waking each by
- * itself, one processor after the other out of its sleep, takes longer than a sync. There are two turnstiles,
- * because while one group is written the next gathers. */
-static void turnstile_open(struct turnstile *t, uint32_t group)
+/* Callers that wait for a group sleep on one futex, and one call wakes all of them: to wake each by a call of
+ * its own, one processor after the other out of its sleep, takes longer than a sync. There are two futexes,
+ * because the next group gathers while one is written. */
+static void group_wait_wake(struct group_wait *t, uint32_t group)
 {
     uint32_t waiters = atomic_exchange_explicit(&t->waiters, 0, memory_order_relaxed);
     atomic_store_explicit(&t->group, group, memory_order_release);
@@ -48,8 +48,8 @@ static void turnstile_open(struct turnstile *t, uint32_t group)
         futex_wake(&t->group, INT_MAX);
 }
 
-/* The group's number may have wrapped, but is never more than two ahead of its turnstile's. */
-static void turnstile_pass(struct turnstile *t, uint32_t group)
+/* Numbers of groups may wrap, but a group is never more than two ahead of the one that was woken last. */
+static void group_wait_sleep(struct group_wait *t, uint32_t group)
 {
     uint32_t last = atomic_load_explicit(&t->group, memory_order_acquire);
     while ((int32_t)(last - group) < 0) {
@@ -58,7 +58,7 @@ static void turnstile_pass(struct turnstile *t, uint32_t group)
     }
 }
 
-/* Go round once. With the lock, which is let go meanwhile, and with the role. */
+/* Go round once. With the lock, which is released meanwhile, and with the role. */
 static void work_once(struct journal *j)
 {
     struct op *ops = take_queue(j);
@@ -68,8 +68,8 @@ static void work_once(struct journal *j)
     op_list_init(&wake);
     group_run(j, ops, &wake);
     journal_deliver(j, ops);
-    /* Those who waited take their ops with them: nothing touches the list behind this. */
-    turnstile_open(&j->turnstiles[group % 2], group);
+    /* Callers that are woken free their ops: the list is not touched after this. */
+    group_wait_wake(&j->group_waits[group % 2], group);
     journal_deliver(j, wake.first);
     pthread_mutex_lock(&j->lock);
     if (!j->queue.ops.first) {
@@ -85,10 +85,11 @@ static void work_off(struct journal *j)
         work_once(j);
 }
 
-/* The writer sleeps on a word of its own, and is woken by who has let go of the lock: on the same processor it
- * would take over at once, and only find the lock held. Behind the lock the journal may be gone, because
- * somebody else woke the writer and all was done; so nothing of it is touched there. To the kernel the word is
- * a mere address, and if it is gone, nobody sleeps on it. */
+/* The writer sleeps on a futex of its own. A thread wakes it after it has released the lock: a writer woken
+ * earlier on the same processor would run at once, and only find the lock held. Once the lock is released the
+ * journal may be gone, because another thread woke the writer and everything was finished; so nothing of the
+ * journal is touched there. To the kernel the futex is only an address: if the journal is gone, nobody sleeps
+ * on it. */
 static void writer_sleep(struct journal *j)
 {
     atomic_store_explicit(&j->asleep, 1, memory_order_relaxed);
@@ -97,7 +98,7 @@ static void writer_sleep(struct journal *j)
     pthread_mutex_lock(&j->lock);
 }
 
-/* Let go of the lock, and wake the writer if there is something for it and it sleeps. */
+/* Release the lock, and wake the writer if it sleeps and there is something for it. */
 static void unlock_and_wake(struct journal *j)
 {
     bool wake = (j->stopping || (j->queue.ops.first && !j->busy))
@@ -151,7 +152,7 @@ void journal_pump(pawl_log *log)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* Its caller is in the turnstile. */
+/* Its caller sleeps until the group is written. */
 static void append_waited(struct op *op)
 {
 }
@@ -187,9 +188,9 @@ static void enqueue(struct journal *j, struct op *op)
     atomic_fetch_add(&j->outstanding, 1);
 }
 
-/* A shard whose dones have appended again, while nobody else has anything in the journal, goes round by itself:
- * two changes of thread take longer than all the rest. Its dones are posted, and run when it has returned. With
- * the lock. */
+/* A shard whose dones have appended again, while no other request is in the journal, goes round by itself: two
+ * changes of thread would take longer than all the rest. Its dones are posted, and run after it has returned.
+ * With the lock. */
 static bool shard_goes_round(const struct journal *j, size_t held)
 {
     return held > 0 && j->threads && !j->busy && !j->queue.ops.first && atomic_load(&j->outstanding) == held;
@@ -213,7 +214,7 @@ void writer_release(struct journal *j, struct outbox *box)
     unlock_and_wake(j);
 }
 
-/* What the entries will take; OP_TOO_BIG if that is more than may be. */
+/* How many bytes the records of the entries take; OP_TOO_BIG if that is more than allowed. */
 static int measure(pawl_append *append, size_t *ret_bytes)
 {
     size_t total = 0;
@@ -251,22 +252,22 @@ static void append_here(struct journal *j, struct op *op)
     journal_deliver(j, wake.first);
 }
 
-/* A shard has others to serve, and the writer would wait for itself. */
+/* A shard must not block, because it serves others; the writer must not, because it would wait for itself. */
 static bool may_wait(const struct journal *j, const pawl_append *append, const struct op *op)
 {
     return append->alone && j->threads && op->shard == PAWL_NO_SHARD
            && !pthread_equal(pthread_self(), j->writer);
 }
 
-/* It is queued: wait until its group is through. With the lock, which is let go. */
+/* It is queued: wait until its group is written. With the lock, which is released. */
 static void append_waiting(struct journal *j, struct op *op)
 {
     uint32_t group = j->groups + 1;
-    struct turnstile *turnstile = &j->turnstiles[group % 2];
+    struct group_wait *wait = &j->group_waits[group % 2];
     op->run = append_waited;
-    atomic_fetch_add_explicit(&turnstile->waiters, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&wait->waiters, 1, memory_order_relaxed);
     unlock_and_wake(j);
-    turnstile_pass(turnstile, group);
+    group_wait_sleep(wait, group);
     atomic_fetch_sub(&j->outstanding, 1);
 }
 

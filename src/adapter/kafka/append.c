@@ -7,12 +7,12 @@
 
 static const char *words_for(const pawl_append *a, struct kafka_log *log, size_t i, int status)
 {
-    struct view *v;
-    if (view_find(log, a->entries[i].entry.stream, &v) == PAWL_OK) {
+    struct stream *s;
+    if (stream_find(log, a->entries[i].entry.stream, &s) == PAWL_OK) {
         if (status == PAWL_ECORRUPT)
-            return v->fault.text;
-        if (status == PAWL_EUNKNOWN && v->trouble.code != PAWL_OK)
-            return v->trouble.text;
+            return s->fault.text;
+        if (status == PAWL_EUNKNOWN && s->trouble.code != PAWL_OK)
+            return s->trouble.text;
     }
     return pawl_status_text(status);
 }
@@ -38,7 +38,7 @@ static void append_run(struct op *op)
 
 void kafka_collect(struct kafka_log *log)
 {
-    uint64_t held = 0; /* streams of those that stay */
+    uint64_t held = 0; /* streams of the appends that stay */
     struct op **at = &log->appends.first;
     while (*at && held != UINT64_MAX) {
         struct op *op = *at;
@@ -54,50 +54,50 @@ void kafka_collect(struct kafka_log *log)
     }
 }
 
-static int make_room(struct view *v, size_t more)
+static int make_room(struct stream *s, size_t more)
 {
-    size_t need = v->flight_count + more;
-    if (need <= v->flight_room)
+    size_t need = s->flight_count + more;
+    if (need <= s->flight_room)
         return PAWL_OK;
-    if (need > FLIGHTS_MAX && v->flight_count > 0)
+    if (need > FLIGHTS_MAX && s->flight_count > 0)
         return PAWL_EBUSY;
-    size_t room = v->flight_room ? v->flight_room : 64;
+    size_t room = s->flight_room ? s->flight_room : 64;
     while (room < need)
         room *= 2;
-    struct flight *flights = mem_new(v->log->alloc, room, sizeof *flights);
+    struct flight *flights = mem_new(s->log->alloc, room, sizeof *flights);
     if (!flights)
         return PAWL_ENOMEM;
-    for (size_t i = 0; i < v->flight_count; i++)
-        flights[i] = v->flights[(v->flight_first + i) & (v->flight_room - 1)];
-    mem_free(v->log->alloc, v->flights, v->flight_room * sizeof *v->flights);
-    v->flights = flights;
-    v->flight_room = room;
-    v->flight_first = 0;
+    for (size_t i = 0; i < s->flight_count; i++)
+        flights[i] = s->flights[(s->flight_first + i) & (s->flight_room - 1)];
+    mem_free(s->log->alloc, s->flights, s->flight_room * sizeof *s->flights);
+    s->flights = flights;
+    s->flight_room = room;
+    s->flight_first = 0;
     return PAWL_OK;
 }
 
-/* Room for all, so that nothing can fail half-way. */
+/* Make room for all entries first, so that nothing can fail half-way. */
 static int append_prepare(struct kafka_log *log, pawl_append *a, struct op *op)
 {
     for (size_t i = 0; i < a->count; i++) {
-        struct view *v;
-        int status = view_find(log, a->entries[i].entry.stream, &v);
+        struct stream *s;
+        int status = stream_find(log, a->entries[i].entry.stream, &s);
         if (status == PAWL_OK)
-            status = make_room(v, a->count);
+            status = make_room(s, a->count);
         if (status != PAWL_OK)
             return status;
-        op->streams |= UINT64_C(1) << v->number % 64;
+        op->streams |= UINT64_C(1) << s->number % 64;
     }
     return PAWL_OK;
 }
 
-void view_wait(struct view *v)
+void stream_wait(struct stream *s)
 {
-    if (v->waiting)
+    if (s->waiting)
         return;
-    v->waiting = true;
-    v->next_waiting = v->log->waiting;
-    v->log->waiting = v;
+    s->waiting = true;
+    s->next_waiting = s->log->waiting;
+    s->log->waiting = s;
 }
 
 static void append_start(struct kafka_log *log, pawl_append *a, struct op *op)
@@ -107,31 +107,31 @@ static void append_start(struct kafka_log *log, pawl_append *a, struct op *op)
         too_big = too_big || a->entries[i].entry.body.size > PAWL_ENTRY_BYTES_MAX;
     op->left = a->count;
     for (size_t i = 0; i < a->count; i++) {
-        struct view *v = NULL;
-        int status = view_find(log, a->entries[i].entry.stream, &v);
+        struct stream *s = NULL;
+        int status = stream_find(log, a->entries[i].entry.stream, &s);
         assert(status == PAWL_OK);
         (void)status;
         a->entries[i].place = (pawl_place){0};
-        size_t at = (v->flight_first + v->flight_count++) & (v->flight_room - 1);
-        v->flights[at] = (struct flight){
+        size_t at = (s->flight_first + s->flight_count++) & (s->flight_room - 1);
+        s->flights[at] = (struct flight){
             .op = op, .entry = &a->entries[i], .status = too_big ? PAWL_ETOOBIG : FLIGHT_PENDING};
-        if (i + 1 < a->count && pawl_stream_equal(a->entries[i + 1].entry.stream, v->stream))
+        if (i + 1 < a->count && pawl_stream_equal(a->entries[i + 1].entry.stream, s->id))
             continue;
         if (waits)
-            view_wait(v);
+            stream_wait(s);
         else
-            view_send(v);
+            stream_send(s);
     }
 }
 
 void kafka_send_all(struct kafka_log *log)
 {
-    for (struct view *v; (v = log->waiting);) {
-        size_t before = v->flight_count;
-        log->waiting = v->next_waiting;
-        v->waiting = false;
-        view_send(v);
-        if (v->flight_count < before) /* refused */
+    for (struct stream *s; (s = log->waiting);) {
+        size_t before = s->flight_count;
+        log->waiting = s->next_waiting;
+        s->waiting = false;
+        stream_send(s);
+        if (s->flight_count < before) /* refused */
             kafka_ring(log);
     }
 }
@@ -151,7 +151,7 @@ int kafka_append(pawl_log *port, pawl_append *a)
         atomic_fetch_add(&log->outstanding, 1);
         op_list_push(&log->appends, op);
         append_start(log, a, op);
-        if (op->ready) /* refused: it is the log's thread that says so, never this call */
+        if (op->ready) /* refused: the log's thread reports it, never this call */
             kafka_ring(log);
     }
     pthread_mutex_unlock(&log->lock);

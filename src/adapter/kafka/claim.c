@@ -2,7 +2,7 @@
  *
  *      CHECK   a thread of the pool looks at the topic, and refuses one that is too weak
  *      LOOK    read up to the end, to know the epoch
- *      SENT    the claim is written; read on, until it, or a rival's, has come by
+ *      SENT    the claim is sent; read on, until this claim or a rival's was read
  *
  * Claims of one stream are done one after the other. While there is one, nothing is sent. */
 #include <assert.h>
@@ -32,9 +32,9 @@ static void claim_run(struct op *op)
 }
 
 /* Operation logs come and go with their lanes: their topics are made when they are first claimed, like plog. */
-static int make_topic(const struct view *v, pawl_error *error)
+static int make_topic(const struct stream *s, pawl_error *error)
 {
-    struct kafka_log *log = v->log;
+    struct kafka_log *log = s->log;
     char plog[KAFKA_TOPIC_MAX];
     uint32_t partitions;
     kafka_topic_of(log->url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, plog);
@@ -43,27 +43,27 @@ static int make_topic(const struct view *v, pawl_error *error)
         status = error_set(error, PAWL_ENOTFOUND, "there is no topic %s; 'pawl cluster init' makes the topics",
                            plog);
     if (status == PAWL_OK)
-        status = topic_create(log->front, &log->url, v->topic, partitions, error);
+        status = topic_create(log->front, &log->url, s->topic, partitions, error);
     return status;
 }
 
-static int check_topic(const struct view *v, bool known, uint32_t *ret_partitions, pawl_error *error)
+static int check_topic(const struct stream *s, bool known, uint32_t *ret_partitions, pawl_error *error)
 {
-    struct kafka_log *log = v->log;
-    bool makes = !known && v->stream.kind == PAWL_STREAM_OPLOG;
+    struct kafka_log *log = s->log;
+    bool makes = !known && s->id.kind == PAWL_STREAM_OPLOG;
     uint32_t partitions = 0;
     int status = PAWL_OK;
     if (log->trust_topics || makes)
-        status = topic_partitions(log->front, &log->url, v->topic, &partitions, error);
+        status = topic_partitions(log->front, &log->url, s->topic, &partitions, error);
     if (status == PAWL_OK && partitions == 0 && makes)
-        status = make_topic(v, error);
+        status = make_topic(s, error);
     if (status == PAWL_OK && !log->trust_topics)
-        status = topic_check(log->front, &log->url, v->topic, &partitions, error);
+        status = topic_check(log->front, &log->url, s->topic, &partitions, error);
     if (status != PAWL_OK)
         return status;
-    if (v->stream.partition >= partitions)
-        return error_set(error, PAWL_EINVAL, "topic %s has no partition %u, only %u", v->topic,
-                         v->stream.partition, partitions);
+    if (s->id.partition >= partitions)
+        return error_set(error, PAWL_EINVAL, "topic %s has no partition %u, only %u", s->topic, s->id.partition,
+                         partitions);
     *ret_partitions = partitions;
     return PAWL_OK;
 }
@@ -73,10 +73,10 @@ static void check_work(pawl_work *work)
     struct claiming *c = heap_entry(work, struct claiming, work);
     struct kafka_log *log = c->op.log;
     uint32_t partitions = 0;
-    c->status = check_topic(c->view, c->known, &partitions, &c->error);
+    c->status = check_topic(c->stream, c->known, &partitions, &c->error);
     pthread_mutex_lock(&log->lock);
     if (partitions > 0)
-        c->view->partitions = partitions;
+        c->stream->partitions = partitions;
     op_list_push(&log->back, &c->op);
     kafka_ring(log);
     pthread_mutex_unlock(&log->lock);
@@ -85,67 +85,67 @@ static void check_work(pawl_work *work)
 static int begin_check(struct claiming *c)
 {
     c->work = (pawl_work){.fn = check_work};
-    c->known = c->view->partitions > 0;
-    c->view->phase = PHASE_CHECK;
+    c->known = c->stream->partitions > 0;
+    c->stream->phase = PHASE_CHECK;
     return pawl_env_work(c->op.log->env, &c->work);
 }
 
-void claim_end(struct view *v, int status, const char *words)
+void claim_end(struct stream *s, int status, const char *words)
 {
-    struct claiming *c = (struct claiming *)v->claims.first;
-    struct kafka_log *log = v->log;
-    v->phase = PHASE_NONE;
-    if (v->owner.state == OWNER_CLAIMING)
-        view_end_sent(v, PAWL_EUNKNOWN); /* what would have resolved them was given up */
+    struct claiming *c = (struct claiming *)s->claims.first;
+    struct kafka_log *log = s->log;
+    s->phase = PHASE_NONE;
+    if (s->owner.state == OWNER_CLAIMING)
+        stream_end_sent(s, PAWL_EUNKNOWN); /* the claim that would have resolved them was given up */
     c->status = status;
-    c->epoch = v->owner.judge.epoch;
-    c->next = v->owner.judge.next;
-    if (status != PAWL_OK && words == v->fault.text)
-        c->error = v->fault;
+    c->epoch = s->owner.judge.epoch;
+    c->next = s->owner.judge.next;
+    if (status != PAWL_OK && words == s->fault.text)
+        c->error = s->fault;
     else if (status != PAWL_OK && words != c->error.text)
-        error_set(&c->error, status, "topic %s, partition %u: %s", v->topic, v->stream.partition, words);
+        error_set(&c->error, status, "topic %s, partition %u: %s", s->topic, s->id.partition, words);
     log->figures.claims_won += status == PAWL_OK;
     log->figures.claims_lost += status == PAWL_EFENCED;
-    op_list_pop(&v->claims);
+    op_list_pop(&s->claims);
     op_list_push(&log->ready, &c->op);
-    view_settle(v);
-    struct claiming *next = (struct claiming *)v->claims.first;
+    stream_settle(s);
+    struct claiming *next = (struct claiming *)s->claims.first;
     if (next && begin_check(next) != PAWL_OK)
-        claim_end(v, PAWL_ECLOSED, "closed");
+        claim_end(s, PAWL_ECLOSED, "closed");
 }
 
-/* An owner that has nothing to remember begins at the last mark, and gets its window. */
-static int prepare_owner(struct view *v)
+/* An owner that has nothing to remember begins where the stream was last judged, and gets its window. */
+static int prepare_owner(struct stream *s)
 {
-    if (v->owner.state != OWNER_OUT || v->owner.count > 0)
+    if (s->owner.state != OWNER_OUT || s->owner.count > 0)
         return PAWL_OK;
-    if (v->wide && v->owner.judge.at >= v->latest.judge.at)
+    if (s->wide && s->owner.judge.at >= s->latest.judge.at)
         return PAWL_OK;
     struct owner owner;
-    const struct judge *judge = v->owner.judge.at < v->latest.judge.at ? &v->latest.judge : &v->owner.judge;
-    int status = owner_init(&owner, v->log->alloc, v->log->window, judge);
+    const struct judge *judge = s->owner.judge.at < s->latest.judge.at ? &s->latest.judge : &s->owner.judge;
+    int status = owner_init(&owner, s->log->alloc, s->log->window, judge);
     if (status != PAWL_OK)
         return status;
-    owner.first = v->owner.first; /* a report of before is not taken for one of now */
-    if (judge == &v->latest.judge)
-        v->owner_sum = v->latest.sum;
-    owner_release(&v->owner);
-    v->owner = owner;
-    v->wide = true;
+    owner.first = s->owner.first; /* so that an old report is not taken for a new one */
+    if (judge == &s->latest.judge)
+        s->owner_sum = s->latest.sum;
+    owner_release(&s->owner);
+    s->owner = owner;
+    s->wide = true;
     return PAWL_OK;
 }
 
 void claim_back(struct claiming *c)
 {
-    struct view *v = c->view;
-    struct kafka_log *log = v->log;
+    struct stream *s = c->stream;
+    struct kafka_log *log = s->log;
     pawl_error error = {0};
     if (c->status != PAWL_OK) {
-        claim_end(v, c->status, c->error.text);
+        claim_end(s, c->status, c->error.text);
         return;
     }
-    if (v->corrupt) {
-        claim_end(v, v->fault.code, v->fault.text);
+    if (s->corrupt) {
+        claim_end(s, s->fault.code, s->fault.text);
         return;
     }
     int status = PAWL_OK;
@@ -154,80 +154,80 @@ void claim_back(struct claiming *c)
     if (!log->producer)
         status = producer_open(log, &error);
     if (status == PAWL_OK)
-        status = prepare_owner(v);
-    v->claim_at = CLAIM_NOWHERE;
-    v->phase = PHASE_LOOK;
-    if (v->reading) /* it may be past the end already, and would not be told of it again */
-        view_stop_reading(v);
+        status = prepare_owner(s);
+    s->claim_at = CLAIM_NOWHERE;
+    s->phase = PHASE_LOOK;
+    if (s->reading) /* the cursor may be past the end already, and would not be told of the end again */
+        stream_stop_reading(s);
     if (status == PAWL_OK)
-        status = view_read_from_owner(v, &error);
+        status = stream_read_from_owner(s, &error);
     if (status != PAWL_OK)
-        claim_end(v, status, error.text[0] ? error.text : pawl_status_text(status));
+        claim_end(s, status, error.text[0] ? error.text : pawl_status_text(status));
 }
 
-static void write_claim(struct view *v)
+static void write_claim(struct stream *s)
 {
-    struct claiming *c = (struct claiming *)v->claims.first;
+    struct claiming *c = (struct claiming *)s->claims.first;
     pawl_claim *claim = c->op.request;
     struct kafka_record r = {0};
-    int status = owner_claim(&v->owner, v->log->node, pawl_env_random(v->log->env), claim->group0, &r.head);
+    int status = owner_claim(&s->owner, s->log->node, pawl_env_random(s->log->env), claim->group0, &r.head);
     if (status != PAWL_OK) {
-        claim_end(v, status, "the owner's assignment is a newer one");
+        claim_end(s, status, "the owner's assignment is a newer one");
         return;
     }
-    rd_kafka_resp_err_t err = producer_send_claim(v, &r, ++v->claim_number);
-    v->phase = PHASE_SENT;
+    rd_kafka_resp_err_t err = producer_send_claim(s, &r, ++s->claim_number);
+    s->phase = PHASE_SENT;
     if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        claim_end(v, PAWL_EIO, rd_kafka_err2str(err));
+        claim_end(s, PAWL_EIO, rd_kafka_err2str(err));
 }
 
-void claim_step(struct view *v, bool at_end)
+void claim_step(struct stream *s, bool at_end)
 {
-    if (v->phase == PHASE_LOOK && at_end) {
-        write_claim(v);
-    } else if (v->phase == PHASE_SENT) {
-        if (v->owner.state == OWNER_OWNING) {
-            v->doubt = false;
-            v->read_to = 0;
-            claim_end(v, PAWL_OK, "");
-        } else if (v->owner.state != OWNER_CLAIMING) {
-            claim_end(v, PAWL_EFENCED, "a rival's claim was faster");
-        } else if (v->claim_at != CLAIM_NOWHERE && v->owner.judge.at > v->claim_at) {
-            claim_end(v, PAWL_EFENCED, "the claim does not count");
+    if (s->phase == PHASE_LOOK && at_end) {
+        write_claim(s);
+    } else if (s->phase == PHASE_SENT) {
+        if (s->owner.state == OWNER_OWNING) {
+            s->doubt = false;
+            s->read_to = 0;
+            claim_end(s, PAWL_OK, "");
+        } else if (s->owner.state != OWNER_CLAIMING) {
+            claim_end(s, PAWL_EFENCED, "a rival's claim was faster");
+        } else if (s->claim_at != CLAIM_NOWHERE && s->owner.judge.at > s->claim_at) {
+            claim_end(s, PAWL_EFENCED, "the claim does not count");
         }
     }
 }
 
-void claim_reported(struct view *v, uint64_t number, const rd_kafka_message_t *m)
+void claim_reported(struct stream *s, uint64_t number, const rd_kafka_message_t *m)
 {
-    if (v->phase != PHASE_SENT || number != v->claim_number)
+    if (s->phase != PHASE_SENT || number != s->claim_number)
         return;
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || m->offset < 0) {
         char words[256];
         snprintf(words, sizeof words, "it is not known whether the claim was written: %s",
                  rd_kafka_err2str(m->err));
-        claim_end(v, PAWL_EUNKNOWN, words);
+        claim_end(s, PAWL_EUNKNOWN, words);
         return;
     }
-    v->claim_at = (uint64_t)m->offset;
-    v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
-    claim_step(v, false);
+    s->claim_at = (uint64_t)m->offset;
+    s->deadline = clock_boot_ns() + (uint64_t)s->log->url.timeout_ms * 1000000;
+    claim_step(s, false);
 }
 
 static int claim_start(struct kafka_log *log, pawl_claim *claim, struct claiming *c)
 {
-    int status = view_find(log, claim->stream, &c->view);
+    int status = stream_find(log, claim->stream, &c->stream);
     if (status != PAWL_OK)
         return status;
-    struct view *v = c->view;
-    if (!v->claims.first)
+    struct stream *s = c->stream;
+    if (!s->claims.first)
         status = begin_check(c);
     if (status != PAWL_OK) {
-        v->phase = PHASE_NONE;
+        s->phase = PHASE_NONE;
         return status;
     }
-    op_list_push(&v->claims, &c->op);
-    view_send(v); /* what was not sent by now is refused */
+    op_list_push(&s->claims, &c->op);
+    stream_send(s); /* entries that were not sent by now are refused */
     kafka_collect(log);
     kafka_ring(log);
     return PAWL_OK;

@@ -19,7 +19,7 @@ static const struct property common[] = {
     {"reconnect.backoff.ms", "20"}, {"reconnect.backoff.max.ms", "500"}, {NULL, NULL},
 };
 
-/* Nothing waits for company: what comes while five requests are under way is the next batch. */
+/* No message waits for others to come: those that come while five requests are under way are the next batch. */
 static const struct property producing[] = {
     {"enable.idempotence", "true"},
     {"acks", "all"},

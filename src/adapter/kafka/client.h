@@ -1,7 +1,7 @@
 /* adapter/kafka/client.h: librdkafka's handles, with Pawl's settings on them.
  *
- * A handle has threads of its own, which call nothing of ours: what it has to say is taken from its main queue
- * as events. */
+ * A handle has threads of its own, which call nothing of ours. Its errors and reports are taken from its main
+ * queue as events. */
 #ifndef KAFKA_CLIENT_H
 #define KAFKA_CLIENT_H
 
@@ -19,9 +19,8 @@ void client_close(rd_kafka_t *client);
 /* The status that an error of librdkafka's amounts to. */
 int client_status(rd_kafka_resp_err_t err);
 
-/* Take what a handle without a reader of its events has said, and set the error: the words, then why, if it was
- * said.
- */
+/* Set the error: the words, then the reason, if the handle has given one. For a handle whose events nobody else
+ * takes. */
 int client_complain(rd_kafka_t *client, rd_kafka_resp_err_t err, pawl_error *error, const char *words);
 
 #endif

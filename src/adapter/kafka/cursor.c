@@ -1,8 +1,8 @@
 /* adapter/kafka/cursor.c: many readers, each at a place of its own.
  *
- * A handle of librdkafka can be at one place of a partition at a time, but in as many partitions as one likes.
- * So a cursor goes on the first handle that has none on the same stream, and a new handle is made only for the
- * second reader of a stream. Handles are kept until the log is closed. */
+ * A handle of librdkafka reads any number of partitions, but each of them at one place only. So a cursor uses
+ * the first handle that has no cursor on the same stream, and a new handle is made only for the second reader
+ * of a stream. Handles are kept until the log is closed. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,24 +30,23 @@ static struct fetcher *fetcher_new(struct kafka_log *log, pawl_error *error)
     return f;
 }
 
-static bool serves(const struct fetcher *f, const struct view *view)
+static bool serves(const struct fetcher *f, const struct stream *stream)
 {
     for (const struct cursor *c = f->cursors; c; c = c->next)
-        if (c->view == view)
+        if (c->stream == stream)
             return true;
     return false;
 }
 
 static int start(struct cursor *c, uint64_t position, bool bell, pawl_error *error)
 {
-    struct kafka_log *log = c->view->log;
-    c->topic = rd_kafka_topic_new(c->fetcher->client, c->view->topic, NULL);
+    struct kafka_log *log = c->stream->log;
+    c->topic = rd_kafka_topic_new(c->fetcher->client, c->stream->topic, NULL);
     c->queue = rd_kafka_queue_new(c->fetcher->client);
     if (bell)
         rd_kafka_queue_io_event_enable(c->queue, log->bell, &one, sizeof one);
     if (c->topic
-        && rd_kafka_consume_start_queue(c->topic, c->view->stream.partition, (int64_t)position, c->queue)
-               == 0) {
+        && rd_kafka_consume_start_queue(c->topic, c->stream->id.partition, (int64_t)position, c->queue) == 0) {
         c->next = c->fetcher->cursors;
         c->fetcher->cursors = c;
         return PAWL_OK;
@@ -57,22 +56,22 @@ static int start(struct cursor *c, uint64_t position, bool bell, pawl_error *err
         rd_kafka_topic_destroy(c->topic);
     rd_kafka_queue_destroy(c->queue);
     c->fetcher = NULL;
-    return error_set(error, PAWL_EIO, "cannot read topic %s: %s", c->view->topic, rd_kafka_err2str(err));
+    return error_set(error, PAWL_EIO, "cannot read topic %s: %s", c->stream->topic, rd_kafka_err2str(err));
 }
 
-int cursor_open(struct view *view, uint64_t position, bool bell, struct cursor *c, pawl_error *error)
+int cursor_open(struct stream *stream, uint64_t position, bool bell, struct cursor *c, pawl_error *error)
 {
-    struct kafka_log *log = view->log;
+    struct kafka_log *log = stream->log;
     assert(!c->fetcher);
     pthread_mutex_lock(&log->fetch_lock);
     struct fetcher *f = log->fetchers;
-    while (f && serves(f, view))
+    while (f && serves(f, stream))
         f = f->next;
     int status = PAWL_EIO;
     if (!f)
         f = fetcher_new(log, error);
     if (f) {
-        *c = (struct cursor){.view = view, .fetcher = f};
+        *c = (struct cursor){.stream = stream, .fetcher = f};
         status = start(c, position, bell, error);
     }
     pthread_mutex_unlock(&log->fetch_lock);
@@ -83,10 +82,10 @@ void cursor_close(struct cursor *c)
 {
     if (!c->fetcher)
         return;
-    struct kafka_log *log = c->view->log;
+    struct kafka_log *log = c->stream->log;
     pthread_mutex_lock(&log->fetch_lock);
     rd_kafka_queue_io_event_enable(c->queue, -1, NULL, 0);
-    rd_kafka_consume_stop(c->topic, c->view->stream.partition);
+    rd_kafka_consume_stop(c->topic, c->stream->id.partition);
     rd_kafka_queue_destroy(c->queue);
     rd_kafka_topic_destroy(c->topic);
     struct cursor **at = &c->fetcher->cursors;
@@ -106,7 +105,7 @@ size_t cursor_take(struct cursor *c, int timeout_ms, rd_kafka_message_t **messag
 uint64_t cursor_end(const struct cursor *c)
 {
     int64_t low, high = -1;
-    rd_kafka_get_watermark_offsets(c->fetcher->client, c->view->topic, c->view->stream.partition, &low, &high);
+    rd_kafka_get_watermark_offsets(c->fetcher->client, c->stream->topic, c->stream->id.partition, &low, &high);
     return high < 0 ? UINT64_MAX : (uint64_t)high;
 }
 
@@ -133,51 +132,52 @@ void fetchers_close(struct kafka_log *log)
 
 /* Messages. */
 
-int view_fault(const struct view *v, int status, uint64_t position, pawl_error *error, const char *why)
+int stream_fault(const struct stream *s, int status, uint64_t position, pawl_error *error, const char *why)
 {
-    return error_set(error, status, "topic %s, partition %u, offset %" PRIu64 ": %s", v->topic,
-                     v->stream.partition, position, why);
+    return error_set(error, status, "topic %s, partition %u, offset %" PRIu64 ": %s", s->topic, s->id.partition,
+                     position, why);
 }
 
-static int error_read(const struct view *v, const rd_kafka_message_t *m, uint64_t at, pawl_error *error)
+static int error_read(const struct stream *s, const rd_kafka_message_t *m, uint64_t at, pawl_error *error)
 {
     int status = client_status(m->err);
     switch (status) {
     case PAWL_ECORRUPT:
-        return view_fault(v, status, at, error,
-                          "it is not there any more: records were deleted, or the topic was");
+        return stream_fault(s, status, at, error,
+                            "it is not there any more: records were deleted, or the topic was");
     case PAWL_ENOTFOUND:
         if (at == 0)
             return PAWL_OK; /* it was just made, and not all brokers know it yet */
-        return view_fault(v, PAWL_ECORRUPT, at, error, "the topic, or its partition, is gone");
-    case PAWL_EACCES: return view_fault(v, status, at, error, rd_kafka_err2str(m->err));
+        return stream_fault(s, PAWL_ECORRUPT, at, error, "the topic, or its partition, is gone");
+    case PAWL_EACCES: return stream_fault(s, status, at, error, rd_kafka_err2str(m->err));
     default: return PAWL_OK; /* the client tries again by itself */
     }
 }
 
-int message_read(const struct view *v, const rd_kafka_message_t *m, const struct mark *before,
-                 enum sight *ret_sight, struct kafka_record *ret_record, pawl_error *error)
+int message_read(const struct stream *s, const rd_kafka_message_t *m, const struct judged *before,
+                 enum found *ret_found, struct kafka_record *ret_record, pawl_error *error)
 {
-    *ret_sight = SIGHT_NOTHING;
+    *ret_found = FOUND_NOTHING;
     if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-        *ret_sight = SIGHT_END;
+        *ret_found = FOUND_END;
         *ret_record = (struct kafka_record){.head.position = (uint64_t)m->offset};
         return PAWL_OK;
     }
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return error_read(v, m, before->judge.at, error);
+        return error_read(s, m, before->judge.at, error);
     uint64_t position = (uint64_t)m->offset;
-    enum kafka_record_fault fault = kafka_record_decode((pawl_bytes){m->payload, m->len}, v->seed, ret_record);
+    enum kafka_record_fault fault = kafka_record_decode((pawl_bytes){m->payload, m->len}, s->seed, ret_record);
     if (fault != KAFKA_RECORD_GOOD)
-        return view_fault(v, fault == KAFKA_RECORD_NEWER ? PAWL_EVERSION : PAWL_ECORRUPT, position, error,
-                          kafka_record_fault_text(fault));
+        return stream_fault(s, fault == KAFKA_RECORD_NEWER ? PAWL_EVERSION : PAWL_ECORRUPT, position, error,
+                            kafka_record_fault_text(fault));
     ret_record->head.position = position;
     if (position + 1 == before->judge.at) {
         if (ret_record->head.checksum != before->sum)
-            return view_fault(v, PAWL_ECORRUPT, position, error,
-                              "another record than before lies here: the topic was deleted and created again");
+            return stream_fault(
+                s, PAWL_ECORRUPT, position, error,
+                "another record than before lies here: the topic was deleted and created again");
         return PAWL_OK; /* known already */
     }
-    *ret_sight = SIGHT_ENTRY;
+    *ret_found = FOUND_ENTRY;
     return PAWL_OK;
 }

@@ -1,15 +1,16 @@
 /* adapter/kafka/impl.h: the log's own structs, for the files that share them.
  *
- * Everything is anybody's under log->lock, except: fetchers and which cursors are on them (fetch_lock, taken
- * inside lock), and a tour whose batch is with its caller (held), which is then that thread's. librdkafka's
- * threads call nothing of ours; they ring the bell. One thread of the log's own takes their messages and moves
- * owners and judges; appends are sent by whoever calls. done and visit are called without the lock.
+ * log->lock guards everything, except: fetchers and the cursors on them, which fetch_lock guards (taken inside
+ * lock), and a read pass whose batch is with its caller (held), which belongs to that thread. librdkafka's
+ * threads call nothing of ours; they ring the bell. The log has one thread of its own, which takes their
+ * messages and moves owners and judges. The thread that calls append sends it. done and visit are called
+ * without the lock.
  *
  * Invariants
  *   K1  A stream's flights end in their order; an append is delivered when all its entries have ended and
  *       no earlier append that shares a stream with it is still to be delivered.
  *   K2  What is sent under an epoch was drafted by the owner; what is acknowledged was acknowledged by it.
- *   K3  A mark is a fact: the judge of the whole stream up to its position, between two entries. */
+ *   K3  A resume point holds the judge of the whole stream up to a position between two entries. */
 #ifndef KAFKA_IMPL_H
 #define KAFKA_IMPL_H
 
@@ -20,18 +21,19 @@
 #include "adapter/kafka/kafka.h"
 #include "adapter/kafka/record.h"
 #include "base/map.h"
+#include "base/wait.h"
 #include "port/claim_owner.h"
 
-#define VIEWS_MAX     65535
-#define FLIGHTS_MAX   ((size_t)1 << 17) /* of a stream, sent or waiting to be */
-#define MARKS_MAX     1024
-#define MARK_SPACING  1024 /* entries; doubled whenever there would be more than MARKS_MAX */
-#define TAKE_MAX      1024 /* messages at a time */
-#define BATCHES_MAX   4    /* that a caller visits before others have their turn */
-#define BATCH_BYTES   ((size_t)4 << 20)
-#define LOOK_AGAIN_NS ((uint64_t)1000 * 1000 * 1000)
-#define TICK_MS       50
-#define TOGETHER_MAX  256 /* entries that wait for those under way, to go out together */
+#define STREAMS_MAX       65535
+#define FLIGHTS_MAX       ((size_t)1 << 17) /* of a stream, sent or waiting to be */
+#define RESUME_POINTS_MAX 1024
+#define RESUME_SPACING    1024 /* entries; doubled whenever there would be more than RESUME_POINTS_MAX */
+#define TAKE_MAX          1024 /* messages at a time */
+#define BATCHES_MAX       4    /* that a caller visits before others have their turn */
+#define BATCH_BYTES       ((size_t)4 << 20)
+#define LOOK_AGAIN_NS     ((uint64_t)1000 * 1000 * 1000)
+#define TICK_MS           50
+#define TOGETHER_MAX      256 /* entries that wait for those under way, to go out together */
 
 /* A request, as it waits: an append's lives in its impl, others are the beginning of something larger. */
 struct op {
@@ -52,8 +54,8 @@ struct op_list {
     struct op **last;
 };
 
-/* Dones that run one after the other, on some thread. What they append is sent when the last has run, with what
- * had to wait for the same reports: it goes out together, and the brokers sync it once. */
+/* Several dones that one thread runs one after the other. What they append is sent when the last has run,
+ * together with appends that waited for the same reports, so that the brokers sync once for all of it. */
 struct round {
     struct kafka_log *log; /* NULL: closed by one of them */
 };
@@ -74,23 +76,25 @@ struct fetcher {
 };
 
 struct cursor {
-    struct view *view;
+    struct stream *stream;
     struct fetcher *fetcher; /* NULL: closed */
     rd_kafka_topic_t *topic;
     rd_kafka_queue_t *queue;
     struct cursor *next;
 };
 
-struct mark {
+/* How far a stream was judged, and what is needed to go on from there. */
+struct judged {
     struct judge judge;
     uint64_t sum; /* the checksum of the record before judge.at, if there is one */
 };
 
-/* One who reads a stream, judges it, and puts entries together. */
-struct eye {
+/* Reads a stream from some place on, judges its records, and puts entries together from their fragments. */
+struct stream_reader {
     struct cursor cursor;
-    struct mark mark;
-    uint64_t known; /* position that is certain to be reached; an end before it is not the end */
+    struct judged judged;
+    uint64_t
+        known; /* the stream is known to reach this position; an end that is told before it is not the end */
     uint64_t first; /* position of the present entry's first record */
     uint8_t *part;  /* the fragments so far */
     size_t part_size;
@@ -98,10 +102,10 @@ struct eye {
     uint64_t ignored;
 };
 
-enum sight { SIGHT_NOTHING, SIGHT_ENTRY, SIGHT_END };
+enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END };
 
 /* A read, follow or tail under way. */
-enum tour_kind { TOUR_READ, TOUR_FOLLOW, TOUR_TAIL };
+enum pass_kind { PASS_READ, PASS_FOLLOW, PASS_TAIL };
 
 struct item {
     pawl_entry entry;
@@ -111,15 +115,15 @@ struct item {
     size_t room;
 };
 
-struct tour {
+struct read_pass {
     struct op op;
-    enum tour_kind kind;
-    struct view *view;
-    struct tour *next;
-    bool open;    /* the eye is */
-    bool held;    /* its caller has the batch */
-    bool over;    /* what is in the batch is the last */
-    bool looking; /* a work looks for the topic */
+    enum pass_kind kind;
+    struct stream *stream;
+    struct read_pass *next;
+    bool open;    /* the reader is open */
+    bool held;    /* the batch is with its caller */
+    bool over;    /* nothing comes after the batch */
+    bool looking; /* the topic is being looked for, on the pool */
     _Atomic bool stop;
     uint64_t from;
     uint64_t left;
@@ -127,7 +131,7 @@ struct tour {
     int status;
     pawl_error error;
     uint64_t deadline; /* of the next message, or of looking for the topic again */
-    struct eye eye;
+    struct stream_reader reader;
     rd_kafka_message_t *messages[TAKE_MAX];
     size_t taken, used;
     struct item items[TAKE_MAX];
@@ -151,47 +155,47 @@ enum claim_phase { PHASE_NONE, PHASE_CHECK, PHASE_LOOK, PHASE_SENT };
 
 struct claiming {
     struct op op;
-    struct view *view;
+    struct stream *stream;
     pawl_work work;
-    bool known; /* the topic was there before */
+    bool known; /* the topic existed before */
     int status;
     uint64_t epoch, next;
     pawl_error error;
 };
 
-struct view {
+struct stream {
     struct kafka_log *log;
-    pawl_stream stream;
+    pawl_stream id;
     uint32_t number;
     char topic[KAFKA_TOPIC_MAX];
     uint64_t seed;
     uint32_t partitions; /* of the topic; 0: not known */
 
-    struct mark *marks; /* by offset */
-    size_t mark_count, mark_room;
-    uint64_t mark_spacing;
-    struct mark latest;
+    struct judged *resume_points; /* by offset */
+    size_t resume_count, resume_room;
+    uint64_t resume_spacing;
+    struct judged latest;
 
     struct owner owner;
     uint64_t owner_sum; /* of the record before owner.judge.at */
     bool wide;          /* the owner has its whole window */
     bool corrupt;       /* for good: fault says why */
-    bool doubt;         /* what was asked for could not be read: nothing is sent until the next claim */
+    bool doubt; /* records that the owner asked for could not be read: nothing is sent until the next claim */
     pawl_error fault;
     pawl_error trouble; /* why the last outcome was unknown */
 
     struct flight *flights; /* a ring */
     size_t flight_room, flight_first, flight_count, flight_sent;
     uint64_t refused; /* the append that is refused */
-    uint64_t unknown; /* entries that were told to be, since the last claim */
+    uint64_t unknown; /* entries whose outcome was reported as unknown, since the last claim */
 
     struct cursor cursor; /* the owner's */
     uint64_t read_to;
     uint64_t known;
     uint64_t deadline;
-    struct view *next_reading;
+    struct stream *next_reading;
     bool reading;
-    struct view *next_waiting; /* for the end of a round */
+    struct stream *next_waiting; /* for the end of a round */
     bool waiting;
 
     struct op_list claims; /* the first is under way */
@@ -219,17 +223,17 @@ struct kafka_log {
     _Atomic size_t outstanding;
     struct kafka_figures figures;
 
-    struct map by_stream; /* struct view * */
-    struct view **views;
-    size_t view_count, view_room;
-    struct view *reading;
-    struct view *waiting;
+    struct map by_stream; /* struct stream * */
+    struct stream **streams;
+    size_t stream_count, stream_room;
+    struct stream *reading;
+    struct stream *waiting;
     uint32_t rounds; /* on shards, to come or under way */
     pthread_cond_t round_ended;
     struct op_list appends; /* in the order of the calls */
     struct op_list ready;   /* to be delivered */
-    struct op_list back;    /* tours and claims that return to the log's thread */
-    struct tour *tours;
+    struct op_list back;    /* read passes and claims that return to the log's thread */
+    struct read_pass *passes;
     struct outbox *outboxes;
     uint32_t shards;
 
@@ -268,11 +272,10 @@ static inline struct op *op_list_pop(struct op_list *list)
 void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op));
 void kafka_ring(struct kafka_log *log);
 bool kafka_in_round(const struct kafka_log *log); /* whether this thread is */
-uint64_t now_ns(void);
 
 /* cursor.c: messages of one stream from a position on. bell: they ring it. take: as
  * rd_kafka_consume_batch_queue. */
-int cursor_open(struct view *view, uint64_t position, bool bell, struct cursor *cursor, pawl_error *error);
+int cursor_open(struct stream *stream, uint64_t position, bool bell, struct cursor *cursor, pawl_error *error);
 void cursor_close(struct cursor *cursor);
 size_t cursor_take(struct cursor *cursor, int timeout_ms, rd_kafka_message_t **messages);
 /* The end of the stream that the brokers told with the last messages. */
@@ -280,64 +283,66 @@ uint64_t cursor_end(const struct cursor *cursor);
 void fetchers_serve(struct kafka_log *log);
 void fetchers_close(struct kafka_log *log);
 
-/* A message: SIGHT_ENTRY is a record (of whatever kind), SIGHT_END an end, whose position is in the record's.
+/* A message: FOUND_ENTRY is a record (of whatever kind), FOUND_END an end, whose position is in the record's.
  * before: what is known of the record before the first that is wanted. Errors name topic, partition and offset.
  */
-int message_read(const struct view *view, const rd_kafka_message_t *message, const struct mark *before,
-                 enum sight *ret_sight, struct kafka_record *ret_record, pawl_error *error);
-int view_fault(const struct view *view, int status, uint64_t position, pawl_error *error, const char *why);
+int message_read(const struct stream *stream, const rd_kafka_message_t *message, const struct judged *before,
+                 enum found *ret_found, struct kafka_record *ret_record, pawl_error *error);
+int stream_fault(const struct stream *stream, int status, uint64_t position, pawl_error *error,
+                 const char *why);
 
-/* eye.c. With the lock, except see and close. */
-int eye_open(struct view *view, uint64_t from, bool bell, struct eye *eye, pawl_error *error);
-void eye_close(struct eye *eye);
-int eye_see(struct eye *eye, const rd_kafka_message_t *message, enum sight *ret_sight, pawl_entry *ret_entry,
-            pawl_place *ret_place, pawl_error *error);
-bool eye_at_end(const struct eye *eye);
+/* stream_reader.c. With the lock, except take and close. */
+int stream_reader_open(struct stream *stream, uint64_t from, bool bell, struct stream_reader *reader,
+                       pawl_error *error);
+void stream_reader_close(struct stream_reader *reader);
+int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *message, enum found *ret_found,
+                       pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error);
+bool stream_reader_at_end(const struct stream_reader *reader);
 
-/* view.c */
-int view_find(struct kafka_log *log, pawl_stream stream, struct view **ret_view);
-void view_release(struct view *view);
-void view_mark(struct view *view, const struct mark *mark);
-const struct mark *view_mark_before(const struct view *view, uint64_t offset);
+/* stream.c */
+int stream_find(struct kafka_log *log, pawl_stream id, struct stream **ret_stream);
+void stream_release(struct stream *stream);
+void stream_keep_resume_point(struct stream *stream, const struct judged *judged);
+const struct judged *stream_resume_before(const struct stream *stream, uint64_t offset);
 
 /* owner.c */
-void view_send(struct view *view);
-void view_reported(struct view *view, uint64_t ticket, const rd_kafka_message_t *message);
-void view_read_on(struct view *view); /* what has come for its owner */
-void view_tick(struct view *view, uint64_t now);
-void view_act(struct view *view, int status, const struct owner_actions *actions);
-void view_end_sent(struct view *view, int status);
-int view_read_from_owner(struct view *view, pawl_error *error); /* open the owner's cursor */
-void view_stop_reading(struct view *view);
-void view_settle(struct view *view);
+void stream_send(struct stream *stream);
+void stream_reported(struct stream *stream, uint64_t ticket, const rd_kafka_message_t *message);
+void stream_read_on(struct stream *stream); /* take the messages that have come for its owner */
+void stream_tick(struct stream *stream, uint64_t now);
+void stream_act(struct stream *stream, int status, const struct owner_actions *actions);
+void stream_end_sent(struct stream *stream, int status);
+int stream_read_from_owner(struct stream *stream, pawl_error *error); /* open the owner's cursor */
+void stream_stop_reading(struct stream *stream);
+void stream_settle(struct stream *stream);
 
 /* claim.c */
 int kafka_claim(pawl_log *log, pawl_claim *claim);
-void claim_back(struct claiming *claiming);      /* its topic was checked */
-void claim_step(struct view *view, bool at_end); /* something was read */
-void claim_reported(struct view *view, uint64_t number, const rd_kafka_message_t *message);
-void claim_end(struct view *view, int status, const char *words);
+void claim_back(struct claiming *claiming);          /* its topic was checked */
+void claim_step(struct stream *stream, bool at_end); /* something was read */
+void claim_reported(struct stream *stream, uint64_t number, const rd_kafka_message_t *message);
+void claim_end(struct stream *stream, int status, const char *words);
 
 /* producer.c */
 int producer_open(struct kafka_log *log, pawl_error *error);
 void producer_close(struct kafka_log *log);
 void producer_serve(struct kafka_log *log);
-rd_kafka_resp_err_t producer_send(struct view *view, struct kafka_record *record, uint64_t ticket);
-rd_kafka_resp_err_t producer_send_claim(struct view *view, struct kafka_record *record, uint64_t number);
+rd_kafka_resp_err_t producer_send(struct stream *stream, struct kafka_record *record, uint64_t ticket);
+rd_kafka_resp_err_t producer_send_claim(struct stream *stream, struct kafka_record *record, uint64_t number);
 
 /* append.c */
 int kafka_append(pawl_log *log, pawl_append *append);
 void kafka_collect(struct kafka_log *log);  /* appends that are ready */
-void view_wait(struct view *view);          /* to be sent when the round has ended */
+void stream_wait(struct stream *stream);    /* to be sent when the round has ended */
 void kafka_send_all(struct kafka_log *log); /* what waits for that */
 
-/* tour.c */
+/* read_pass.c */
 int kafka_read(pawl_log *log, pawl_read *read);
 int kafka_follow(pawl_log *log, pawl_follow *follow);
 int kafka_unfollow(pawl_log *log, pawl_follow *follow);
 int kafka_tail(pawl_log *log, pawl_tail *tail);
-void tour_back(struct tour *tour);
-bool tour_step(struct tour *tour, uint64_t now); /* whether there may be more at once */
-void tour_run(struct op *op);
+void read_pass_back(struct read_pass *pass);
+bool read_pass_step(struct read_pass *pass, uint64_t now); /* whether there may be more at once */
+void read_pass_run(struct op *op);
 
 #endif

@@ -4,20 +4,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adapter/kafka/impl.h"
 #include "adapter/kafka/topics.h"
 #include "base/alloc.h"
 #include "base/error.h"
-
-uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op))
 {
@@ -30,7 +22,7 @@ void kafka_ring(struct kafka_log *log)
     (void)!write(log->bell, &one, sizeof one);
 }
 
-/* The way back. A batch of many requests makes one post to each shard that has a part in it. */
+/* The way back. A batch of many requests makes one post to each shard that has requests in it. */
 
 static _Thread_local struct round *round_here;
 
@@ -70,7 +62,7 @@ static void outbox_run(pawl_task *task)
     run_round(log, op, true);
 }
 
-/* Without the lock. What waits is sent by the rounds that are to come, or here if there is none. */
+/* Without the lock. Streams that wait are sent by the rounds that are to come, or here if there is none. */
 static void deliver(struct kafka_log *log)
 {
     struct op_list here;
@@ -89,7 +81,8 @@ static void deliver(struct kafka_log *log)
         log->rounds++;
         if (pawl_env_post(log->env, op->shard, &box->task) == PAWL_OK)
             continue;
-        /* An env that is closing takes no posts, and its shards are idle: then here is as good as there. */
+        /* An env that is closing takes no posts. Its shards are idle then, so the dones may run on this
+         * thread. */
         log->rounds--;
         for (struct op *left; (left = op_list_pop(&box->ops));)
             op_list_push(&here, left);
@@ -105,8 +98,8 @@ static void deliver(struct kafka_log *log)
 static void take_back(struct kafka_log *log)
 {
     for (struct op *op; (op = op_list_pop(&log->back));) {
-        if (op->run == tour_run)
-            tour_back((struct tour *)op);
+        if (op->run == read_pass_run)
+            read_pass_back((struct read_pass *)op);
         else
             claim_back((struct claiming *)op);
     }
@@ -117,18 +110,18 @@ static bool round_of(struct kafka_log *log, uint64_t now, bool tick)
     bool more = false;
     producer_serve(log);
     take_back(log);
-    for (struct view *v = log->reading, *next; v; v = next) {
-        next = v->next_reading;
-        view_read_on(v);
+    for (struct stream *s = log->reading, *next; s; s = next) {
+        next = s->next_reading;
+        stream_read_on(s);
     }
-    for (struct tour *t = log->tours, *next; t; t = next) {
-        next = t->next;
-        more = tour_step(t, now) || more;
+    for (struct read_pass *p = log->passes, *next; p; p = next) {
+        next = p->next;
+        more = read_pass_step(p, now) || more;
     }
     if (tick) {
-        for (size_t i = 0; i < log->view_count; i++)
-            if (log->views[i]->reading || log->views[i]->flight_sent < log->views[i]->flight_count)
-                view_tick(log->views[i], now);
+        for (size_t i = 0; i < log->stream_count; i++)
+            if (log->streams[i]->reading || log->streams[i]->flight_sent < log->streams[i]->flight_count)
+                stream_tick(log->streams[i], now);
         fetchers_serve(log);
     }
     kafka_collect(log);
@@ -145,7 +138,7 @@ static void *log_thread(void *arg)
         uint64_t rung;
         if (poll(&fd, 1, more ? 0 : TICK_MS) > 0)
             (void)!read(log->bell, &rung, sizeof rung);
-        uint64_t now = now_ns();
+        uint64_t now = clock_boot_ns();
         bool tick = now - ticked >= (uint64_t)TICK_MS * 1000000;
         ticked = tick ? now : ticked;
         pthread_mutex_lock(&log->lock);
@@ -162,13 +155,13 @@ static void *log_thread(void *arg)
 static void log_free(struct kafka_log *log)
 {
     producer_close(log);
-    while (log->reading) /* for outcomes that nobody waits for any more */
-        view_stop_reading(log->reading);
+    while (log->reading) /* they read for outcomes that nobody waits for any more */
+        stream_stop_reading(log->reading);
     fetchers_close(log);
     client_close(log->front);
-    for (size_t i = 0; i < log->view_count; i++)
-        view_release(log->views[i]);
-    mem_free(log->alloc, log->views, log->view_room * sizeof *log->views);
+    for (size_t i = 0; i < log->stream_count; i++)
+        stream_release(log->streams[i]);
+    mem_free(log->alloc, log->streams, log->stream_room * sizeof *log->streams);
     map_release(&log->by_stream);
     mem_free(log->alloc, log->outboxes, log->shards * sizeof *log->outboxes);
     mem_free(log->alloc, log->scratch, KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX);
@@ -227,7 +220,7 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     op_list_init(&log->appends);
     op_list_init(&log->ready);
     op_list_init(&log->back);
-    map_init(&log->by_stream, o->alloc, 16, sizeof(struct view *), VIEWS_MAX);
+    map_init(&log->by_stream, o->alloc, 16, sizeof(struct stream *), STREAMS_MAX);
     log->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (log->bell < 0)
         return error_errno(error, errno, "cannot prepare to wait");
@@ -287,12 +280,12 @@ void kafka_log_figures(pawl_log *port, struct kafka_figures *ret_figures)
     struct kafka_log *log = (struct kafka_log *)port;
     pthread_mutex_lock(&log->lock);
     *ret_figures = log->figures;
-    for (struct tour *t = log->tours; t; t = t->next) {
-        if (!t->open)
+    for (struct read_pass *p = log->passes; p; p = p->next) {
+        if (!p->open)
             continue;
-        uint64_t end = cursor_end(&t->eye.cursor), at = t->eye.mark.judge.at;
-        ret_figures->ignored += t->eye.ignored;
-        ret_figures->lag += t->kind == TOUR_FOLLOW && end != UINT64_MAX && end > at ? end - at : 0;
+        uint64_t end = cursor_end(&p->reader.cursor), at = p->reader.judged.judge.at;
+        ret_figures->ignored += p->reader.ignored;
+        ret_figures->lag += p->kind == PASS_FOLLOW && end != UINT64_MAX && end > at ? end - at : 0;
     }
     pthread_mutex_unlock(&log->lock);
 }

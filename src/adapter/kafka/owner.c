@@ -3,8 +3,8 @@
  *      append ──► flights: [ sent, in flight │ waiting for room in the window ]
  *                            └ report, or read ──► owner ──► acknowledged, unknown or fenced; in order (K1)
  *
- * The owner says what to send, what may be acknowledged and what must be read before; nothing of that is
- * decided here (K2). */
+ * The owner (port/claim_owner.h) says what to send, what may be acknowledged and what must be read before;
+ * this file decides nothing of that (K2). */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,69 +12,69 @@
 #include "adapter/kafka/impl.h"
 #include "base/error.h"
 
-static struct flight *flight_at(const struct view *v, size_t i)
+static struct flight *flight_at(const struct stream *s, size_t i)
 {
-    return &v->flights[(v->flight_first + i) & (v->flight_room - 1)];
+    return &s->flights[(s->flight_first + i) & (s->flight_room - 1)];
 }
 
-void view_settle(struct view *v)
+void stream_settle(struct stream *s)
 {
-    while (v->flight_sent > 0 && flight_at(v, 0)->status != FLIGHT_PENDING) {
-        struct flight *f = flight_at(v, 0);
+    while (s->flight_sent > 0 && flight_at(s, 0)->status != FLIGHT_PENDING) {
+        struct flight *f = flight_at(s, 0);
         f->entry->status = f->status;
         if (f->status == PAWL_OK)
             f->entry->place = (pawl_place){.position = f->position + 1, .hint = f->entry->entry.epoch};
         if (--f->op->left == 0)
             f->op->ready = true;
-        v->flight_first++;
-        v->flight_count--;
-        v->flight_sent--;
+        s->flight_first++;
+        s->flight_count--;
+        s->flight_sent--;
     }
 }
 
-void view_end_sent(struct view *v, int status)
+void stream_end_sent(struct stream *s, int status)
 {
-    for (size_t i = 0; i < v->flight_sent; i++) {
-        struct flight *f = flight_at(v, i);
+    for (size_t i = 0; i < s->flight_sent; i++) {
+        struct flight *f = flight_at(s, i);
         if (f->status != FLIGHT_PENDING)
             continue;
         f->status = status;
         if (status == PAWL_EUNKNOWN) {
-            v->unknown++;
-            v->log->figures.unknown++;
+            s->unknown++;
+            s->log->figures.unknown++;
         }
     }
 }
 
-static void acknowledge(struct view *v, uint64_t upto)
+static void acknowledge(struct stream *s, uint64_t upto)
 {
-    for (size_t i = 0; i < v->flight_sent; i++) {
-        struct flight *f = flight_at(v, i);
+    for (size_t i = 0; i < s->flight_sent; i++) {
+        struct flight *f = flight_at(s, i);
         if (f->status != FLIGHT_PENDING)
             continue;
         if (f->entry->entry.offset > upto)
             return;
         f->status = PAWL_OK;
-        v->log->figures.acknowledged++;
+        s->log->figures.acknowledged++;
     }
 }
 
-static void note_trouble(struct view *v, const char *why)
+static void note_trouble(struct stream *s, const char *why)
 {
-    error_set(&v->trouble, PAWL_EUNKNOWN, "topic %s, partition %u: %s", v->topic, v->stream.partition, why);
+    error_set(&s->trouble, PAWL_EUNKNOWN, "topic %s, partition %u: %s", s->topic, s->id.partition, why);
 }
 
 /* Sending. */
 
-static bool is_refused(const struct view *v, const struct flight *f)
+static bool is_refused(const struct stream *s, const struct flight *f)
 {
     const pawl_entry *e = &f->entry->entry;
-    return v->corrupt || v->doubt || v->claims.first || v->owner.state != OWNER_OWNING
-           || f->op->serial == v->refused || e->epoch != v->owner.judge.epoch || e->offset != v->owner.offset;
+    return s->corrupt || s->doubt || s->claims.first || s->owner.state != OWNER_OWNING
+           || f->op->serial == s->refused || e->epoch != s->owner.judge.epoch || e->offset != s->owner.offset;
 }
 
-/* PAWL_EBUSY: not now. Otherwise it is in flight, and what went wrong will be, or was, reported. */
-static int send_entry(struct view *v, struct flight *f)
+/* PAWL_EBUSY: try again later. Otherwise the entry is in flight, and an error will be, or was, reported. */
+static int send_entry(struct stream *s, struct flight *f)
 {
     const pawl_entry *e = &f->entry->entry;
     struct kafka_record r = {.kind = e->kind};
@@ -82,245 +82,246 @@ static int send_entry(struct view *v, struct flight *f)
     r.fragments = e->body.size > 0 ? (uint32_t)((e->body.size - 1) / KAFKA_BODY_BYTES_MAX) + 1 : 1;
     for (uint32_t n = 0; n < r.fragments; n++) {
         size_t from = n * KAFKA_BODY_BYTES_MAX, left = e->body.size - from;
-        int status = owner_draft(&v->owner, r.fragments, &r.head);
+        int status = owner_draft(&s->owner, r.fragments, &r.head);
         if (status != PAWL_OK)
-            return n == 0 ? PAWL_EBUSY : PAWL_OK; /* later fragments: the owner has become unsure */
+            return n == 0 ? PAWL_EBUSY : PAWL_OK; /* a later fragment: the owner has become unsure */
         r.body.size = left < KAFKA_BODY_BYTES_MAX ? left : KAFKA_BODY_BYTES_MAX;
         r.body.data = r.body.size > 0 ? (const uint8_t *)e->body.data + from : NULL;
-        uint64_t ticket = v->owner.first + v->owner.count;
-        rd_kafka_resp_err_t err = producer_send(v, &r, ticket);
+        uint64_t ticket = s->owner.first + s->owner.count;
+        rd_kafka_resp_err_t err = producer_send(s, &r, ticket);
         if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL && n == 0)
             return PAWL_EBUSY;
-        uint64_t sent = owner_sent(&v->owner, &r.head);
+        uint64_t sent = owner_sent(&s->owner, &r.head);
         assert(sent == ticket);
         if (n == 0) {
             f->ticket = sent;
-            v->flight_sent++;
+            s->flight_sent++;
         }
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
-        note_trouble(v, rd_kafka_err2str(err));
-        status = owner_report(&v->owner, sent, CLAIM_NOWHERE, &actions);
-        view_act(v, status, &actions);
+        note_trouble(s, rd_kafka_err2str(err));
+        status = owner_report(&s->owner, sent, CLAIM_NOWHERE, &actions);
+        stream_act(s, status, &actions);
         return PAWL_OK;
     }
     return PAWL_OK;
 }
 
-/* A few that come while others are under way wait for those: they would only make the brokers sync more often,
- * and be there no earlier. */
-void view_send(struct view *v)
+/* If entries are in flight, a few new ones wait until those are reported: sent at once, they would only make
+ * the brokers sync more often, and be durable no earlier. */
+void stream_send(struct stream *s)
 {
-    bool together = v->owner.count > 0 && v->flight_count - v->flight_sent < TOGETHER_MAX;
-    while (v->flight_sent < v->flight_count) {
-        struct flight *f = flight_at(v, v->flight_sent);
+    bool together = s->owner.count > 0 && s->flight_count - s->flight_sent < TOGETHER_MAX;
+    while (s->flight_sent < s->flight_count) {
+        struct flight *f = flight_at(s, s->flight_sent);
         if (f->status != FLIGHT_PENDING) { /* too big, and its whole append with it */
-            f->ticket = v->owner.first + v->owner.count;
-            v->flight_sent++;
-        } else if (is_refused(v, f)) {
-            f->status = v->corrupt ? PAWL_ECORRUPT : PAWL_EFENCED;
-            f->ticket = v->owner.first + v->owner.count;
-            v->refused = f->op->serial;
-            v->flight_sent++;
-        } else if (together || send_entry(v, f) == PAWL_EBUSY) {
+            f->ticket = s->owner.first + s->owner.count;
+            s->flight_sent++;
+        } else if (is_refused(s, f)) {
+            f->status = s->corrupt ? PAWL_ECORRUPT : PAWL_EFENCED;
+            f->ticket = s->owner.first + s->owner.count;
+            s->refused = f->op->serial;
+            s->flight_sent++;
+        } else if (together || send_entry(s, f) == PAWL_EBUSY) {
             break;
         }
     }
-    view_settle(v);
+    stream_settle(s);
 }
 
 /* What the owner says. */
 
-static void begin_gap(struct view *v, uint64_t read_to)
+static void begin_gap(struct stream *s, uint64_t read_to)
 {
-    v->log->figures.gaps++;
-    v->read_to = read_to;
-    if (!v->reading && view_read_from_owner(v, &v->fault) != PAWL_OK) {
-        v->doubt = true;
-        view_end_sent(v, PAWL_EUNKNOWN);
+    s->log->figures.gaps++;
+    s->read_to = read_to;
+    if (!s->reading && stream_read_from_owner(s, &s->fault) != PAWL_OK) {
+        s->doubt = true;
+        stream_end_sent(s, PAWL_EUNKNOWN);
     }
 }
 
-void view_act(struct view *v, int status, const struct owner_actions *a)
+void stream_act(struct stream *s, int status, const struct owner_actions *a)
 {
     if (a->ack_upto)
-        acknowledge(v, a->ack_upto);
+        acknowledge(s, a->ack_upto);
     if (status != PAWL_OK) {
-        v->corrupt = true;
-        if (v->fault.code == PAWL_OK)
-            view_fault(v, status, v->owner.judge.at, &v->fault, "it is not what this writer wrote");
-        view_end_sent(v, PAWL_ECORRUPT);
+        s->corrupt = true;
+        if (s->fault.code == PAWL_OK)
+            stream_fault(s, status, s->owner.judge.at, &s->fault, "it is not what this writer wrote");
+        stream_end_sent(s, PAWL_ECORRUPT);
     }
     if (a->must_reclaim)
-        view_end_sent(v, PAWL_EUNKNOWN);
+        stream_end_sent(s, PAWL_EUNKNOWN);
     if (a->resolved) {
-        view_end_sent(v, PAWL_EFENCED);
-        v->log->figures.resolved += v->unknown;
-        v->unknown = 0;
+        stream_end_sent(s, PAWL_EFENCED);
+        s->log->figures.resolved += s->unknown;
+        s->unknown = 0;
     }
     if (a->read_to > a->read_from)
-        begin_gap(v, a->read_to);
+        begin_gap(s, a->read_to);
 }
 
 /* The flight whose first record has this ticket; tickets grow with the flights. */
-static struct flight *flight_of(const struct view *v, uint64_t ticket)
+static struct flight *flight_of(const struct stream *s, uint64_t ticket)
 {
-    size_t low = 0, high = v->flight_sent;
+    size_t low = 0, high = s->flight_sent;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (flight_at(v, middle)->ticket <= ticket)
+        if (flight_at(s, middle)->ticket <= ticket)
             low = middle + 1;
         else
             high = middle;
     }
     if (low == 0)
         return NULL;
-    struct flight *f = flight_at(v, low - 1);
+    struct flight *f = flight_at(s, low - 1);
     return f->ticket == ticket && f->status == FLIGHT_PENDING ? f : NULL;
 }
 
-void view_reported(struct view *v, uint64_t ticket, const rd_kafka_message_t *m)
+void stream_reported(struct stream *s, uint64_t ticket, const rd_kafka_message_t *m)
 {
     struct owner_actions actions;
     bool good = m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset >= 0;
-    uint64_t at = v->owner.judge.at;
-    struct flight *f = flight_of(v, ticket);
+    uint64_t at = s->owner.judge.at;
+    struct flight *f = flight_of(s, ticket);
     if (f && good)
         f->position = (uint64_t)m->offset;
     if (!good)
-        note_trouble(v, rd_kafka_err2str(m->err));
-    int status = owner_report(&v->owner, ticket, good ? (uint64_t)m->offset : CLAIM_NOWHERE, &actions);
-    if (v->owner.judge.at > at) {
-        struct mark mark = {.judge = v->owner.judge, .sum = judge_chain(&v->owner.judge)};
-        v->owner_sum = mark.sum;
-        view_mark(v, &mark);
+        note_trouble(s, rd_kafka_err2str(m->err));
+    int status = owner_report(&s->owner, ticket, good ? (uint64_t)m->offset : CLAIM_NOWHERE, &actions);
+    if (s->owner.judge.at > at) {
+        struct judged judged = {.judge = s->owner.judge, .sum = judge_chain(&s->owner.judge)};
+        s->owner_sum = judged.sum;
+        stream_keep_resume_point(s, &judged);
     }
     if (actions.must_reclaim && good)
-        view_fault(v, PAWL_EUNKNOWN, (uint64_t)m->offset, &v->trouble,
-                   "the brokers say it was written here, where another record was: was the topic deleted?");
-    view_act(v, status, &actions);
-    view_settle(v);
-    view_wait(v);
+        stream_fault(s, PAWL_EUNKNOWN, (uint64_t)m->offset, &s->trouble,
+                     "the brokers say it was written here, where another record was: was the topic deleted?");
+    stream_act(s, status, &actions);
+    stream_settle(s);
+    stream_wait(s);
 }
 
 /* Reading for the owner. */
 
-int view_read_from_owner(struct view *v, pawl_error *error)
+int stream_read_from_owner(struct stream *s, pawl_error *error)
 {
-    uint64_t at = v->owner.judge.at;
-    int status = cursor_open(v, at > 0 ? at - 1 : 0, true, &v->cursor, error);
+    uint64_t at = s->owner.judge.at;
+    int status = cursor_open(s, at > 0 ? at - 1 : 0, true, &s->cursor, error);
     if (status != PAWL_OK)
         return status;
-    v->reading = true;
-    v->known = v->latest.judge.at;
-    v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
-    v->next_reading = v->log->reading;
-    v->log->reading = v;
+    s->reading = true;
+    s->known = s->latest.judge.at;
+    s->deadline = clock_boot_ns() + (uint64_t)s->log->url.timeout_ms * 1000000;
+    s->next_reading = s->log->reading;
+    s->log->reading = s;
     return PAWL_OK;
 }
 
-void view_stop_reading(struct view *v)
+void stream_stop_reading(struct stream *s)
 {
-    struct view **at = &v->log->reading;
-    while (*at != v)
+    struct stream **at = &s->log->reading;
+    while (*at != s)
         at = &(*at)->next_reading;
-    *at = v->next_reading;
-    v->reading = false;
-    cursor_close(&v->cursor);
+    *at = s->next_reading;
+    s->reading = false;
+    cursor_close(&s->cursor);
 }
 
-static bool must_read(const struct view *v)
+static bool must_read(const struct stream *s)
 {
-    if (v->corrupt)
+    if (s->corrupt)
         return false;
-    return v->phase >= PHASE_LOOK
-           || (v->owner.state == OWNER_OWNING && !v->doubt && v->owner.judge.at < v->read_to);
+    return s->phase >= PHASE_LOOK
+           || (s->owner.state == OWNER_OWNING && !s->doubt && s->owner.judge.at < s->read_to);
 }
 
-/* A copy of what is in flight was read, perhaps before its report: its place is where it counts. */
-static void note_place(struct view *v, const struct claim_record *r)
+/* A record in flight was read, perhaps before its report. The place where it was read is the one that
+ * counts. */
+static void note_place(struct stream *s, const struct claim_record *r)
 {
-    for (size_t i = 0; i < v->flight_sent; i++) {
-        struct flight *f = flight_at(v, i);
+    for (size_t i = 0; i < s->flight_sent; i++) {
+        struct flight *f = flight_at(s, i);
         if (f->status == FLIGHT_PENDING && f->entry->entry.offset == r->offset)
             f->position = r->position;
     }
 }
 
-static int feed_record(struct view *v, const struct kafka_record *r, const struct judge *before)
+static int feed_record(struct stream *s, const struct kafka_record *r, const struct judge *before)
 {
     struct owner_actions actions;
     if (r->head.kind == CLAIM_KIND_EVENT && r->head.fragment == 0 && r->head.epoch == before->epoch
         && !judge_has(before, r->head.offset, 0))
-        note_place(v, &r->head);
-    int status = owner_read(&v->owner, &r->head, &actions);
+        note_place(s, &r->head);
+    int status = owner_read(&s->owner, &r->head, &actions);
     if (status == PAWL_OK) {
-        /* If it went on by reports that were waiting for this record, the last is one of its own. */
-        bool here = v->owner.judge.at == r->head.position + 1;
-        v->owner_sum = here ? r->head.checksum : judge_chain(&v->owner.judge);
-        v->log->figures.ignored += actions.verdict != CLAIM_COUNTS && actions.verdict != CLAIM_PART;
-        view_mark(v, &(struct mark){.judge = v->owner.judge, .sum = v->owner_sum});
+        /* If reports that waited for this record moved the owner on, its last record is one of its own. */
+        bool here = s->owner.judge.at == r->head.position + 1;
+        s->owner_sum = here ? r->head.checksum : judge_chain(&s->owner.judge);
+        s->log->figures.ignored += actions.verdict != CLAIM_COUNTS && actions.verdict != CLAIM_PART;
+        stream_keep_resume_point(s, &(struct judged){.judge = s->owner.judge, .sum = s->owner_sum});
     } else {
-        view_fault(v, status, before->at, &v->fault, claim_verdict_text(actions.verdict));
+        stream_fault(s, status, before->at, &s->fault, claim_verdict_text(actions.verdict));
     }
-    view_act(v, status, &actions);
+    stream_act(s, status, &actions);
     return status;
 }
 
-static void feed(struct view *v, const rd_kafka_message_t *m)
+static void feed(struct stream *s, const rd_kafka_message_t *m)
 {
-    struct mark before = {.judge = v->owner.judge, .sum = v->owner_sum};
+    struct judged before = {.judge = s->owner.judge, .sum = s->owner_sum};
     struct kafka_record r;
-    enum sight sight;
-    int status = message_read(v, m, &before, &sight, &r, &v->fault);
+    enum found found;
+    int status = message_read(s, m, &before, &found, &r, &s->fault);
     if (status != PAWL_OK)
-        view_act(v, status, &(struct owner_actions){0});
-    else if (sight == SIGHT_ENTRY && r.head.position >= before.judge.at)
-        status = feed_record(v, &r, &before.judge);
+        stream_act(s, status, &(struct owner_actions){0});
+    else if (found == FOUND_ENTRY && r.head.position >= before.judge.at)
+        status = feed_record(s, &r, &before.judge);
     if (status != PAWL_OK)
         return;
-    uint64_t at = v->owner.judge.at;
-    bool at_end = sight == SIGHT_END && r.head.position >= at && at >= v->known;
+    uint64_t at = s->owner.judge.at;
+    bool at_end = found == FOUND_END && r.head.position >= at && at >= s->known;
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        v->deadline = now_ns() + (uint64_t)v->log->url.timeout_ms * 1000000;
-        at_end = v->phase == PHASE_LOOK && at >= v->known && cursor_end(&v->cursor) <= at;
+        s->deadline = clock_boot_ns() + (uint64_t)s->log->url.timeout_ms * 1000000;
+        at_end = s->phase == PHASE_LOOK && at >= s->known && cursor_end(&s->cursor) <= at;
     }
-    claim_step(v, at_end);
+    claim_step(s, at_end);
 }
 
-void view_read_on(struct view *v)
+void stream_read_on(struct stream *s)
 {
     rd_kafka_message_t *messages[TAKE_MAX];
-    size_t taken = cursor_take(&v->cursor, 0, messages);
+    size_t taken = cursor_take(&s->cursor, 0, messages);
     for (size_t i = 0; i < taken; i++) {
-        if (!v->corrupt)
-            feed(v, messages[i]);
+        if (!s->corrupt)
+            feed(s, messages[i]);
         rd_kafka_message_destroy(messages[i]);
     }
-    if (v->corrupt && v->phase >= PHASE_LOOK)
-        claim_end(v, v->fault.code, v->fault.text);
-    if (!must_read(v))
-        view_stop_reading(v);
+    if (s->corrupt && s->phase >= PHASE_LOOK)
+        claim_end(s, s->fault.code, s->fault.text);
+    if (!must_read(s))
+        stream_stop_reading(s);
     else if (taken == TAKE_MAX)
-        kafka_ring(v->log);
-    view_send(v);
+        kafka_ring(s->log);
+    stream_send(s);
 }
 
-void view_tick(struct view *v, uint64_t now)
+void stream_tick(struct stream *s, uint64_t now)
 {
-    if (v->reading && !must_read(v)) {
-        view_stop_reading(v);
-    } else if (v->reading && now > v->deadline && (v->phase != PHASE_SENT || v->claim_at != CLAIM_NOWHERE)) {
+    if (s->reading && !must_read(s)) {
+        stream_stop_reading(s);
+    } else if (s->reading && now > s->deadline && (s->phase != PHASE_SENT || s->claim_at != CLAIM_NOWHERE)) {
         char words[128];
-        snprintf(words, sizeof words, "no broker has answered for %" PRIu32 " ms", v->log->url.timeout_ms);
-        note_trouble(v, words);
-        if (v->phase != PHASE_NONE) {
-            claim_end(v, PAWL_EIO, words);
+        snprintf(words, sizeof words, "no broker has answered for %" PRIu32 " ms", s->log->url.timeout_ms);
+        note_trouble(s, words);
+        if (s->phase != PHASE_NONE) {
+            claim_end(s, PAWL_EIO, words);
         } else {
-            v->doubt = true;
-            view_end_sent(v, PAWL_EUNKNOWN);
+            s->doubt = true;
+            stream_end_sent(s, PAWL_EUNKNOWN);
         }
-        view_stop_reading(v);
+        stream_stop_reading(s);
     }
-    view_send(v);
+    stream_send(s);
 }

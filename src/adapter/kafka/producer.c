@@ -1,8 +1,8 @@
 /* adapter/kafka/producer.c: records go out, and reports come back.
  *
- * What a message is a report of goes with it as a number: the view, whether it is a claim, and its ticket or
- * the claim's number. A producer that has failed for good takes nothing more; what was in flight on it is
- * reported as lost, and the next claim makes another. */
+ * Each message carries a number, which its report brings back: the stream, whether it is a claim, and its
+ * ticket or the claim's number. A producer that has failed for good takes no more messages; those in flight on
+ * it are reported as lost, and the next claim makes a new producer. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -29,11 +29,11 @@ int producer_open(struct kafka_log *log, pawl_error *error)
 static void report(struct kafka_log *log, const rd_kafka_message_t *m)
 {
     uint64_t label = (uint64_t)(uintptr_t)m->_private;
-    struct view *v = log->views[label >> 48];
+    struct stream *s = log->streams[label >> 48];
     if (label & CLAIM_BIT)
-        claim_reported(v, label & NUMBER_MASK, m);
+        claim_reported(s, label & NUMBER_MASK, m);
     else
-        view_reported(v, label & NUMBER_MASK, m);
+        stream_reported(s, label & NUMBER_MASK, m);
 }
 
 static void take_event(struct kafka_log *log, rd_kafka_event_t *event)
@@ -63,23 +63,23 @@ void producer_serve(struct kafka_log *log)
         take_event(log, event);
 }
 
-/* A report that did not come by now never will: its record may be there or not. */
+/* A report that has not come by now will never come: its record may be written or not. */
 static void give_up_reports(struct kafka_log *log)
 {
-    for (size_t i = 0; i < log->view_count; i++) {
-        struct view *v = log->views[i];
-        if (v->owner.count > 0) {
-            v->doubt = true;
-            view_end_sent(v, PAWL_EUNKNOWN);
-            view_settle(v);
+    for (size_t i = 0; i < log->stream_count; i++) {
+        struct stream *s = log->streams[i];
+        if (s->owner.count > 0) {
+            s->doubt = true;
+            stream_end_sent(s, PAWL_EUNKNOWN);
+            stream_settle(s);
         }
-        if (v->phase == PHASE_SENT && v->claim_at == CLAIM_NOWHERE)
-            claim_end(v, PAWL_EUNKNOWN,
+        if (s->phase == PHASE_SENT && s->claim_at == CLAIM_NOWHERE)
+            claim_end(s, PAWL_EUNKNOWN,
                       "it is not known whether the claim was written: its producer has failed");
     }
 }
 
-/* Everything on it is given up, and reported so. */
+/* Give up all messages that are on it; each is reported as failed. */
 void producer_close(struct kafka_log *log)
 {
     if (!log->producer)
@@ -92,42 +92,42 @@ void producer_close(struct kafka_log *log)
     }
     if (rd_kafka_outq_len(log->producer) > 0)
         give_up_reports(log);
-    for (size_t i = 0; i < log->view_count; i++) {
-        if (log->views[i]->producing)
-            rd_kafka_topic_destroy(log->views[i]->producing);
-        log->views[i]->producing = NULL;
+    for (size_t i = 0; i < log->stream_count; i++) {
+        if (log->streams[i]->producing)
+            rd_kafka_topic_destroy(log->streams[i]->producing);
+        log->streams[i]->producing = NULL;
     }
     rd_kafka_queue_destroy(log->reports);
     client_close(log->producer);
     log->producer = NULL;
 }
 
-static rd_kafka_resp_err_t send_labelled(struct view *v, struct kafka_record *r, uint64_t label)
+static rd_kafka_resp_err_t send_labelled(struct stream *s, struct kafka_record *r, uint64_t label)
 {
-    struct kafka_log *log = v->log;
+    struct kafka_log *log = s->log;
     if (!log->producer || log->producer_failed)
         return RD_KAFKA_RESP_ERR__FATAL;
-    if (!v->producing)
-        v->producing = rd_kafka_topic_new(log->producer, v->topic, NULL);
-    if (!v->producing)
+    if (!s->producing)
+        s->producing = rd_kafka_topic_new(log->producer, s->topic, NULL);
+    if (!s->producing)
         return rd_kafka_last_error();
-    kafka_record_encode(r, v->seed, log->scratch);
-    label |= (uint64_t)v->number << 48;
-    if (rd_kafka_produce(v->producing, v->stream.partition, RD_KAFKA_MSG_F_COPY, log->scratch,
+    kafka_record_encode(r, s->seed, log->scratch);
+    label |= (uint64_t)s->number << 48;
+    if (rd_kafka_produce(s->producing, s->id.partition, RD_KAFKA_MSG_F_COPY, log->scratch,
                          KAFKA_RECORD_HEADER + r->body.size, NULL, 0, (void *)(uintptr_t)label)
         == 0)
         return RD_KAFKA_RESP_ERR_NO_ERROR;
     return rd_kafka_last_error();
 }
 
-rd_kafka_resp_err_t producer_send(struct view *v, struct kafka_record *record, uint64_t ticket)
+rd_kafka_resp_err_t producer_send(struct stream *s, struct kafka_record *record, uint64_t ticket)
 {
     assert(ticket <= NUMBER_MASK);
-    return send_labelled(v, record, ticket);
+    return send_labelled(s, record, ticket);
 }
 
-rd_kafka_resp_err_t producer_send_claim(struct view *v, struct kafka_record *record, uint64_t number)
+rd_kafka_resp_err_t producer_send_claim(struct stream *s, struct kafka_record *record, uint64_t number)
 {
     assert(number <= NUMBER_MASK);
-    return send_labelled(v, record, number | CLAIM_BIT);
+    return send_labelled(s, record, number | CLAIM_BIT);
 }

@@ -1,7 +1,8 @@
 /* adapter/kafka/record.h: one Pawl record as the value of one Kafka record. docs/FORMAT.md has the bytes.
  *
- * A record is sealed for its place: its checksum is seeded with topic and partition, so that one that was
- * copied to another place does not check there. Its position is Kafka's offset and is not in it. */
+ * A record is bound to its place: its checksum is seeded with topic and partition, so that a record that was
+ * copied to another topic or partition does not match there. Its position is Kafka's offset and is not in
+ * it. */
 #ifndef KAFKA_RECORD_H
 #define KAFKA_RECORD_H
 
@@ -36,8 +37,8 @@ enum kafka_record_fault {
     KAFKA_RECORD_GOOD,
     KAFKA_RECORD_FOREIGN,  /* it was not written by Pawl */
     KAFKA_RECORD_NEWER,    /* by a newer one */
-    KAFKA_RECORD_UNSOUND,  /* it does not check, or not for this place */
-    KAFKA_RECORD_NONSENSE, /* it checks, and says what no Pawl writes */
+    KAFKA_RECORD_UNSOUND,  /* its checksum does not match, or not in this place */
+    KAFKA_RECORD_NONSENSE, /* its checksum matches, but no Pawl writes such a record */
 };
 
 /* The body is borrowed from the value. */

@@ -1,6 +1,6 @@
 /* adapter/kafka/settings.h: what a topic must be like for Pawl's promises to hold on it. Pure.
  *
- * One table: what a topic is created with, and what a claim refuses to work with less of. */
+ * One table: a topic is created with these settings, and a claim refuses a topic that has weaker ones. */
 #ifndef KAFKA_SETTINGS_H
 #define KAFKA_SETTINGS_H
 

@@ -47,7 +47,7 @@ int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char
         status = topic_status(client, &metadata->topics[0], error);
         if (status == PAWL_OK)
             partitions = (uint32_t)metadata->topics[0].partition_cnt;
-        if (status == PAWL_ENOTFOUND || status == PAWL_EIO) /* no leader just now is no reason */
+        if (status == PAWL_ENOTFOUND || status == PAWL_EIO) /* it may have no leader at this moment */
             status = PAWL_OK;
     }
     rd_kafka_metadata_destroy(metadata);
@@ -198,7 +198,7 @@ static int check_once(rd_kafka_t *client, const struct kafka_url *url, const cha
     return status == PAWL_OK ? check_settings(client, url, topic, error) : status;
 }
 
-/* Of a topic that was just made some brokers know nothing yet, and one of them may be asked. */
+/* Some brokers do not know a new topic yet, and one of them may be asked. */
 int topic_check(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t *ret_partitions,
                 pawl_error *error)
 {

@@ -9,7 +9,7 @@
 int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char *topic,
                      uint32_t *ret_partitions, pawl_error *error);
 
-/* PAWL_OK if it is there already. Back when it can be seen. */
+/* PAWL_OK if it is there already. Returns when the brokers show it. */
 int topic_create(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t partitions,
                  pawl_error *error);
 

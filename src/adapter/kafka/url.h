@@ -4,7 +4,7 @@
  *
  *     replication=N       topics have at least so many replicas (3)
  *     no-broker-sync=1    topics need not be synced by the brokers for every batch
- *     timeout-ms=N        brokers that have not answered for so long are said not to (30000, at least 1000)
+ *     timeout-ms=N        an error is reported when no broker has answered for so long (30000, at least 1000)
  *     config=PATH         a file of librdkafka properties, for security; it cannot weaken what Pawl sets itself
  *
  * A stream is one partition of one topic:

@@ -21,45 +21,46 @@ static int step(struct verifying *job, uint64_t done, uint64_t total, pawl_error
     return error_set(error, PAWL_ECANCELED, "the verification of %s was cancelled", job->log->url.cluster);
 }
 
-/* Up to the end as it is told with the first messages: a stream that grows has no other end. */
-static int read_all(struct verifying *job, struct eye *eye, pawl_cluster_report_stream *s, pawl_error *error)
+/* Up to the end that the brokers tell with the first messages: a stream that grows has no other end. */
+static int read_all(struct verifying *job, struct stream_reader *reader, pawl_cluster_report_stream *s,
+                    pawl_error *error)
 {
     struct kafka_log *log = job->log;
     rd_kafka_message_t *messages[TAKE_MAX];
-    uint64_t deadline = now_ns() + (uint64_t)log->url.timeout_ms * 1000000, end = UINT64_MAX;
+    uint64_t deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000, end = UINT64_MAX;
     int status = PAWL_OK;
     bool over = false;
     while (!over && status == PAWL_OK) {
-        size_t taken = cursor_take(&eye->cursor, 100, messages);
+        size_t taken = cursor_take(&reader->cursor, 100, messages);
         for (size_t i = 0; i < taken; i++) {
-            enum sight sight = SIGHT_NOTHING;
+            enum found found = FOUND_NOTHING;
             pawl_entry entry;
             pawl_place place;
-            uint64_t epoch = eye->mark.judge.epoch;
+            uint64_t epoch = reader->judged.judge.epoch;
             if (!over && status == PAWL_OK) {
-                status = eye_see(eye, messages[i], &sight, &entry, &place, error);
-                s->claims += eye->mark.judge.epoch > epoch;
-                s->entries += sight == SIGHT_ENTRY;
+                status = stream_reader_take(reader, messages[i], &found, &entry, &place, error);
+                s->claims += reader->judged.judge.epoch > epoch;
+                s->entries += found == FOUND_ENTRY;
                 if (status == PAWL_OK && messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
                     s->bytes += messages[i]->len;
                     if (end == UINT64_MAX)
-                        end = cursor_end(&eye->cursor);
+                        end = cursor_end(&reader->cursor);
                 }
             }
-            over = over || sight == SIGHT_END || eye->mark.judge.at >= end;
+            over = over || found == FOUND_END || reader->judged.judge.at >= end;
             rd_kafka_message_destroy(messages[i]);
         }
         if (taken > 0)
-            deadline = now_ns() + (uint64_t)log->url.timeout_ms * 1000000;
-        else if (now_ns() > deadline)
+            deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
+        else if (clock_boot_ns() > deadline)
             status = error_set(error, PAWL_EIO, "topic %s, partition %u: no broker answers",
-                               eye->cursor.view->topic, eye->cursor.view->stream.partition);
+                               reader->cursor.stream->topic, reader->cursor.stream->id.partition);
         if (status == PAWL_OK)
-            status = step(job, job->report->records + eye->mark.judge.at, 0, error);
+            status = step(job, job->report->records + reader->judged.judge.at, 0, error);
     }
-    s->records = eye->mark.judge.at;
-    s->ignored = eye->ignored;
-    s->epoch = eye->mark.judge.epoch;
+    s->records = reader->judged.judge.at;
+    s->ignored = reader->ignored;
+    s->epoch = reader->judged.judge.epoch;
     return status;
 }
 
@@ -86,18 +87,18 @@ static int add_stream(struct verifying *job, const pawl_cluster_report_stream *s
 
 static int verify_stream(struct verifying *job, pawl_stream stream, pawl_error *error)
 {
-    struct eye eye = {0};
-    struct view *v;
+    struct stream_reader reader = {0};
+    struct stream *known;
     pawl_cluster_report_stream s = {.id = stream};
     pthread_mutex_lock(&job->log->lock);
-    int status = view_find(job->log, stream, &v);
+    int status = stream_find(job->log, stream, &known);
     if (status == PAWL_OK)
-        status = eye_open(v, 1, false, &eye, error);
+        status = stream_reader_open(known, 1, false, &reader, error);
     pthread_mutex_unlock(&job->log->lock);
     if (status != PAWL_OK)
         return error_wrap(error, status, "verify");
-    status = read_all(job, &eye, &s, error);
-    eye_close(&eye);
+    status = read_all(job, &reader, &s, error);
+    stream_reader_close(&reader);
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
         if (job->report->faults++ == 0)
             job->report->first = *error;

@@ -61,14 +61,14 @@ int mark_write(int dir_fd, const struct mark *mark, pawl_error *error);
 /* What a writer who opens the directory must do with what lies there. */
 enum mark_verdict {
     MARK_MAKE,    /* nothing is there */
-    MARK_USE,     /* and it is on the disk */
-    MARK_SYNC,    /* it is all there, but perhaps in memory only */
+    MARK_USE,     /* a store is there, and all of it is on the disk */
+    MARK_SYNC,    /* a store is there, but perhaps only in the kernel's memory */
     MARK_DISCARD, /* a derived store begins anew; why is said in words */
     MARK_DAMAGED, /* a durable store that ought to be whole and is not; why is said in words */
 };
 
 /* Pure. read is what mark_read returned, data whether the data file is there and is not too short to be one;
- * now is the identity of that file, as the mark's state wants it. */
+ * now is the identity of that file, taken in the way that fits the mark's state. */
 enum mark_verdict mark_judge(int read, const struct mark *mark, bool data, const struct mark_identity *now,
                              enum pawl_store_mode mode, const char **ret_why);
 

@@ -6,7 +6,7 @@
  * pawl.lock is locked with locks that belong to the open file, not to the process (F_OFD_SETLK), so that they
  * also hold within one process: byte 0 for the writer, and the byte at the process's ID for any opening,
  * because LMDB must not see one directory opened twice by one process. */
-#include "adapter/lmdb/internal.h"
+#include "adapter/lmdb/impl.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define MAP_BYTES_DEFAULT ((uint64_t)1 << 40)
 #define MAP_BYTES_LEAST   ((uint64_t)64 << 20)
 #define SNAPSHOTS_DEFAULT 126
-#define READERS_SPARE     66 /* the writer's view, copies, and readers in other processes */
+#define READERS_SPARE     66 /* the writer's own reads, copies, and readers in other processes */
 #define DATA_BYTES_LEAST  8192
 
 static int lock_byte(int fd, off_t at)
@@ -35,7 +35,8 @@ static int lock_byte(int fd, off_t at)
     return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
 }
 
-/* Its writer's process, for those who find it locked. A writer that cannot say it is not stopped by that. */
+/* The writer's process ID goes into the lock file, for the message of those who find it locked. If it cannot
+ * be written, the writer opens the store all the same. */
 static void write_owner(int fd)
 {
     char text[16];
@@ -122,7 +123,7 @@ static int judge(struct lmdb_store *s, struct mark *ret_mark, enum mark_verdict 
     int read = mark_read(s->dir_fd, &mark, error);
     if (read != PAWL_OK && read != PAWL_ENOTFOUND && read != PAWL_ECORRUPT)
         return read;
-    error_clear(error); /* the verdict has its own words */
+    error_clear(error); /* the verdict says why in its own words */
     struct stat data;
     bool there = fstatat(s->dir_fd, DATA_FILE, &data, AT_SYMLINK_NOFOLLOW) == 0;
     if (!there && errno != ENOENT)
@@ -162,7 +163,7 @@ static int try_env(struct lmdb_store *s, uint64_t map_bytes)
         rc = mdb_env_open(env, s->dir, flags, 0600);
     int dead;
     if (rc == MDB_SUCCESS)
-        (void)mdb_reader_check(env, &dead); /* S5, and their places are needed */
+        (void)mdb_reader_check(env, &dead); /* S5; and new readers need the entries of dead ones */
     if (rc == MDB_SUCCESS)
         rc = reserve_start(&s->reserve, env);
     if (rc == MDB_SUCCESS)
@@ -208,8 +209,8 @@ static int open_env(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened
     return PAWL_OK;
 }
 
-/* The order of memcmp, a prefix before its extensions, as LMDB's own: the file does not know the difference.
- * Most keys differ in their first words, and that takes a third of the time of a call of memcmp. */
+/* The order of memcmp, a prefix before its extensions. LMDB's own order is the same, so the file does not
+ * depend on this function. It takes a third of memcmp's time, because most keys differ in their first words. */
 static int compare_keys(const MDB_val *a, const MDB_val *b)
 {
     const uint8_t *x = a->mv_data, *y = b->mv_data;
@@ -242,7 +243,7 @@ static int open_spaces(struct lmdb_store *s, pawl_error *error)
     for (unsigned i = 0; i < PAWL_STORE_SPACES && rc == MDB_SUCCESS; i++) {
         char name[2] = {(char)('0' + i), '\0'};
         rc = mdb_dbi_open(txn, name, 0, &s->dbi[i]);
-        /* Asked for without MDB_CREATE first, so that opening a made store writes nothing. */
+        /* First without MDB_CREATE, so that opening a store that has its spaces writes nothing. */
         if (rc == MDB_NOTFOUND && !s->read_only)
             rc = create_space(s, txn, name, &s->dbi[i]);
         if (rc == MDB_SUCCESS)
@@ -268,8 +269,8 @@ static int sync_and_mark_clean(struct lmdb_store *s, pawl_error *error)
     return status;
 }
 
-/* The names of the new files last before the mark says that they are there, and so does the directory's own:
- * whoever made that may have been killed before it could sync it. */
+/* The names of the new files are synced before the mark says that they are there. So is the name of the
+ * directory: the process that made it may have been killed before it could sync that. */
 static int sync_names(const struct lmdb_store *s, pawl_error *error)
 {
     if (fsync(s->dir_fd) != 0)
@@ -278,7 +279,8 @@ static int sync_names(const struct lmdb_store *s, pawl_error *error)
     return number ? error_errno(error, number, "cannot sync the directory around it") : PAWL_OK;
 }
 
-/* From nothing, or from what is not to be trusted, to an empty store. A crash on the way leaves it VOID. */
+/* Make an empty store, where there is none or where the old one cannot be trusted. A crash on the way leaves it
+ * VOID. */
 static int make(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, pawl_error *error)
 {
     int status = mark_write(s->dir_fd, &(struct mark){.state = MARK_VOID}, error);
@@ -301,8 +303,8 @@ static int use(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *ope
     return status == PAWL_OK ? open_spaces(s, error) : status;
 }
 
-/* What a process left that died with the mark DIRTY or OPEN. *ret_torn: it died in the midst of a commit's last
- * step, and nothing is open. */
+/* Use the store of a process that died with the mark DIRTY or OPEN. *ret_torn: it died within the last step of
+ * a commit; the store is not open then. */
 static int use_left(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened *opened, bool *ret_torn,
                     pawl_error *error)
 {
@@ -320,7 +322,7 @@ static int use_left(struct lmdb_store *s, uint64_t map_bytes, struct lmdb_opened
     return PAWL_OK;
 }
 
-/* A store that is VOID holds nothing, and nobody was told that it is there: it is as if it were not. */
+/* A VOID store holds nothing, and nobody was told that it exists: a reader finds no store. */
 static int open_read_only(struct lmdb_store *s, const struct mark *mark, enum mark_verdict verdict,
                           const char *why, uint64_t map_bytes, struct lmdb_opened *opened, pawl_error *error)
 {
@@ -379,7 +381,7 @@ static void end_readers(struct lmdb_store *s)
             mdb_txn_abort(s->snapshots[i].txn);
 }
 
-/* Whatever of it there is. */
+/* The store may be built in part only. */
 static void store_free(struct lmdb_store *s)
 {
     if (s->env) {

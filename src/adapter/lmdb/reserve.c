@@ -31,7 +31,7 @@ static bool blocks_stay(int fd)
     return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC;
 }
 
-/* Asked for beforehand, because to pass it is not only an error but a signal. */
+/* Checked beforehand: a write beyond the limit is not only an error but raises a signal. */
 static uint64_t length_limit(void)
 {
     struct rlimit limit;
@@ -91,8 +91,8 @@ void reserve_close(struct reserve *r)
     r->fd = -1;
 }
 
-/* Its length stays: from that others who have it open know how many readers it has room for. A file that cannot
- * be made or reserved is LMDB's to speak of. */
+/* The file keeps its length: other processes that have it open tell from it how many readers it has room for.
+ * If the file cannot be made or reserved, LMDB will report that. */
 int reserve_readers(int dir_fd, const char *file, uint32_t readers)
 {
     int fd = openat(dir_fd, file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -164,7 +164,7 @@ static int extend(struct reserve *r, uint64_t need)
         return 0;
     }
     r->wanted = need - (r->frontier ? r->frontier : r->base * r->page_bytes);
-    /* Some file systems keep what they gave before they failed; nobody else could have it then. */
+    /* Some file systems keep the blocks that they gave before they failed: give them back to others. */
     set_length(r->fd, r->frontier ? r->frontier : r->base * r->page_bytes);
     return number;
 }

@@ -1,15 +1,15 @@
 /* adapter/lmdb/store.c: reading and writing.
  *
  *   S1. A write transaction is open exactly from the first change to commit or abort.
- *   S2. The writer's view of the last commit is never live while a write transaction is open, so that it keeps
- *       no page from being reused.
+ *   S2. The writer's read transaction, which sees the last commit, is never live while a write transaction is
+ *       open, so that it keeps no page from being reused.
  *   S3. Once a change has failed inside a transaction, every later one and the commit fail alike.
  *   S4. A released snapshot keeps no page from being reused for longer than the write transaction during which
- *       it was released: each begins with resetting those that wait.
- *   S5. Nor does a snapshot of a process that ended without releasing it, for longer than a few transactions:
- *       LMDB's table of readers still has it, and forgets it only when asked to look who is alive. Whoever
- *       opens the store asks, too. */
-#include "adapter/lmdb/internal.h"
+ *       it was released: each write transaction begins by resetting the snapshots in the slots.
+ *   S5. A snapshot of a process that ended without releasing it keeps pages for no longer than a few
+ *       transactions. LMDB's table of readers still has it, until LMDB is asked to check which readers are
+ *       alive: the writer asks every few transactions, and each opening of the store asks too. */
+#include "adapter/lmdb/impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,12 +19,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "adapter/lmdb/shelf.h"
+#include "adapter/lmdb/packed_rows.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "port/longkey.h"
 
-#define READERS_CHECKED 16 /* transactions: to look takes a microsecond */
+#define READERS_CHECKED 16 /* every so many transactions: a check takes a microsecond */
 
 int lmdb_status(int rc)
 {
@@ -65,8 +65,8 @@ static pawl_bytes bytes_of(MDB_val v)
     return (pawl_bytes){.data = v.mv_data, .size = v.mv_size};
 }
 
-/* LMDB calls a write that the disk cut short EIO, whatever cut it. Ask the file itself: what lies behind the
- * last committed page is nobody's, so write there and see. */
+/* LMDB reports EIO for every write that was cut short, for a full disk too. To find out, write behind the last
+ * committed page, where the bytes belong to nobody, and look at the error. */
 static int full_or_broken(struct lmdb_store *s, int rc)
 {
     static const uint8_t zeros[64 << 10];
@@ -96,7 +96,7 @@ static int full_or_broken(struct lmdb_store *s, int rc)
 
 /* Snapshots and reads. */
 
-/* Whether the writer, another process, is that far ahead of what the reader sees. */
+/* Whether the writer, another process, has committed more than once since the reader's commit. */
 static int overtaken(struct lmdb_store *s, const struct lmdb_reader *r, bool *ret_overtaken)
 {
     MDB_envinfo info;
@@ -141,22 +141,22 @@ static void reset(struct lmdb_reader *r)
     r->live = false;
 }
 
-/* The first is the thread's own: its stack or its thread-local data lies where no other's does. */
-static size_t berth_of_thread(void)
+/* A number for this thread: no other thread's thread-local data lies at the same address. */
+static size_t slot_of_thread(void)
 {
     static _Thread_local char here;
     return ((uintptr_t)&here >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 61;
 }
-_Static_assert(LMDB_BERTHS == 8, "three bits of a hash");
+_Static_assert(READER_SLOTS == 8, "three bits of a hash");
 
-static struct lmdb_reader *take_berth(struct lmdb_store *s, size_t i)
+static struct lmdb_reader *take_from(struct lmdb_store *s, size_t i)
 {
-    return atomic_exchange_explicit(&s->berths[i].reader, NULL, memory_order_acquire);
+    return atomic_exchange_explicit(&s->slots[i].reader, NULL, memory_order_acquire);
 }
 
 static struct lmdb_reader *take_reader(struct lmdb_store *s)
 {
-    struct lmdb_reader *r = take_berth(s, berth_of_thread());
+    struct lmdb_reader *r = take_from(s, slot_of_thread());
     if (r)
         return r;
     pthread_mutex_lock(&s->lock);
@@ -164,15 +164,15 @@ static struct lmdb_reader *take_reader(struct lmdb_store *s)
     if (r)
         s->free = r->next;
     pthread_mutex_unlock(&s->lock);
-    for (size_t i = 0; !r && i < LMDB_BERTHS; i++)
-        r = take_berth(s, i);
+    for (size_t i = 0; !r && i < READER_SLOTS; i++)
+        r = take_from(s, i);
     return r;
 }
 
-static void give_back_to(struct lmdb_store *s, size_t berth, struct lmdb_reader *r)
+static void give_back_to(struct lmdb_store *s, size_t slot, struct lmdb_reader *r)
 {
     struct lmdb_reader *none = NULL;
-    if (atomic_compare_exchange_strong_explicit(&s->berths[berth].reader, &none, r, memory_order_release,
+    if (atomic_compare_exchange_strong_explicit(&s->slots[slot].reader, &none, r, memory_order_release,
                                                 memory_order_relaxed))
         return;
     reset(r);
@@ -186,16 +186,16 @@ static void give_back(struct lmdb_store *s, struct lmdb_reader *r)
 {
     if (s->read_only || !is_latest(s, r))
         reset(r);
-    give_back_to(s, berth_of_thread(), r);
+    give_back_to(s, slot_of_thread(), r);
 }
 
-/* S4. A reader that looks into its berth meanwhile finds it empty, and takes another one. */
+/* S4. A reader that looks into its slot meanwhile finds it empty, and takes another snapshot. */
 static void reset_waiting(struct lmdb_store *s)
 {
-    for (size_t i = 0; i < LMDB_BERTHS; i++) {
-        if (!atomic_load_explicit(&s->berths[i].reader, memory_order_relaxed))
+    for (size_t i = 0; i < READER_SLOTS; i++) {
+        if (!atomic_load_explicit(&s->slots[i].reader, memory_order_relaxed))
             continue;
-        struct lmdb_reader *r = take_berth(s, i);
+        struct lmdb_reader *r = take_from(s, i);
         if (r) {
             reset(r);
             give_back_to(s, i, r);
@@ -209,8 +209,8 @@ uint32_t lmdb_snapshots_used(struct lmdb_store *s)
     pthread_mutex_lock(&s->lock);
     for (const struct lmdb_reader *r = s->free; r; r = r->next)
         used--;
-    for (size_t i = 0; i < LMDB_BERTHS; i++)
-        used -= atomic_load_explicit(&s->berths[i].reader, memory_order_acquire) != NULL;
+    for (size_t i = 0; i < READER_SLOTS; i++)
+        used -= atomic_load_explicit(&s->slots[i].reader, memory_order_acquire) != NULL;
     pthread_mutex_unlock(&s->lock);
     return used;
 }
@@ -280,7 +280,7 @@ static int store_get(pawl_reader *reader, uint8_t space, pawl_bytes key, pawl_by
     MDB_val k = val(place.stored), v;
     struct lmdb_store *s = of(reader->store);
     bool writing = reader == &s->writer.reader && s->write;
-    int rc = writing ? finger_get(&s->fingers[space], txn, s->dbi[space], &k, &v)
+    int rc = writing ? write_cursor_get(&s->cursors[space], txn, s->dbi[space], &k, &v)
                      : mdb_get(txn, s->dbi[space], &k, &v);
     if (rc == MDB_NOTFOUND)
         return PAWL_ENOTFOUND;
@@ -290,7 +290,7 @@ static int store_get(pawl_reader *reader, uint8_t space, pawl_bytes key, pawl_by
         *ret_value = bytes_of(v);
         return PAWL_OK;
     }
-    status = shelf_find(bytes_of(v), key, ret_value);
+    status = packed_rows_find(bytes_of(v), key, ret_value);
     return status == PAWL_ECORRUPT ? read_failed(reader, MDB_CORRUPTED, "cannot read a long key") : status;
 }
 
@@ -311,19 +311,19 @@ static bool scan_show(struct scan *scan, struct longkey key, pawl_bytes value)
     return scan->reverse ? side > 0 : side < 0; /* still on the way into the range */
 }
 
-static bool scan_shelf(struct scan *scan, pawl_bytes stored, pawl_bytes shelf)
+static bool scan_packed(struct scan *scan, pawl_bytes stored, pawl_bytes packed)
 {
     size_t count = 0;
-    struct shelf_row row;
-    struct decoder d = decoder_over(shelf);
-    while (shelf_next(&d, &row))
+    struct packed_row row;
+    struct decoder d = decoder_over(packed);
+    while (packed_rows_next(&d, &row))
         count++;
     scan->damaged = d.bad;
     bool go_on = !d.bad;
     for (size_t i = 0; i < count && go_on; i++) {
-        d = decoder_over(shelf);
+        d = decoder_over(packed);
         for (size_t skip = scan->reverse ? count - i : i + 1; skip > 0; skip--)
-            shelf_next(&d, &row);
+            packed_rows_next(&d, &row);
         go_on = scan_show(scan, (struct longkey){.stored = stored, .whole = row.key}, row.value);
     }
     return go_on;
@@ -332,7 +332,7 @@ static bool scan_shelf(struct scan *scan, pawl_bytes stored, pawl_bytes shelf)
 static bool scan_row(struct scan *scan, pawl_bytes stored, pawl_bytes value)
 {
     if (longkey_ambiguous(stored.size))
-        return scan_shelf(scan, stored, value);
+        return scan_packed(scan, stored, value);
     return scan_show(scan, (struct longkey){.stored = stored, .whole = stored}, value);
 }
 
@@ -374,7 +374,7 @@ static int store_scan(pawl_reader *reader, pawl_range range, bool reverse, pawl_
 
 /* Changes. */
 
-/* Before the first write: what the files would be worth if everything stopped now, or if they were copied. */
+/* Before the first write: what the files are worth if the machine stops now, or if they are copied. */
 static int mark_written(struct lmdb_store *s)
 {
     struct mark mark = {.state = s->mode == PAWL_STORE_FAST ? MARK_DIRTY : MARK_OPEN};
@@ -444,8 +444,8 @@ static int lmdb_put(struct lmdb_store *s, uint8_t space, MDB_cursor *cursor, MDB
     if (rc)
         return rc;
     if (!cursor)
-        return finger_put(&s->fingers[space], s->write, s->dbi[space], k, v);
-    finger_lift(&s->fingers[space]); /* F1 */
+        return write_cursor_put(&s->cursors[space], s->write, s->dbi[space], k, v);
+    write_cursor_close(&s->cursors[space]); /* F1 */
     return mdb_cursor_put(cursor, k, v, MDB_CURRENT);
 }
 
@@ -454,7 +454,7 @@ static int lmdb_remove(struct lmdb_store *s, uint8_t space, MDB_cursor *cursor, 
     int rc = reserve_remove(&s->reserve, s->write, s->dbi[space], space);
     if (rc)
         return rc;
-    finger_lift(&s->fingers[space]); /* F1 */
+    write_cursor_close(&s->cursors[space]); /* F1 */
     return cursor ? mdb_cursor_del(cursor, 0) : mdb_del(s->write, s->dbi[space], k, NULL);
 }
 
@@ -469,19 +469,19 @@ static bool drop_in_range(void *arg, pawl_bytes key)
     return longkey_range_side(arg, longkey_place(key, room)) == 0;
 }
 
-/* Replace the shelf under a stored key, or remove it with its last row. The cursor, if there is one, stands on
- * it. */
-static int edit_shelf(struct lmdb_store *s, uint8_t space, MDB_val k, pawl_bytes old, shelf_drop drop,
-                      void *arg, const struct shelf_row *add, MDB_cursor *cursor)
+/* Change the rows that are packed under a stored key; without its last row the key is removed. The cursor, if
+ * there is one, stands on the key. */
+static int edit_packed(struct lmdb_store *s, uint8_t space, MDB_val k, pawl_bytes old, packed_rows_drop drop,
+                       void *arg, const struct packed_row *add, MDB_cursor *cursor)
 {
-    size_t size = old.size + (add ? SHELF_ROW_HEADER + add->key.size + add->value.size : 0);
+    size_t size = old.size + (add ? PACKED_ROW_HEADER + add->key.size + add->value.size : 0);
     if (size > UINT32_MAX)
         return EFBIG;
     uint8_t *memory = mem_new(s->alloc, size, 1);
     if (!memory)
         return ENOMEM;
     struct encoder out = encoder_over(memory, size);
-    int rc = shelf_edit(old, drop, arg, add, &out) == PAWL_OK ? MDB_SUCCESS : MDB_CORRUPTED;
+    int rc = packed_rows_edit(old, drop, arg, add, &out) == PAWL_OK ? MDB_SUCCESS : MDB_CORRUPTED;
     MDB_val v = {.mv_size = encoder_size(&out), .mv_data = memory};
     if (rc == MDB_SUCCESS)
         rc = v.mv_size ? lmdb_put(s, space, cursor, &k, &v) : lmdb_remove(s, space, cursor, &k);
@@ -505,8 +505,8 @@ static int store_put(pawl_store *store, uint8_t space, pawl_bytes key, pawl_byte
         MDB_val old = {0};
         rc = mdb_get(s->write, s->dbi[space], &k, &old);
         if (rc == MDB_SUCCESS || rc == MDB_NOTFOUND)
-            rc = edit_shelf(s, space, k, bytes_of(old), drop_key, &key,
-                            &(struct shelf_row){.key = key, .value = value}, NULL);
+            rc = edit_packed(s, space, k, bytes_of(old), drop_key, &key,
+                             &(struct packed_row){.key = key, .value = value}, NULL);
     }
     return rc ? change_failed(s, rc, "cannot put") : PAWL_OK;
 }
@@ -527,10 +527,10 @@ static int store_remove(pawl_store *store, uint8_t space, pawl_bytes key)
         pawl_bytes found;
         MDB_val old = {0};
         rc = mdb_get(s->write, s->dbi[space], &k, &old);
-        if (rc == MDB_SUCCESS && shelf_find(bytes_of(old), key, &found) == PAWL_ENOTFOUND)
+        if (rc == MDB_SUCCESS && packed_rows_find(bytes_of(old), key, &found) == PAWL_ENOTFOUND)
             rc = MDB_NOTFOUND;
         if (rc == MDB_SUCCESS)
-            rc = edit_shelf(s, space, k, bytes_of(old), drop_key, &key, NULL, NULL);
+            rc = edit_packed(s, space, k, bytes_of(old), drop_key, &key, NULL, NULL);
     }
     if (rc == MDB_NOTFOUND)
         return PAWL_ENOTFOUND;
@@ -554,7 +554,7 @@ static int remove_row(struct lmdb_store *s, MDB_cursor *cursor, uint8_t space, s
     /* LMDB reads the key again after it has moved the page's bytes, where this one lies. */
     uint8_t key[PAWL_KEY_BYTES_SORTED];
     memcpy(key, k.mv_data, sizeof key);
-    return edit_shelf(s, space, (MDB_val){sizeof key, key}, bytes_of(v), drop_in_range, range, NULL, cursor);
+    return edit_packed(s, space, (MDB_val){sizeof key, key}, bytes_of(v), drop_in_range, range, NULL, cursor);
 }
 
 static int store_remove_range(pawl_store *store, pawl_range range)
@@ -581,10 +581,10 @@ static int store_remove_range(pawl_store *store, pawl_range range)
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND ? PAWL_OK : change_failed(s, rc, "cannot remove a range");
 }
 
-static void drop_fingers(struct lmdb_store *s)
+static void forget_cursors(struct lmdb_store *s)
 {
     for (size_t i = 0; i < PAWL_STORE_SPACES; i++)
-        finger_drop(&s->fingers[i]);
+        write_cursor_forget(&s->cursors[i]);
 }
 
 void lmdb_store_abort(pawl_store *store)
@@ -593,7 +593,7 @@ void lmdb_store_abort(pawl_store *store)
     if (s->write)
         mdb_txn_abort(s->write);
     s->write = NULL;
-    drop_fingers(s);
+    forget_cursors(s);
     s->broken = PAWL_OK;
     reset(&s->writer);
 }
@@ -611,9 +611,9 @@ static int store_commit(pawl_store *store)
     }
     atomic_fetch_add(&s->commits, 1);
     int rc = mdb_txn_commit(s->write);
-    atomic_fetch_add(&s->commits, 1); /* what was taken meanwhile may be from before */
+    atomic_fetch_add(&s->commits, 1); /* a snapshot taken meanwhile may be of the commit before */
     s->write = NULL;
-    drop_fingers(s);
+    forget_cursors(s);
     return rc ? lmdb_fail(s, &store->error, full_or_broken(s, rc), "cannot commit") : PAWL_OK;
 }
 

@@ -1,12 +1,12 @@
 /* The log port's calls: they check a request, take an op for it, and bring it back, with its outcome, to the
- * thread that made it. What happens in between is log_view.c's.
+ * thread that made it. What happens in between is log_stream.c's.
  *
  * Invariant
  *   L1  done() is the last thing that is done with an op, after it was given back: it may make any call, and
  *       close the log. */
 #include "adapter/mem/log.h"
 
-#include "adapter/mem/log_view.h"
+#include "adapter/mem/log_stream.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/heap.h"
@@ -76,11 +76,11 @@ void op_give(struct op *op)
     log->outstanding--;
 }
 
-/* A request that is for one view and needs only time. */
+/* A request that concerns one stream and needs only time. */
 static int op_start(struct mem_log *log, pawl_stream stream, struct op *op)
 {
-    op->view = view_of(log, stream);
-    int status = op->view ? pawl_env_work(log->env, &op->work) : PAWL_ENOMEM;
+    op->stream = stream_of(log, stream);
+    int status = op->stream ? pawl_env_work(log->env, &op->work) : PAWL_ENOMEM;
     if (status == PAWL_OK)
         op_take_order(op);
     else
@@ -149,17 +149,17 @@ static int log_claim(pawl_log *port, pawl_claim *claim)
     if (!op)
         return error_set(claim->error, PAWL_EBUSY, "too many requests");
     int status = PAWL_ENOMEM;
-    op->view = view_of(log, claim->stream);
+    op->stream = stream_of(log, claim->stream);
     op->record = disk_record_new(log->disk, 0);
-    if (op->view && op->record)
-        status = view_pump(op->view);
+    if (op->stream && op->record)
+        status = stream_pump(op->stream);
     if (status != PAWL_OK) {
         op_give(op);
         return error_wrap(claim->error, status, "claim");
     }
     op_take_order(op);
     op->record->head.kind = CLAIM_KIND_CLAIM;
-    struct op **at = &op->view->claims;
+    struct op **at = &op->stream->claims;
     while (*at)
         at = &(*at)->link;
     *at = op;
@@ -175,7 +175,7 @@ static int visit_one(struct op *op, uint64_t offset,
     pawl_entry entry;
     pawl_place place;
     void *memory;
-    int status = view_entry(op->view, offset, &entry, &place, &memory);
+    int status = stream_entry(op->stream, offset, &entry, &place, &memory);
     if (status != PAWL_OK)
         return status;
     *ret_more = visit(op->request, &entry, place);
@@ -200,8 +200,8 @@ static void read_now(struct op *op)
     pawl_read *read = op->request;
     uint64_t next = read->from;
     bool more = true;
-    int status = op->fault.kind == MEM_LOG_FAIL ? PAWL_EIO : view_catch_up(op->view);
-    for (uint64_t n = 0; status == PAWL_OK && more && n < read->limit && next <= op->view->indexed; n++) {
+    int status = op->fault.kind == MEM_LOG_FAIL ? PAWL_EIO : stream_catch_up(op->stream);
+    for (uint64_t n = 0; status == PAWL_OK && more && n < read->limit && next <= op->stream->indexed; n++) {
         status = visit_one(op, next, visit_read, &more);
         next += status == PAWL_OK;
     }
@@ -228,8 +228,8 @@ static int log_read(pawl_log *port, pawl_read *read)
     if (!op)
         return error_set(read->error, PAWL_EBUSY, "too many requests");
     if (read->alone) {
-        op->view = view_of(log, read->stream);
-        if (!op->view) {
+        op->stream = stream_of(log, read->stream);
+        if (!op->stream) {
             op_give(op);
             return error_set(read->error, PAWL_ENOMEM, "no memory for another stream");
         }
@@ -243,8 +243,8 @@ static void follow_run(struct op *op)
 {
     pawl_follow *follow = op->request;
     bool more = true;
-    int status = op->fault.kind == MEM_LOG_FAIL ? PAWL_EIO : view_catch_up(op->view);
-    while (status == PAWL_OK && more && !op->stop && op->next <= op->view->indexed) {
+    int status = op->fault.kind == MEM_LOG_FAIL ? PAWL_EIO : stream_catch_up(op->stream);
+    while (status == PAWL_OK && more && !op->stop && op->next <= op->stream->indexed) {
         status = visit_one(op, op->next, visit_follow, &more);
         op->next += status == PAWL_OK;
     }
@@ -256,7 +256,7 @@ static void follow_run(struct op *op)
         status = PAWL_ECLOSED;
     if (status != PAWL_OK)
         error_set(follow->error, status, "follow: %s", pawl_status_text(status));
-    struct op **at = &op->view->follows;
+    struct op **at = &op->stream->follows;
     while (*at != op)
         at = &(*at)->next_follow;
     *at = op->next_follow;
@@ -280,16 +280,16 @@ static int log_follow(pawl_log *port, pawl_follow *follow)
     int status = op_start(log, follow->stream, op);
     if (status != PAWL_OK)
         return status;
-    op->next_follow = op->view->follows;
-    op->view->follows = op;
+    op->next_follow = op->stream->follows;
+    op->stream->follows = op;
     return PAWL_OK;
 }
 
 static int log_unfollow(pawl_log *port, pawl_follow *follow)
 {
     struct mem_log *log = log_of(port);
-    for (struct view *v = log->views; v; v = v->next)
-        for (struct op *op = v->follows; op; op = op->next_follow)
+    for (struct stream *s = log->streams; s; s = s->next)
+        for (struct op *op = s->follows; op; op = op->next_follow)
             if (op->request == follow) {
                 op->stop = true;
                 op_come_back(op);
@@ -301,9 +301,9 @@ static int log_unfollow(pawl_log *port, pawl_follow *follow)
 static void tail_run(struct op *op)
 {
     pawl_tail *tail = op->request;
-    tail->status = op->fault.kind == MEM_LOG_FAIL ? PAWL_EIO : view_catch_up(op->view);
+    tail->status = op->fault.kind == MEM_LOG_FAIL ? PAWL_EIO : stream_catch_up(op->stream);
     if (tail->status == PAWL_OK)
-        tail->last = op->view->indexed;
+        tail->last = op->stream->indexed;
     else
         error_set(tail->error, tail->status, "tail: %s", pawl_status_text(tail->status));
     op_give(op);
@@ -329,9 +329,9 @@ void log_free(struct mem_log *log)
     while (*at != log)
         at = &(*at)->next;
     *at = log->next;
-    for (struct view *v = log->views, *next; v; v = next) {
-        next = v->next;
-        view_free(v);
+    for (struct stream *s = log->streams, *next; s; s = next) {
+        next = s->next;
+        stream_free(s);
     }
     const pawl_allocator *alloc = log->options.allocator;
     mem_free(alloc, log->ops, log->options.requests * sizeof *log->ops);
@@ -344,8 +344,8 @@ static int log_close(pawl_log *port)
     if (log->outstanding > 0)
         return PAWL_EMISUSE;
     log->closed = true;
-    for (struct view *v = log->views; v; v = v->next)
-        if (v->pumping)
+    for (struct stream *s = log->streams; s; s = s->next)
+        if (s->pumping)
             return PAWL_OK;
     log_free(log);
     return PAWL_OK;
@@ -354,11 +354,11 @@ static int log_close(pawl_log *port)
 void mem_log_kill(pawl_log *port)
 {
     struct mem_log *log = log_of(port);
-    for (struct view *v = log->views; v; v = v->next)
-        while (v->wire && disk_random(log->disk) % 2) {
-            struct disk_record *r = v->wire;
-            v->wire = r->next;
-            disk_land(log->disk, v->stream, r);
+    for (struct stream *s = log->streams; s; s = s->next)
+        while (s->wire && disk_random(log->disk) % 2) {
+            struct disk_record *r = s->wire;
+            s->wire = r->next;
+            disk_land(log->disk, s->on_disk, r);
         }
     for (uint32_t i = 0; i < log->options.requests; i++)
         disk_record_free(log->disk, log->ops[i].record);

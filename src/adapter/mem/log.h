@@ -1,8 +1,8 @@
 /* adapter/mem/log.h: the log port in memory, with rivals and with faults to order.
  *
  * A disk is what all share: for each stream its physical records, in one order, whoever wrote them. A log is
- * one process' view of it. Two logs on one disk are rivals, and what becomes of them is decided by port/claim.h
- * and by nothing else, as it will be on a real shared log.
+ * what one process knows of it. Two logs on one disk are rivals, and only port/claim.h decides what becomes of
+ * them, as on a real shared log.
  *
  *      request ──► log ── records ──► wire ──► disk [ final | not yet final ] ── report ──► log ──► done
  *                                                                └ a crash may cut this

@@ -1,6 +1,6 @@
 /* append: entries of any streams become records on their wires, or are refused; and come back together.
  *
- *      check ──► plan: every entry's fate, views unchanged ──► make all records ──► send them
+ *      check ──► plan: every entry's fate, streams unchanged ──► make all records ──► send them
  *                                                                                       (cannot fail)
  *
  * Invariant
@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "adapter/mem/log_view.h"
+#include "adapter/mem/log_stream.h"
 #include "base/error.h"
 
 /* An entry's status while it has none. */
@@ -29,7 +29,7 @@ static void append_run(struct op *op)
 
 void log_deliver(struct mem_log *log)
 {
-    uint64_t held = 0; /* streams of those that stay */
+    uint64_t held = 0; /* streams of the appends that stay */
     for (struct op **at = &log->appends; *at;) {
         struct op *op = *at;
         if (op->ready && (op->streams & held) == 0) { /* L2 */
@@ -49,38 +49,38 @@ static uint32_t records_of(const struct mem_log *log, const pawl_entry *e)
     return records > UINT32_MAX ? UINT32_MAX : records ? (uint32_t)records : 1;
 }
 
-/* Decide about every entry, and change nothing but the views' plans. PAWL_OK: entries that are PENDING can be
+/* Decide about every entry, and change nothing but the streams' plans. PAWL_OK: entries that are PENDING can be
  * sent, the others are refused. */
 static int append_plan(struct mem_log *log, pawl_append *a, struct op *op)
 {
     for (size_t i = 0; i < a->count; i++) {
-        struct view *v = view_of(log, a->entries[i].entry.stream);
-        if (!v)
+        struct stream *s = stream_of(log, a->entries[i].entry.stream);
+        if (!s)
             return PAWL_ENOMEM;
-        v->plan_offset = v->owner.offset;
-        v->plan_room = v->owner.window - v->owner.count;
-        v->plan_refused = v->owner.state != OWNER_OWNING || v->claims || v->corrupt;
-        op->streams |= UINT64_C(1) << v->number % 64;
+        s->plan_offset = s->owner.offset;
+        s->plan_room = s->owner.window - s->owner.count;
+        s->plan_refused = s->owner.state != OWNER_OWNING || s->claims || s->corrupt;
+        op->streams |= UINT64_C(1) << s->number % 64;
     }
     for (size_t i = 0; i < a->count; i++)
         if (a->entries[i].entry.body.size > PAWL_ENTRY_BYTES_MAX)
             return PAWL_ETOOBIG;
     for (size_t i = 0; i < a->count; i++) {
         pawl_append_entry *e = &a->entries[i];
-        struct view *v = view_of(log, e->entry.stream);
-        if (e->entry.epoch != v->owner.judge.epoch || e->entry.offset != v->plan_offset)
-            v->plan_refused = true;
+        struct stream *s = stream_of(log, e->entry.stream);
+        if (e->entry.epoch != s->owner.judge.epoch || e->entry.offset != s->plan_offset)
+            s->plan_refused = true;
         e->place = (pawl_place){0};
-        e->status = v->plan_refused ? PAWL_EFENCED : PENDING;
-        if (v->plan_refused)
+        e->status = s->plan_refused ? PAWL_EFENCED : PENDING;
+        if (s->plan_refused)
             continue;
         uint32_t records = records_of(log, &e->entry);
-        if (records > v->owner.window)
+        if (records > s->owner.window)
             return PAWL_ETOOBIG;
-        if (records > v->plan_room)
+        if (records > s->plan_room)
             return PAWL_EBUSY;
-        v->plan_room -= records;
-        v->plan_offset++;
+        s->plan_room -= records;
+        s->plan_offset++;
         op->left++;
     }
     return PAWL_OK;
@@ -136,20 +136,20 @@ static void append_send(struct mem_log *log, pawl_append *a, struct op *op, stru
         pawl_append_entry *e = &a->entries[i];
         if (e->status != PENDING)
             continue;
-        struct view *v = view_of(log, e->entry.stream);
+        struct stream *s = stream_of(log, e->entry.stream);
         uint32_t records = records_of(log, &e->entry);
         for (uint32_t n = 0; n < records; n++) {
             struct disk_record *r = list;
             list = list->next;
-            int status = owner_draft(&v->owner, records, &r->head);
+            int status = owner_draft(&s->owner, records, &r->head);
             assert(status == PAWL_OK);
             (void)status;
             r->head.checksum = disk_record_checksum(r);
-            r->ticket = owner_sent(&v->owner, &r->head);
+            r->ticket = owner_sent(&s->owner, &r->head);
             set_fate(r, &op->fault, number++);
-            view_transmit(v, r);
+            stream_transmit(s, r);
         }
-        v->flights[(v->flight_first + v->flight_count++) % v->owner.window] = (struct flight){op, e};
+        s->flights[(s->flight_first + s->flight_count++) % s->owner.window] = (struct flight){op, e};
     }
 }
 
@@ -172,7 +172,7 @@ static int append_start(struct mem_log *log, pawl_append *a, struct op *op)
     if (status != PAWL_OK && !too_big)
         return status;
     for (size_t i = 0; i < a->count; i++) {
-        status = view_pump(view_of(log, a->entries[i].entry.stream));
+        status = stream_pump(stream_of(log, a->entries[i].entry.stream));
         if (status != PAWL_OK) {
             free_list(log, list);
             return status;
@@ -202,7 +202,7 @@ int log_append(pawl_log *port, pawl_append *a)
         op_give(op);
         return error_wrap(a->error, status, "append");
     }
-    op->ready = op->left == 0; /* and then the pump delivers it: never from inside this call */
+    op->ready = op->left == 0; /* the pump delivers it then, never this call */
     struct op **at = &log->appends;
     while (*at)
         at = &(*at)->link;

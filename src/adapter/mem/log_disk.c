@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "adapter/mem/log_view.h"
+#include "adapter/mem/log_stream.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/hash.h"

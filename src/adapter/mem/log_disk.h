@@ -1,4 +1,4 @@
-/* adapter/mem/log_disk.h: the physical log that all views share.
+/* adapter/mem/log_disk.h: the physical log that all logs on it share.
  *
  * Per stream one array of records. Those before final have been reported or may be read, and stay; those
  * behind it may be cut by a crash, and their positions be used again. It judges nothing. */

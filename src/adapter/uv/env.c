@@ -5,12 +5,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/random.h>
-#include <time.h>
 
-#include "adapter/uv/parts.h"
+#include "adapter/uv/impl.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/latch.h"
+#include "base/wait.h"
 
 #define THREADS_MAX 1024
 
@@ -21,31 +21,19 @@ static struct uv_env *env_of(pawl_env *port)
     return (struct uv_env *)port;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * PAWL_SECOND + (uint64_t)t.tv_nsec;
-}
-
-uint64_t uv_env_boot_ns(void)
-{
-    return clock_ns(CLOCK_BOOTTIME);
-}
-
 static pawl_instant port_now(pawl_env *port)
 {
-    return (pawl_instant){uv_env_boot_ns()};
+    return (pawl_instant){clock_boot_ns()};
 }
 
 static pawl_wall port_wall_now(pawl_env *port)
 {
-    return (pawl_wall){(int64_t)clock_ns(CLOCK_REALTIME)};
+    return (pawl_wall){clock_wall_ns()};
 }
 
-/* The kernel's own random bytes, fetched ahead: a call for each number would cost ten times as much. The stock
- * is the thread's, so no two threads are given the same. getrandom gives up to 256 bytes whole, and cannot fail
- * for a caller whose buffer is real. */
+/* Random bytes of the kernel, fetched ahead: a call for each number would cost ten times as much. Each thread
+ * has a stock of its own, so no two threads are given the same bytes. getrandom gives up to 256 bytes whole,
+ * and cannot fail for a caller whose buffer is real. */
 static uint64_t port_random(pawl_env *port)
 {
     static _Thread_local uint64_t stock[32];
@@ -192,8 +180,8 @@ static void ack(pawl_task *control)
     uv_sem_post(&heap_entry(control, struct uv_shard, control)->env->acks);
 }
 
-/* A shard that is awake comes here before whoever has told it has looked whether to wake it: its handles stay
- * until that is over. */
+/* A shard that is awake may come here while the thread that told it to stop still checks whether it must be
+ * woken: its handles stay until that thread has finished. */
 static void stop(pawl_task *control)
 {
     struct uv_shard *shard = heap_entry(control, struct uv_shard, control);

@@ -2,7 +2,7 @@
  *
  * A queue under a mutex: a work is worth far more than the lock, and its order among others does not matter.
  * Whether a work is still accepted is decided under that lock too, so that what was accepted is run. */
-#include "adapter/uv/parts.h"
+#include "adapter/uv/impl.h"
 #include "base/alloc.h"
 
 static struct uv_job *next_job(struct uv_pool *pool)

@@ -3,9 +3,9 @@
  * The loop knows two handles: an async that says that there is mail, and a timer for the earliest of all that
  * are set. Both callbacks end in settle(), which empties the mailbox and sets the timer anew.
  *
- * A processor that sleeps takes 50 us to wake, which is longer than most of what a shard waits for. So with its
- * mailbox empty it looks into it for a moment more, and lets others run meanwhile; who puts something in then
- * need not wake it.
+ * A processor that sleeps takes 50 us to wake, which is longer than most things that a shard waits for. So a
+ * shard whose mailbox is empty stays awake for a moment, looks into it again and again, and yields to other
+ * threads meanwhile. A thread that puts something in then need not wake it.
  *
  * Invariants
  *   I1  While the mailbox is not empty, either the async has been sent, or the shard is awake, and will look
@@ -19,12 +19,14 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include "adapter/uv/parts.h"
+#include "adapter/uv/impl.h"
+#include "base/wait.h"
 
-/* So many times the mailbox is emptied before timers get their turn, though tasks keep posting tasks. */
+/* The mailbox is emptied at most so many times before timers get their turn, even if tasks keep posting
+ * tasks. */
 #define ROUNDS_MAX 64
 
-/* For so long it waits awake. */
+/* How long a shard with an empty mailbox stays awake. */
 #define LINGER (50 * PAWL_MICROSECOND)
 
 #define NEVER UINT64_MAX
@@ -70,23 +72,23 @@ static void arm(struct uv_shard *shard)
         shard->armed_for = NEVER;
         return;
     }
-    uint64_t now = uv_env_boot_ns();
+    uint64_t now = clock_boot_ns();
     uint64_t left = min->key > now ? min->key - now : 0;
     uv_update_time(&shard->loop);
     uv_timer_start(&shard->wake, on_wake, left / PAWL_MILLISECOND + (left % PAWL_MILLISECOND != 0), 0);
     shard->armed_for = min->key;
 }
 
-/* Whether there is mail, now or in a moment. Timers are not kept waiting for it. */
+/* Stay awake for a moment if the mailbox is empty, but not past the next timer. Whether there is mail. */
 static bool linger(struct uv_shard *shard)
 {
     if (!uv_mailbox_empty(&shard->mailbox))
         return true;
     const struct heap_node *min = heap_min(&shard->timers);
-    uint64_t now = uv_env_boot_ns(), until = now + LINGER;
+    uint64_t now = clock_boot_ns(), until = now + LINGER;
     if (min && min->key < until)
         until = min->key;
-    for (; now < until && !uv_env_closing(shard->env); now = uv_env_boot_ns()) {
+    for (; now < until && !uv_env_closing(shard->env); now = clock_boot_ns()) {
         sched_yield();
         if (!uv_mailbox_empty(&shard->mailbox))
             return true;
@@ -120,7 +122,7 @@ static void on_mail(uv_async_t *handle)
 static void on_wake(uv_timer_t *handle)
 {
     struct uv_shard *shard = handle->data;
-    uint64_t now = uv_env_boot_ns();
+    uint64_t now = clock_boot_ns();
     shard->armed_for = NEVER;
     for (;;) {
         struct heap_node *min = heap_min(&shard->timers);
@@ -137,7 +139,7 @@ static void on_wake(uv_timer_t *handle)
 void uv_shard_after(struct uv_shard *shard, struct uv_wait *wait, pawl_duration delay)
 {
     uv_shard_cancel(shard, wait);
-    if (__builtin_add_overflow(uv_env_boot_ns(), delay, &wait->node.key))
+    if (__builtin_add_overflow(clock_boot_ns(), delay, &wait->node.key))
         wait->node.key = NEVER;
     wait->node.seq = shard->timer_seq++;
     wait->shard = shard;

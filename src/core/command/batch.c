@@ -60,10 +60,10 @@ void processor_tell_applied(struct processor *p)
         p->options.applied(p->options.ctx, p->options.partition, p->position.offset);
 }
 
-void processor_mark(struct processor *p, uint64_t offset)
+void processor_audit(struct processor *p, uint64_t offset)
 {
-    if (p->options.mark && offset % p->options.mark_every == 0)
-        p->options.mark(p->options.ctx, &p->position, offset);
+    if (p->options.audit && offset % p->options.audit_every == 0)
+        p->options.audit(p->options.ctx, &p->position, offset);
 }
 
 int batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
@@ -79,7 +79,7 @@ int batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
             break;
         status = changes_put(&staged[i].changes, store);
         if (status == PAWL_OK)
-            processor_mark(p, batch->entries[i].entry.offset);
+            processor_audit(p, batch->entries[i].entry.offset);
     }
     uint64_t offset = position->offset, checksum = position->checksum;
     pawl_place place = position->place;

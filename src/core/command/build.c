@@ -10,7 +10,7 @@
 #include "core/command/build_impl.h"
 #include "core/schema/definition.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 
 /* An event can take numbers of all sequences of its workspace: the system's three, and the kind's own. */
 _Static_assert(3 + DEFINITION_SEQUENCES_MAX <= ENVELOPE_NUMBERS_MAX, "an event has room for all numbers");

@@ -12,7 +12,7 @@
 #include "core/command/build_impl.h"
 #include "core/schema/row.h"
 #include "core/schema/text.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 
 #define TEXT(bytes) (int)(bytes).size, (const char *)(bytes).data

@@ -12,7 +12,7 @@
 
 #define ARENA_CHUNK ((size_t)256 * 1024)
 
-/* The sequences view lags by so much at most: a row that is written once for many events costs next to nothing,
+/* The sequence storage lags by so much at most: a row that is written once for many events costs next to nothing,
  * while one for each would cost as much as the event. What it lags by is read when the state is opened again.
  */
 #define FLUSH_EVENTS   8192

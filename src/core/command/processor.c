@@ -177,7 +177,7 @@ static int process(struct processor *p, struct writer_batch *batch, struct call 
     struct workspace_facts facts;
     struct built built;
     uint64_t repeated = 0;
-    struct arena_mark mark = arena_mark(&batch->memory);
+    struct arena_point start = arena_point(&batch->memory);
     error_clear(call->error); /* it may be processed again, because what it rested on was lost */
     call->repeated = false;
     int status = find_workspace(p, r, &state, &facts, call->error);
@@ -205,7 +205,7 @@ static int process(struct processor *p, struct writer_batch *batch, struct call 
         note_staged(p, r, facts, &built);
         return PAWL_OK;
     }
-    arena_rewind(&batch->memory, mark);
+    arena_rewind(&batch->memory, start);
     if (status == PAWL_EBUSY)
         return status;
     if (call->error && call->error->code != status) /* of the store's, which has no request to speak of */

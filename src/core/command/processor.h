@@ -83,10 +83,10 @@ struct processor_options {
     /* The state has come to this offset. May be NULL. */
     void (*applied)(void *ctx, uint16_t partition, uint64_t offset);
 
-    /* Its tables have come to an offset that is a multiple of mark_every; it may be undone, and come once more.
-     * May be NULL. */
-    void (*mark)(void *ctx, const struct position *position, uint64_t offset);
-    uint64_t mark_every;
+    /* Its tables have come to an offset that is a multiple of audit_every; it may be undone, and come once
+     * more. May be NULL. */
+    void (*audit)(void *ctx, const struct position *position, uint64_t offset);
+    uint64_t audit_every;
     void *ctx;
 
     /* Zero means the default. */

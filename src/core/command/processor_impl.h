@@ -87,7 +87,7 @@ void batch_applied(void *ctx, struct writer_batch *batch);
 void batch_undo(void *ctx, struct writer_batch *batch);
 void batch_fate(void *ctx, struct writer_batch *batch, size_t index, enum writer_fate fate);
 void processor_tell_applied(struct processor *p);
-void processor_mark(struct processor *p, uint64_t offset);
+void processor_audit(struct processor *p, uint64_t offset);
 
 /* repeat.c: read the event at this offset, and answer with it, or process the call after all. */
 void repeat_look(struct processor *p, struct call *call, uint64_t offset);

@@ -12,7 +12,7 @@
 #include "base/id.h"
 #include "core/command/processor_impl.h"
 #include "core/schema/definition.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/replay.h"
 
 /* It will be found out what became of lost events, but nobody waits for it for ever. */
@@ -62,7 +62,7 @@ static int put_events(void *ctx, pawl_store *store, pawl_error *error)
         int status = replay_event(&r->replay, e->offset, e->place, e->body, error);
         if (status != PAWL_OK)
             return error_wrap(error, status, "offset %" PRIu64, e->offset);
-        processor_mark(r->processor, e->offset);
+        processor_audit(r->processor, e->offset);
     }
     int status = replay_put(&r->replay);
     return status == PAWL_OK ? status

@@ -1,7 +1,8 @@
 /* core/group0/compat.h: whether a changed package still reads what was stored under the one before it.
  *
- * Adding is fine. Refused is whatever would make stored rows, numbers or references mean something else, or
- * nothing. Projectors and views are not stored in rows: they may change and go. docs/SCHEMA.md has the table.
+ * Adding is fine. A change is refused if stored rows, numbers or references would mean something else by it, or
+ * nothing. Projectors and views are not stored in rows: they may change and be removed. docs/SCHEMA.md has the
+ * table.
  */
 #ifndef CORE_GROUP0_COMPAT_H
 #define CORE_GROUP0_COMPAT_H

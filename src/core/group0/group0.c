@@ -40,7 +40,7 @@ static struct version *newest(const struct group0 *group0)
     return group0->versions[group0->count - 1];
 }
 
-/* Room for one more, so that nothing can fail behind a decision. */
+/* Make room for one more version first, so that nothing can fail after the decision. */
 static int reserve(struct group0 *group0)
 {
     if (group0->count < group0->room)
@@ -162,14 +162,14 @@ const struct schema *group0_schema_at(const struct group0 *group0, uint64_t posi
     return &group0->versions[versions_until(group0, group0->count, position) - 1]->resolved.schema;
 }
 
-/* What a version knows of a lane, present or not; NULL: it came later. */
+/* What a version knows of a lane, whether or not the lane is there; NULL: the lane came later. */
 static const struct known_lane *known(const struct version *version, uint16_t lane)
 {
     return lane >= 1 && lane <= version->resolved.lane_count ? &version->resolved.lanes[lane - 1] : NULL;
 }
 
-/* Generations only ascend, and a lane that comes back has another: so those that had this one follow each
- * other, and whether a version is behind them is said by the version alone. */
+/* Generations only grow, and a lane that comes back gets a new one. So the versions that have this generation
+ * follow each other, and one version alone tells whether it lies behind them. */
 static bool is_behind(const struct version *version, uint16_t lane, uint32_t generation)
 {
     const struct known_lane *k = known(version, lane);

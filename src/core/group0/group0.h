@@ -22,7 +22,7 @@ struct group0;
 
 enum group0_outcome {
     GROUP0_CHANGED,
-    GROUP0_UNCHANGED, /* it says what is so already */
+    GROUP0_UNCHANGED, /* it changes nothing */
 };
 
 /* PAWL_ENOMEM. The allocator is used until the last schema is dropped. */

@@ -28,13 +28,14 @@ static struct version *version_new(const pawl_allocator *alloc)
 
 void version_hold(struct version *version)
 {
-    /* Whoever holds one may take another without seeing anything new. */
+    /* Relaxed: the caller holds a reference already, so it learns nothing new by taking another. */
     atomic_fetch_add_explicit(&version->references, 1, memory_order_relaxed);
 }
 
 void version_drop(struct version *version)
 {
-    /* What others did with it comes before the end (release), and the end sees it (acquire). */
+    /* All uses by other threads come before the free: each release orders its own, and the last acquires
+     * them. */
     size_t before = atomic_fetch_sub_explicit(&version->references, 1, memory_order_acq_rel);
     assert(before > 0);
     if (before > 1)
@@ -66,7 +67,7 @@ static void fold_numbers(struct hash128 *digest, uint64_t a, uint64_t b, uint64_
     hash_chain(digest, (pawl_bytes){bytes, sizeof bytes});
 }
 
-/* Everything that was decided; what follows from it needs no digest of its own. */
+/* All decisions; what is derived from them needs no digest of its own. */
 static struct hash128 digest_of(const struct version *version, struct hash128 before)
 {
     const struct resolved *r = &version->resolved;
@@ -192,8 +193,8 @@ static int copy_lanes(struct version *version, const struct version *before, str
     return PAWL_OK;
 }
 
-/* Whether a command about a lane can be followed. ret_same: it was. To repeat a switch is harmless, because
- * whoever proposed it may not know what became of it. */
+/* Whether a command about a lane can be applied. ret_same: it was applied before. A switch may be repeated,
+ * because the one who proposed it may not know its outcome. */
 static int judge_lane(const struct version *before, const struct group0_command *command, bool *ret_same,
                       pawl_error *error)
 {
@@ -218,7 +219,7 @@ static int switch_lane(struct version *version, const struct group0_command *com
     return copy_offsets(version, command->offsets, command->offset_count, lane);
 }
 
-/* Keep in mind who fills what, for all later versions. */
+/* Remember which projector fills which entity, for all later versions. */
 static void note_fillers(const struct schema *schema, struct naming *naming)
 {
     for (size_t i = 0; i < schema->projector_count; i++) {

@@ -1,7 +1,8 @@
 /* core/lease/due.c: deadlines, and what happens when they pass.
  *
- * Every deadline is a node of one wheel; one timer is set for the earliest. What has expired only becomes
- * available again: nobody is woken for each, so a thousand that expire together are a few calls of changed. */
+ * Every deadline is a node of one wheel; one timer is set for the earliest. An expired number only
+ * becomes available again. Nobody is woken for each number, so a thousand that expire together cause a few
+ * calls of changed. */
 #include "core/lease/queue.h"
 
 static uint64_t tick_at(pawl_instant now)

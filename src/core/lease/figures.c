@@ -1,4 +1,4 @@
-/* core/lease/figures.c: how it goes, and what somebody should be told. */
+/* core/lease/figures.c: figures of a table, and alerts. */
 #include "core/lease/lease.h"
 
 #define SAMPLES_MIN     20

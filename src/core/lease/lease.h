@@ -1,14 +1,14 @@
 /* core/lease/lease.h: the lease table's insides, for the files of this room.
  *
  * Numbers lie on a ring of slots: number n in slot n modulo the window, from its bind to its commit. A slot is
- * two cache lines, and neighbours in number are neighbours in memory, so that a commit that moves on meets what
- * the machine has fetched already.
+ * two cache lines, and neighbours in number are neighbours in memory, so that a commit that goes on to the next
+ * number finds it in the cache.
  *
  *      committed      taken                                     bound
  *          │ TAKEN ... │ READY, LEASED, BOUND, BACKING_OFF, ...   │  free
  *     ─────┴───────────┴──────────────────────────────────────────┴────────
  *
- * What a slot is in, follows from its state; it is in one thing at a time, and the links share their place:
+ * A slot is in at most one structure at a time, which follows from its state; so the links share their memory:
  *
  *     BOUND         the queue of its projection (queue.h)
  *     LEASED        the wheel, at its deadline (due.c)
@@ -53,14 +53,14 @@ struct slot {
     void *result;
     pawl_instant leased_at;
     pawl_instant handed_at;
-    pawl_duration duration; /* granted; once it has expired, at least to be granted */
+    pawl_duration duration; /* as granted; after it has expired, the least that will be granted next */
     uint32_t projection;
     uint32_t attempt;
     uint32_t failures;
     uint32_t words;
     uint8_t state; /* pawl_lease_state */
     uint8_t size_class;
-    uint8_t postponed; /* so often; no more than it can count */
+    uint8_t postponed; /* how often, up to 255 */
     bool is_fresh;     /* never given out: in the queue's list, not in its heap */
     bool is_current;
     bool has_expired;
@@ -76,7 +76,7 @@ struct projection {
     struct heap back; /* came back, by number */
     uint32_t attempts_max;
     pawl_lease_policy policy;
-    bool is_uncounted; /* in what is said of the last minute */
+    bool is_uncounted; /* left out of the figures of the last minute */
     struct estimate estimate;
 };
 
@@ -117,7 +117,7 @@ struct pawl_leases {
     uint64_t attempts; /* so many operation IDs were made */
     uint64_t keys[4];  /* what makes them this table's */
     uint64_t armed;    /* the tick that the timer is set for; UINT64_MAX: it is not */
-    bool has_news;     /* something came back that changed was not called for */
+    bool has_news;     /* a number became available, and changed was not called for it yet */
     struct projection *projections;
     struct memory *memories; /* a power of two of them */
     uint64_t memory_mask;
@@ -150,7 +150,7 @@ void due_init(pawl_leases *leases);
 void due_set(pawl_leases *leases, struct slot *slot, pawl_instant now, pawl_duration delay);
 void due_unset(pawl_leases *leases, struct slot *slot);
 
-/* The timer is set, if what was put in needs it earlier. Once a call, after all is put in. */
+/* Set the timer, if a node in the wheel needs it earlier. Once in each call, after all nodes were added. */
 void due_arm(pawl_leases *leases, pawl_instant now);
 
 /* Without a timer: expire what is due, up to LEASE_DUE_MAX. */

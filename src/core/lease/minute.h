@@ -1,9 +1,9 @@
 /* core/lease/minute.h: what happened in the last minute, in fixed memory.
  *
- * Sums are kept in a ring of slices of about a second; whoever reads adds up those that are young enough, so
- * writing is an addition, and a table that nobody uses forgets all the same. Waits are also counted in a
- * histogram, eight cells a power of two; of those there are two, each for half a minute, and reading takes
- * both.
+ * Sums are kept in a ring of slices of about a second; a reader adds up the slices that are young
+ * enough. So writing is one addition, and old events are forgotten even if nothing happens. Waits are also
+ * counted in a histogram, eight cells a power of two; of those there are two, each for half a minute, and
+ * reading takes both.
  *
  * Invariant M1: a slice says which moment it is of; one of another moment is empty, whatever it holds. */
 #ifndef CORE_LEASE_MINUTE_H

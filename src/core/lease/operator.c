@@ -1,4 +1,4 @@
-/* core/lease/operator.c: what people may see of numbers, and decide. */
+/* core/lease/operator.c: what an operator may see of numbers, and decide about them. */
 #include "core/lease/queue.h"
 
 int pawl_leases_reclaim(pawl_leases *leases, uint64_t number)

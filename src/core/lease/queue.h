@@ -5,7 +5,7 @@
  * that came back are a heap by number, and go first: the lower a number, the more wait behind it.
  *
  *     from          may become
- *     BOUND         LEASED; READY, BACKING_OFF, STALLED (a late word of one whose lease expired, or void)
+ *     BOUND         LEASED; READY, BACKING_OFF, STALLED (a worker whose lease expired reports late, or void)
  *     LEASED        BOUND, READY, BACKING_OFF, STALLED
  *     BACKING_OFF   BOUND, READY
  *     STALLED       BOUND, READY
@@ -118,8 +118,8 @@ static inline void slot_leave(pawl_leases *leases, struct slot *slot)
     }
 }
 
-/* Out of whatever it is in, and into the queue if it is BOUND now; what goes into the wheel is put there by the
- * caller. */
+/* Takes the slot out of the structure that it is in, and puts it into the queue if it is BOUND now. The caller
+ * puts it into the wheel if that is needed. */
 static inline void slot_move(pawl_leases *leases, struct slot *slot, pawl_lease_state to)
 {
     assert(may_follow(slot->state, to)); /* T1 */

@@ -13,7 +13,8 @@ void slot_void(pawl_leases *leases, struct slot *slot, const char *words, pawl_i
     slot_move(leases, slot, PAWL_LEASE_READY);
 }
 
-/* Field by field, here and in slot_show: clearing all of it first takes longer than everything else. */
+/* Fields are set one by one, here and in slot_show: to clear the whole struct first takes longer than all the
+ * rest. */
 static void slot_begin(struct slot *slot, uint64_t number, uint32_t projection, void *work)
 {
     slot->number = number;
@@ -115,7 +116,7 @@ int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration 
     return PAWL_OK;
 }
 
-/* Why nothing that is said of a number counts. */
+/* Why a report about a number is refused. */
 static int refuse(pawl_leases *leases, uint64_t number)
 {
     if (number == 0 || number > leases->bound)
@@ -131,7 +132,8 @@ static struct slot *slot_of(pawl_leases *leases, uint64_t number, pawl_operation
     return slot && slot->is_current && operation_is(slot->operation, operation) ? slot : NULL;
 }
 
-/* The same if it is not handed in: it is leased, or has expired and was not yet given to anybody else. */
+/* The same, but only of a number that is not handed in: it is leased, or its lease has expired and nobody else
+ * has got it yet. */
 static struct slot *slot_under_work(pawl_leases *leases, uint64_t number, pawl_operation_id operation)
 {
     struct slot *slot = slot_of(leases, number, operation);
@@ -187,7 +189,8 @@ int pawl_leases_release(pawl_leases *leases, uint64_t number, pawl_operation_id 
     return PAWL_OK;
 }
 
-/* Doubled each time; between half of it and all, so that what ended together is not tried together. */
+/* The delay doubles each time. It is drawn between half of it and all of it, so that attempts that failed
+ * together are not repeated together. */
 static void back_off(pawl_leases *leases, struct slot *slot, uint32_t times, pawl_instant now)
 {
     pawl_duration delay = leases->options.backoff_min;
@@ -251,7 +254,7 @@ int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id ope
     return PAWL_OK;
 }
 
-/* What it took is learnt from, also if it took longer than it should have. */
+/* The estimate learns from every attempt, also from one that took longer than its lease. */
 static void hand_in(pawl_leases *leases, struct slot *slot, void *result, pawl_instant now)
 {
     pawl_duration took = now.ns - slot->leased_at.ns;

@@ -1,7 +1,8 @@
 /* core/lease/turns.c: results leave in the order of their numbers.
  *
- * Nobody waits in a list, and nobody is woken: whoever commits asks what can be taken, and gets the run of
- * ready numbers behind the last one. So a hand-in costs the same whether one number waits or a million. */
+ * No list of waiters is kept, and nobody is woken: the one who commits asks what can be taken, and gets the
+ * ready numbers that directly follow the last one. So a hand-in costs the same whether one number waits or a
+ * million. */
 #include "core/lease/queue.h"
 
 size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns)

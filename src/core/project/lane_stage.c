@@ -101,7 +101,7 @@ static bool stage_here(struct lane *lane, struct writer_batch *batch, const pawl
     const struct lane_work *work = lane_work(lane, turn->number);
     struct operation op = operation_of(lane, turn, work);
     struct state state = lane_view(lane);
-    struct arena_mark mark = arena_mark(&batch->memory);
+    struct arena_point start = arena_point(&batch->memory);
     const struct intent *intents = run ? run->intents : NULL;
     size_t count = run ? run->intent_count : 0;
     struct changes changes;
@@ -132,7 +132,7 @@ static bool stage_here(struct lane *lane, struct writer_batch *batch, const pawl
     }
     if (pushed)
         overlay_remove(&lane->overlay, &changes);
-    arena_rewind(&batch->memory, mark);
+    arena_rewind(&batch->memory, start);
     if (status == PAWL_EINVAL || status == PAWL_ETOOBIG)
         return refuse(lane, turn, run, status, error.text[0] ? error.text : pawl_status_text(status));
     lane->writer.error = error;
@@ -145,7 +145,7 @@ static bool stage_made(struct lane *lane, struct writer_batch *batch, const pawl
     const struct lane_work *work = lane_work(lane, turn->number);
     struct operation op = operation_of(lane, turn, work);
     struct state state = lane_view(lane);
-    struct arena_mark mark = arena_mark(&batch->memory);
+    struct arena_point start = arena_point(&batch->memory);
     struct changes changes;
     pawl_bytes body;
     int status = operation_maker_writes(&run->writes, &op.writes, &op.count);
@@ -157,7 +157,7 @@ static bool stage_made(struct lane *lane, struct writer_batch *batch, const pawl
         status = operation_derive(&op, work->schema, lane->options.generation, &state, &batch->memory, &changes,
                                   &lane->writer.error);
     if (status != PAWL_OK) {
-        arena_rewind(&batch->memory, mark);
+        arena_rewind(&batch->memory, start);
         if (status == PAWL_ETOOBIG) /* a row has grown since: what it says now is what counts */
             return stage_here(lane, batch, turn, run);
         return stumble(lane, turn, run, status);

@@ -134,13 +134,13 @@ static int redo_row(struct redo *r, const struct operation_rows *rows, uint64_t 
 static int redo_rows(struct redo *r, const struct operation *op, pawl_error *error)
 {
     struct operation_rows rows;
-    struct arena_mark mark = arena_mark(r->memory);
+    struct arena_point start = arena_point(r->memory);
     int status;
     operation_rows_begin(&rows, op, r->schema, r->cursor->generation, r->memory, error);
     while ((status = operation_rows_next(&rows)) == PAWL_OK)
         if ((status = redo_row(r, &rows, op->number, error)) != PAWL_OK)
             break;
-    arena_rewind(r->memory, mark);
+    arena_rewind(r->memory, start);
     if (status == PAWL_ENOMEM)
         return error_set(error, status, "no memory for what operations write");
     return status == PAWL_ENOTFOUND ? PAWL_OK : status;

@@ -77,7 +77,7 @@ static void settle_order(struct settling *s, void *items, size_t count, size_t i
 {
     if (before_count == 0 || count == 0 || s->status)
         return;
-    struct arena_mark mark = arena_mark(s->arena);
+    struct arena_point start = arena_point(s->arena);
     uint8_t *ordered = arena_take(s->arena, count * item_size);
     if (!ordered) {
         s->status = PAWL_ENOMEM;
@@ -96,7 +96,7 @@ static void settle_order(struct settling *s, void *items, size_t count, size_t i
             memcpy(ordered + used++ * item_size, item, item_size);
     }
     memcpy(items, ordered, count * item_size);
-    arena_rewind(s->arena, mark);
+    arena_rewind(s->arena, start);
 }
 
 #define ORDER(s, new, items, count, old)                                                                       \
@@ -145,7 +145,7 @@ static void settle_entity(struct settling *s, struct definition_entity *entity,
     ORDER(s, entity, fields, field_count, old);
 }
 
-/* What is given as what it is without, is not given; so that saying it changes nothing. */
+/* A member that is set to its default is left out, so that writing the default changes nothing. */
 static void settle_projector(const struct settling *s, struct definition_projector *projector)
 {
     settle_names(s, projector->on, projector->on_count);
@@ -161,7 +161,7 @@ static void settle_projector(const struct settling *s, struct definition_project
         projector->workers = 0;
 }
 
-/* What was not given is what it means, so that saying it changes nothing. */
+/* A member that was left out gets its default, so that writing the default changes nothing. */
 static void settle_sequences(struct definition_workspace *workspace)
 {
     for (size_t i = 0; i < workspace->sequence_count; i++) {

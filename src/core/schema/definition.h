@@ -19,7 +19,7 @@
 #define DEFINITION_VERSION   2
 #define DEFINITION_BYTES_MAX ((size_t)4 << 20)
 
-/* How many there may be: of a package, but for those that say otherwise. */
+/* Limits: of a package, unless the comment says otherwise. */
 #define DEFINITION_WORKSPACES_MAX 64
 #define DEFINITION_SEQUENCES_MAX  1000 /* of a workspace kind */
 #define DEFINITION_TYPES_MAX      4096 /* and as many entities */
@@ -152,15 +152,15 @@ int definition_encode(const struct definition *definition, struct arena *arena, 
 int definition_decode(pawl_bytes bytes, struct arena *arena, struct definition *ret_definition,
                       pawl_error *error);
 
-/* Everything that can be said of a package by itself: names, their being given once, limits, types and kinds,
- * and what may stand beside what. PAWL_EINVAL, with the path; PAWL_ENOMEM (the arena holds what is needed
+/* All checks that need no other package: names, that each name is given once, limits, types and kinds, and
+ * which members may stand together. PAWL_EINVAL, with the path; PAWL_ENOMEM (the arena holds what is needed
  * meanwhile). */
 int definition_check(const struct definition *definition, struct arena *arena, pawl_error *error);
 
 /* Bring it into the form in which equal packages are equal bytes: names of its own without the package in
  * front; what before (NULL: nothing) has too, in the same order, and behind it what is new. So a field's index
- * is its place, and stays it. The order of projectors is left alone, because it means something. Of definitions
- * that were checked. PAWL_ENOMEM. */
+ * is its place, and never changes. The order of projectors is left alone, because it means something. Of
+ * definitions that were checked. PAWL_ENOMEM. */
 int definition_settle(struct definition *definition, const struct definition *before, struct arena *arena);
 
 /* A field's type, a type's kind and what follows a failure by what they are called: VALUE_NULL and 0 if there

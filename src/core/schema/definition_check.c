@@ -1,5 +1,5 @@
-/* core/schema/definition_check.c: what can be said of a package by itself. What its names refer to is
- * resolve.c's affair, and may assume all of this. */
+/* core/schema/definition_check.c: the checks that need no other package. resolve.c looks up what its names
+ * refer to, and may rely on all these checks. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -187,7 +187,7 @@ static void check_attempts(struct check *c, const struct path *here, const struc
         verdict_refuse(&c->v, &workers, "it must be at most %d", PROJECTOR_WORKERS_MAX);
 }
 
-/* Actions say all that they read and write; a handler's schema must. */
+/* Actions show all that they read and write; for a handler the schema must say it. */
 static void check_handler(struct check *c, const struct path *here, const struct definition_projector *p)
 {
     struct path all = path_member(here, "do"), sync = path_member(here, "sync");
@@ -254,7 +254,7 @@ static void check_workspace(struct check *c, const struct path *group, const str
     }
 }
 
-/* Whose a name is in a package. */
+/* What a name of a package was given to. */
 struct taken {
     pawl_bytes name;
     const char *group;

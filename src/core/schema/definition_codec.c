@@ -91,7 +91,7 @@ static void *list_room(struct codec *c, size_t count, size_t item_size)
     return items;
 }
 
-/* A list: of no more items than were read well, so that whoever walks it meets no half-made one. */
+/* A list, with only the items that were read whole, so that nobody who walks it meets a half-made one. */
 static void *code_list(struct codec *c, void *items, size_t *count, size_t item_size,
                        void (*code_item)(struct codec *c, void *item))
 {

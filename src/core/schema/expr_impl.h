@@ -1,12 +1,12 @@
-/* core/schema/expr_impl.h: what the parts of the expression language tell each other.
+/* core/schema/expr_impl.h: what the files of the expression language share.
  *
  *     expr_lex ──► expr_parse ──► expr_emit ──► struct expr ──► expr_eval
  *         └─ expr_literal ─┘ (numbers, timestamps)
  *
  * X1  A program is straight but for jumps forward; each instruction runs at most once.
  * X2  Whichever way an instruction is reached, as many values are on the stack; never more than EXPR_STACK_MAX.
- * X3  Of the operands' types the compiler has made sure; of the values only nulls, overflows and zeros are left
- *     to be looked at. */
+ * X3  The compiler has checked the operands' types; the evaluation only checks for nulls, overflows and
+ * zeros. */
 #ifndef CORE_SCHEMA_EXPR_IMPL_H
 #define CORE_SCHEMA_EXPR_IMPL_H
 
@@ -186,7 +186,7 @@ void expr_require_comparable(struct parser *p, enum op op, struct operand *left,
                              struct place place);
 void expr_require_number(struct parser *p, const struct operand *operand, const char *who);
 
-/* Let next be an alternative to what came so far: the type of both together. */
+/* next is an alternative to the expression so far: the common type of both. */
 enum value_type expr_unite_type(struct parser *p, enum value_type so_far, struct operand *next);
 
 /* Make the whole what the scope wants. */

@@ -19,7 +19,7 @@
 
 #define SIGN (UINT64_C(1) << 63)
 
-/* Counts what does not fit. */
+/* Bytes that do not fit are only counted. */
 struct key_writer {
     uint8_t *at;
     size_t room;

@@ -1,8 +1,8 @@
 /* core/schema/path.h: what is wrong with a schema, and where: "$.types.Order.fields.qty: ...".
  *
  * A path is a chain of steps on the stack of whoever walks the definition; it becomes text only when something
- * is wrong. A verdict keeps the first complaint and ignores all further ones, so that a walk need not stop to
- * ask: it is asked once, at the end. */
+ * is wrong. A verdict keeps the first complaint and ignores all further ones, so that a walk need not check
+ * it after each step: it is checked once, at the end. */
 #ifndef CORE_SCHEMA_PATH_H
 #define CORE_SCHEMA_PATH_H
 
@@ -17,7 +17,7 @@ struct path {
 struct verdict {
     int status;
     pawl_error *error;  /* may be NULL */
-    pawl_bytes package; /* that paths are in, if it is another than the one at hand; else empty */
+    pawl_bytes package; /* the package that paths are in, if it is not the one at hand; else empty */
 };
 
 static inline struct path path_name(const struct path *up, pawl_bytes name)

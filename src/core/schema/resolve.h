@@ -12,7 +12,7 @@
 /* A lane that is, or once was. */
 struct known_lane {
     struct schema_lane lane; /* with its newest generation */
-    struct hash128 digest;   /* of all that its projectors do: another one means another generation */
+    struct hash128 digest;   /* of what its projectors do: if it changes, there is a new generation */
     bool present;
 };
 

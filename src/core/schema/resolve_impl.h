@@ -1,12 +1,12 @@
-/* core/schema/resolve_impl.h: what the parts of resolving tell each other.
+/* core/schema/resolve_impl.h: what the files that resolve a schema share.
  *
  *     resolve.c          names, workspaces, types, commands
  *     resolve_project.c  projectors, views
  *     resolve_lanes.c    which projectors belong together
  *     compile.c          expressions
  *
- * Like a decoder, a resolver goes bad once: its verdict keeps the first complaint, and the walk goes on until
- * it is convenient to stop. */
+ * Like a decoder, a resolver keeps its first error: the verdict holds the first complaint, and the walk goes on
+ * until it is convenient to stop. */
 #ifndef CORE_SCHEMA_RESOLVE_IMPL_H
 #define CORE_SCHEMA_RESOLVE_IMPL_H
 
@@ -42,7 +42,7 @@ struct resolver {
 /* Let this be the package at hand. */
 void resolver_enter(struct resolver *r, const struct definition *package);
 
-/* Zeroed; NULL, and a verdict, when there is no memory. Taking none is allowed and gives no NULL. */
+/* Zeroed; NULL, and a verdict, when there is no memory. To take 0 bytes is allowed, and does not give NULL. */
 void *resolver_take(struct resolver *r, size_t count, size_t size);
 
 /* A name of the package at hand as it is in the names; of one that is known to be there. */

@@ -6,13 +6,13 @@
  *
  * A name keeps its lane's ID for ever. The lane gets a new generation when its projectors are others, in
  * another order, or do something else; when it comes back after a schema without it; and when it is told to.
- * What they do is compared by a digest of its text, with everything that has a number by that. What serves goes
- * on to serve.
+ * What projectors do is compared by a digest of their text, in which names are replaced by their numbers. The
+ * generation that serves reads goes on to serve them.
  *
- *   L1  An entity is filled by synchronous projectors, or by those of exactly one lane; and which of the two
- *       does not change, even if for a while nothing fills it: its rows are there.
- *   L2  What a handler reads is filled by its own lane.
- *   L3  A lane that is there and whose projectors are what they were is what it was. */
+ *   L1  An entity is filled by synchronous projectors, or by the projectors of exactly one lane. Which of the
+ *       two never changes, even if for a while nothing fills it, because its rows are there.
+ *   L2  The entities that a handler reads are filled by its own lane.
+ *   L3  A lane whose projectors have not changed does not change. */
 #include "base/bytes.h"
 #include "core/schema/resolve_impl.h"
 
@@ -96,7 +96,7 @@ static void unite_by_entity(struct resolver *r, struct grouping *g, size_t proje
     }
 }
 
-/* L2. Behind all that are filled. */
+/* L2. After all entities that are filled were seen. */
 static void unite_by_reads(struct resolver *r, struct grouping *g, size_t projector)
 {
     struct steps steps;
@@ -204,7 +204,7 @@ static struct known_lane *claim_lane(struct resolver *r, size_t group, pawl_byte
     return lane;
 }
 
-/* What is to be known of a lane's projectors, to say what has become of it. */
+/* What must be known of a lane's projectors to decide whether it gets a new generation. */
 struct summary {
     struct hash128 digest;
     uint32_t generation; /* the highest that any of its entities had, in whichever lane */

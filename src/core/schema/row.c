@@ -176,7 +176,7 @@ static int check_fields(const struct layout *l, const struct schema_field *field
     return PAWL_OK;
 }
 
-int row_view(pawl_bytes bytes, struct row *ret_row, pawl_error *error)
+int row_borrow(pawl_bytes bytes, struct row *ret_row, pawl_error *error)
 {
     const uint8_t *at = bytes.data, *present = at + FIXED;
     bool whole = bytes.size >= FIXED;
@@ -203,7 +203,7 @@ int row_open(const struct schema_field *fields, size_t field_count, pawl_bytes b
 {
     struct row row;
     size_t used;
-    int status = row_view(bytes, &row, error);
+    int status = row_borrow(bytes, &row, error);
     if (status)
         return status;
     struct layout l = row_layout(bytes.data);

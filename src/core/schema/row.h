@@ -12,8 +12,8 @@
  *                  STRING, BYTES       u32 where in the tail, u32 how long
  *         tail     bytes of strings, one after the other, in the order of their fields, with nothing between
  *
- * A row says nothing of its type: whoever stores it does. A field beyond n is null, so that a type may grow.
- * Equal values give equal bytes: a row can be compared, hashed and digested as it is.
+ * A row does not say its type: the record or the table that holds it does. A field beyond n is null, so that a
+ * type may grow. Equal values give equal bytes: a row can be compared, hashed and digested as it is.
  *
  * Access needs no copy and no walk: a field's slot is found by counting the present bits before it. */
 #ifndef CORE_SCHEMA_ROW_H
@@ -56,10 +56,10 @@ void row_write(const struct value *values, size_t count, uint8_t *at);
 int row_open(const struct schema_field *fields, size_t field_count, pawl_bytes bytes, struct row *ret_row,
              pawl_error *error);
 
-/* A look at a row that was checked before it was stored: the head, and that all slots are there. Of what is in
- * them nothing is known, so a field is then read by row_peek, which checks that one: PAWL_ECORRUPT. Fields are
- * not read by row_get. Errors of view: as of open. */
-int row_view(pawl_bytes bytes, struct row *ret_row, pawl_error *error);
+/* borrow: for a row that was checked before it was stored. It checks the head only, and that all slots are
+ * there. The slots' contents are not checked, so its fields are read by row_peek, which checks the one field
+ * (PAWL_ECORRUPT), and not by row_get. Errors of borrow: as of open. */
+int row_borrow(pawl_bytes bytes, struct row *ret_row, pawl_error *error);
 int row_peek(struct row row, size_t place, enum value_type type, struct value *ret_value);
 
 /* How many fields the row was written with. */
@@ -75,10 +75,10 @@ struct value row_get(struct row row, size_t place, enum value_type type);
 /* Whether a row has every field that another one has. */
 bool row_covers(struct row row, struct row other);
 
-/* Two rows as one: every field is as set has it; or null, if it is cleared; or as was has it. Both rows were
- * opened with these fields and have no more than these. cleared: places, u16 each, below count. Written to at,
- * which has row_merge_room bytes and shares none with either. PAWL_EINVAL: a required field would be null;
- * PAWL_ETOOBIG. */
+/* Merge two rows: a field has its value in set; or is null, if it is cleared; or has its value in was. Both
+ * rows were opened with these fields and have no more than these. cleared: places, u16 each, below count.
+ * Written to at, which has row_merge_room bytes and shares none with either. PAWL_EINVAL: a required field
+ * would be null; PAWL_ETOOBIG. */
 size_t row_merge_room(size_t count, struct row was, struct row set);
 int row_merge(const struct schema_field *fields, size_t count, struct row was, struct row set,
               pawl_bytes cleared, uint8_t *at, struct row *ret_row);

@@ -1,7 +1,7 @@
-/* core/schema/schema.h: what may be said, resolved: every name is a number, every reference a pointer.
+/* core/schema/schema.h: a resolved schema: every name is a number, every reference a pointer.
  *
  * A schema is the union of all packages at one position of group0, the position of the command that made it. It
- * never changes: group0 makes a new one, and whoever still needs the old one holds a reference. Events name the
+ * never changes: group0 makes a new one, and users of the old one hold a reference. Events name the
  * position they were made under, and are applied with exactly that schema, today and in every replay.
  *
  *     JSON ── engine/json ──► definition ── group0 ──► schema        (definition.h, core/group0)

@@ -4,8 +4,8 @@
 
 #include "core/schema/schema.h"
 
-/* How many bytes a character has that begins with lead, and what its second byte lies between: what is
- * overlong, a surrogate or too high shows there. 0: no character begins so. */
+/* How many bytes a character has that begins with lead, and the range of its second byte, which rules out
+ * overlong forms, surrogates and characters that are too high. 0: no character begins so. */
 static size_t character_size(uint8_t lead, uint8_t *ret_low, uint8_t *ret_high)
 {
     *ret_low = 0x80;

@@ -1,4 +1,4 @@
-/* core/sequence/actualizer.c: what the log has that the view has not.
+/* core/sequence/actualizer.c: recovery: it reads the events of the log that the storage lacks.
  *
  *      flusher's write over ──► [pool: read last offset ─► scan the log ─► write] ──► READY
  *                                     ▲                              │
@@ -7,19 +7,20 @@
  * The scan fills the table itself: the workspaces of the tail are the ones that will be asked for next. When
  * recovery_batch values have gathered they are written, and their workspaces may be evicted, so that a tail of
  * any length needs no more memory than the cache. The offset is written last, when the whole tail was judged: a
- * recovery that refuses the log leaves the offset before its evidence, and the next one finds it again.
+ * recovery that refuses the log leaves the offset before the event that shows the fault, and the next recovery
+ * finds that event again.
  *
- * While recovering, a record's given is the greatest of what the view had and what the log has shown; a place
- * without a row (record_rows) is one of which the log has shown nothing yet.
+ * While recovering, a record's given is the greatest of what the storage had and what the log has shown; a
+ * place without a row (record_rows) is one of which the log has shown nothing yet.
  *
  * Two sorts of numbers are kept beside the records, in one map.
  *
- * Suspects: a view may be ahead of its own offset, because values are written before it. It must not be ahead
- * of the log: what the log has shown of such a value must have reached it at the scan's end.
+ * Suspects: a storage may be ahead of its own offset, because values are written before the offset. It must not
+ * be ahead of the log: at the end of the scan the log must have shown a number as great as each such value.
  *
  * Strangers: numbers of the log, and kinds, whose kind or sequence is not known (any more) have no place in a
- * record, but the view must have them before its offset passes their event; else they would be given again when
- * the kind comes back. */
+ * record, but the storage must have them before its offset passes their event; else they would be given again
+ * when the kind comes back. */
 #include "core/sequence/sequencer.h"
 
 #include <assert.h>
@@ -35,8 +36,8 @@ struct aside_key {
 
 struct aside {
     uint64_t shown;   /* the greatest number that the log has shown */
-    uint64_t durable; /* the greatest of that and what the view had */
-    bool dirty;       /* a stranger that the view is to get; never a suspect, which has a record for that */
+    uint64_t durable; /* the greatest of that and what the storage had */
+    bool dirty;       /* a stranger that the storage is to get; never a suspect, which has a record for that */
 };
 
 static const struct pawl_sequence_storage *storage_of(const pawl_sequencer *s)
@@ -59,7 +60,7 @@ static void add_stranger_rows(pawl_sequencer *s)
     }
 }
 
-/* One that the view is ahead of keeps them all: there is at most one torn write of them. */
+/* One that the storage is ahead of keeps them all: there is at most one torn write of them. */
 static void forget_asides(pawl_sequencer *s)
 {
     size_t cursor = 0;
@@ -162,10 +163,10 @@ static int take_stranger(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_n
         return status;
     struct aside *aside = aside_get(s, wsid, number->seq);
     if (!aside) {
-        uint64_t view = 0;
-        status = read_one(s, wsid, number->seq, &view);
+        uint64_t stored = 0;
+        status = read_one(s, wsid, number->seq, &stored);
         if (status == PAWL_OK)
-            status = aside_put(s, wsid, number->seq, view, &aside);
+            status = aside_put(s, wsid, number->seq, stored, &aside);
         if (status)
             return status;
     }
@@ -195,28 +196,28 @@ static int take_unknown_kind(pawl_sequencer *s, const pawl_sequence_event *event
     if (aside)
         return aside->shown == kind ? PAWL_OK : refuse_kind(s, event, aside->shown - 1);
     int status = make_room(s);
-    uint64_t view = 0;
+    uint64_t stored = 0;
     if (status == PAWL_OK && !s->options.kinds_elsewhere)
-        status = read_one(s, event->wsid, PAWL_SEQUENCE_KIND, &view);
-    if (status == PAWL_OK && view && view != kind)
-        return refuse_kind(s, event, view - 1);
+        status = read_one(s, event->wsid, PAWL_SEQUENCE_KIND, &stored);
+    if (status == PAWL_OK && stored && stored != kind)
+        return refuse_kind(s, event, stored - 1);
     if (status == PAWL_OK)
         status = aside_put(s, event->wsid, PAWL_SEQUENCE_KIND, kind, &aside);
     if (status)
         return status;
     aside_show(aside, kind);
-    if (view == 0 && !s->options.kinds_elsewhere)
+    if (stored == 0 && !s->options.kinds_elsewhere)
         aside_soil(s, aside);
     return PAWL_OK;
 }
 
-/* The view had more than the first number that the log shows, or may have: it is a suspect. */
-static int take_suspect(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_number *number, uint64_t view,
+/* The storage had more than the first number that the log shows, or may have: it is a suspect. */
+static int take_suspect(pawl_sequencer *s, uint64_t wsid, const pawl_sequence_number *number, uint64_t stored,
                         bool first)
 {
     struct aside *aside = aside_get(s, wsid, number->seq);
-    if (!aside && first && view > number->number) {
-        int status = aside_put(s, wsid, number->seq, view, &aside);
+    if (!aside && first && stored > number->number) {
+        int status = aside_put(s, wsid, number->seq, stored, &aside);
         if (status)
             return status;
     }
@@ -317,7 +318,7 @@ static int scan(pawl_sequencer *s, uint64_t *ret_last)
     struct actualizer *a = &s->actualizer;
     a->refusal = PAWL_OK;
     int status = storage_of(s)->scan_log(storage_of(s)->ctx, a->stored, &a->batcher, ret_last, &a->error);
-    if (a->refusal) { /* whatever the scan made of it */
+    if (a->refusal) { /* whatever the scan returned */
         status = a->refusal;
         a->error = a->refusal_words;
     }
@@ -337,14 +338,14 @@ static struct record *next_record(const pawl_sequencer *s, uint64_t *cursor)
     return NULL;
 }
 
-/* Whether the log reaches what the view has, and, when actualizing, what flush was told is durable. */
+/* Whether the log reaches what the storage has, and, when actualizing, what flush was told is durable. */
 static int judge_end(pawl_sequencer *s, uint64_t last)
 {
     struct actualizer *a = &s->actualizer;
     uint64_t flushed = figure_get(&s->figures.offset_flushed);
     if (last < a->stored)
         return error_set(&a->error, PAWL_ECORRUPT,
-                         "the view has offset %llu, ahead of the log, whose last is %llu",
+                         "the storage has offset %llu, ahead of the log, whose last is %llu",
                          (unsigned long long)a->stored, (unsigned long long)last);
     a->last = last > a->last ? last : a->last;
     if (a->last < flushed)
@@ -353,7 +354,7 @@ static int judge_end(pawl_sequencer *s, uint64_t last)
     return PAWL_OK;
 }
 
-/* Whether the view is nowhere ahead of the log, now that all of it was shown. */
+/* Whether the storage is nowhere ahead of the log, now that all of it was shown. */
 static int judge_all(pawl_sequencer *s)
 {
     size_t cursor = 0;
@@ -365,7 +366,7 @@ static int judge_all(pawl_sequencer *s)
         if (aside->durable > aside->shown)
             return error_set(
                 &s->actualizer.error, PAWL_ECORRUPT,
-                "workspace %llu, sequence %llu: the view has %llu, ahead of the log, which has %llu",
+                "workspace %llu, sequence %llu: the storage has %llu, ahead of the log, which has %llu",
                 (unsigned long long)who->wsid, (unsigned long long)who->seq, (unsigned long long)aside->durable,
                 (unsigned long long)aside->shown);
     }

@@ -1,4 +1,4 @@
-/* core/sequence/flusher.c: changed values to the view, in the background.
+/* core/sequence/flusher.c: changed values to the storage, in the background.
  *
  *                 flush_events, the interval,              write
  *      gathering ──── or nearly too many ────► rows ── work in the pool ──► written: gathering again

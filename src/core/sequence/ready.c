@@ -2,9 +2,9 @@
  *
  *      when_ready ──► queue ── may start: a timer of no delay ──► told, in their order, while there is room
  *
- * They are told from the shard's loop and never from inside a call, so that whoever calls flush or when_ready
- * does not find another event open when it returns. Each is told once: it leaves the queue before it is called.
- * The first one told may take the last room; then the others go on waiting. */
+ * They are told from the shard's loop and never from inside a call, so that a caller of flush or when_ready
+ * does not find another event open when the call returns. Each is told once: it leaves the queue before it is
+ * called. The first one told may take the last room; then the others go on waiting. */
 #include "core/sequence/sequencer.h"
 
 #include "base/error.h"

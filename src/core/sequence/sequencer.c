@@ -7,7 +7,7 @@
  *
  * A cycle finds its workspace's record once, in start. next is then an increment in place; the first of a
  * sequence keeps what was there before, so that cancel can give it back. flush puts what was given into rows
- * for the view, for the touched places only, 64 of them a word.
+ * for the storage, for the touched places only, 64 of them a word.
  *
  * Refusals check first what the caller did wrong, then what the world is not ready for: misuse must not hide
  * behind busy. */
@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 
-/* Not inlined, so that a call which succeeds saves no registers for one that does not. */
+/* Not inlined, so that a call that succeeds does not save registers for the failing path. */
 #define COLD __attribute__((cold, noinline))
 
 #define PREFETCH_MAX 32 /* more would push out the first before they are used, in the cache next to a core */
@@ -147,8 +147,8 @@ void pawl_sequencer_prefetch(const pawl_sequencer *s, const uint64_t *wsids, siz
         table_prefetch(&s->table, wsids, count < PREFETCH_MAX ? count : PREFETCH_MAX);
 }
 
-/* The view's numbers of a workspace, and of its kind; the latter 0 if the view does not keep kinds. */
-static int read_view(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, pawl_error *error)
+/* The storage's numbers of a workspace, and of its kind; the latter 0 if the storage does not keep kinds. */
+static int read_storage(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, pawl_error *error)
 {
     uint64_t *numbers = s->actualizer.numbers;
     size_t count = kind->count + (s->options.kinds_elsewhere ? 0 : (size_t)1);
@@ -168,7 +168,7 @@ int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, in
     const uint64_t *numbers = s->actualizer.numbers;
     const uint64_t *kept = &numbers[kind->count];
     struct record *record;
-    int status = read_view(s, wsid, kind, error);
+    int status = read_storage(s, wsid, kind, error);
     if (status)
         return status;
     if (*kept && *kept != kind_number(kind->name))
@@ -243,14 +243,14 @@ int pawl_sequencer_next(pawl_sequencer *s, uint16_t seq, uint64_t *ret_number)
     return PAWL_OK;
 }
 
-/* An event is over, and there may be room for another. */
+/* An event has ended, and there may be room for another. */
 static inline void look_who_waits(pawl_sequencer *s)
 {
     if (__builtin_expect(s->ready.first != NULL, 0))
         ready_look(s);
 }
 
-/* The open event is over. Its record stays pinned by whatever came of it. */
+/* The open event has ended. Its record stays pinned if it was staged, or has rows to be written. */
 static inline void close_event(pawl_sequencer *s)
 {
     s->table.held = NULL;

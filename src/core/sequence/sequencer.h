@@ -2,12 +2,12 @@
  *
  *     sequencer.c    the calls: start, next, stage, flush, cancel, actualize; the state machine
  *     table.c        the workspaces in memory            kinds.c      which sequences they have
- *     flusher.c      changed values to the view          actualizer.c the log's tail into memory and the view
+ *     flusher.c      changed values to the storage       actualizer.c the log's tail into memory and storage
  *     lifetime.c     new, recovered, close               ready.c      telling who was answered PAWL_EBUSY
  *
- * Everything runs on the sequencer's shard, save the two works, which run in the pool: the flusher's touches
- * only the rows it was given, the actualizer's has everything, because the shard touches nothing of it while
- * recovering. The env's hand-over orders the two.
+ * Everything runs on the sequencer's shard, save the two works, which run in the pool: the flusher's work
+ * touches only the rows it was given; the actualizer's may touch everything, because the shard touches nothing
+ * while the sequencer recovers. The env orders what a work does and what the shard does.
  *
  * Invariants
  *   S1  offset_given = offset_flushed + staged events + (1 if an event is open).
@@ -17,8 +17,8 @@
  *       offset_stored is never above offset_flushed.
  *   S4  At most one work is under way: the flusher's while READY or EVENTING or closing, the actualizer's while
  *       RECOVERING.
- *   S5  A workspace that has a number in the view has its kind there too, unless the options say that kinds are
- *       kept elsewhere, or the view was written before kinds were. */
+ *   S5  A workspace that has a number in the storage has its kind there too, unless the options say that kinds
+ *       are kept elsewhere, or the storage was written before kinds were. */
 #ifndef CORE_SEQUENCE_SEQUENCER_H
 #define CORE_SEQUENCE_SEQUENCER_H
 
@@ -53,7 +53,7 @@ struct change {
 struct flusher {
     pawl_work work;
     pawl_timer timer; /* the interval since the first event that gathered, or the delay before a retry */
-    pawl_sequence_row *gathered; /* the batch that gathers: what durable events gave and the view lacks */
+    pawl_sequence_row *gathered; /* the batch that gathers: what durable events gave and the storage lacks */
     uint32_t gathered_count;
     uint32_t room;           /* of each of the two */
     pawl_sequence_row *rows; /* what is being written, or is to be retried */
@@ -73,9 +73,9 @@ struct actualizer {
     pawl_sequence_batcher batcher;
     pawl_work work;
     pawl_timer timer;  /* before a retry */
-    struct map asides; /* numbers of the log that no kind knows, or that the view is ahead of */
+    struct map asides; /* numbers of the log that no kind knows, or that the storage is ahead of */
     uint64_t *numbers; /* a workspace's, as the storage reads them */
-    uint64_t stored;   /* the offset that the view had when the recovery began */
+    uint64_t stored;   /* the offset that the storage had when the recovery began */
     uint64_t last;     /* the last event that was taken whole */
     int refusal;       /* why an event of this scan was not taken; PAWL_OK if all were */
     pawl_error refusal_words;
@@ -86,7 +86,7 @@ struct actualizer {
     pawl_error error;
 };
 
-/* Those who want to know when start is worth another try, the first first. */
+/* Those who want to know when start is worth another try, in the order in which they came. */
 struct ready {
     pawl_sequencer_waiter *first;
     size_t count;
@@ -139,13 +139,13 @@ void sequencer_move(pawl_sequencer *s, enum pawl_sequencer_state to);
 /* Forget the open event and the staged ones; their records are as they are. */
 void sequencer_forget_events(pawl_sequencer *s);
 
-/* Read a workspace into the table: given, of all its sequences (T1). Errors: other_kind, if the view says that
- * it is of another kind; PAWL_ENOMEM, and those of read_numbers. Then nothing has changed, save that another
- * may have been evicted. */
+/* Read a workspace into the table: given, of all its sequences (T1). Errors: other_kind, if the storage says
+ * that it is of another kind; PAWL_ENOMEM, and those of read_numbers. Then nothing has changed, save that
+ * another may have been evicted. */
 int sequencer_load(pawl_sequencer *s, uint64_t wsid, const struct kind *kind, int other_kind,
                    struct record **ret_record, pawl_error *error);
 
-/* From here on numbers may be given: the next one is the one after given, or the sequence's first. */
+/* From here on numbers may be given: the next is given + 1, or the sequence's first. */
 void record_settle(struct record *record, const struct kind *kind);
 
 void flusher_init(pawl_sequencer *s);
@@ -153,10 +153,10 @@ void flusher_init(pawl_sequencer *s);
 /* A row that says of what kind the workspace is: with the first rows of its numbers. */
 void flusher_put_kind(pawl_sequencer *s, struct record *record);
 
-/* Write what there is, unless a write is under way or waits. */
+/* Write the gathered rows, unless a write is under way or waits to be retried. */
 void flusher_kick(pawl_sequencer *s);
 
-/* What has gathered is to be written with this offset; it is in the view. */
+/* Take the gathered rows, to be written with this offset; the write has succeeded. */
 void flusher_collect(pawl_sequencer *s, uint64_t upto);
 void flusher_written(pawl_sequencer *s);
 void flusher_count_time(pawl_sequencer *s, pawl_instant began);
@@ -230,7 +230,7 @@ static inline void flusher_end(pawl_sequencer *s, const struct putter *putter)
         flusher_put_kind(s, putter->record);
 }
 
-/* How the view has a kind: 0 is none. */
+/* A kind as a number of the storage: 0 is none. */
 static inline uint64_t kind_number(uint16_t kind)
 {
     return (uint64_t)kind + 1;

@@ -9,11 +9,11 @@
  *     chunks:  slot → record              of one size a chunk; a record never moves
  *     hand:    goes round the slots       and evicts the first record that was not used since it last came by
  *
- * The hand is how the least recently used is found, nearly: using a record costs the store of one byte into a
- * line that is being written anyway, where a list in order of use would touch the lines of two strangers.
+ * The hand finds nearly the least recently used record. To use a record costs one byte written into a cache
+ * line that is written anyway; a list in order of use would touch the lines of two other records.
  *
  * Rows are gathered in batches, which are numbered. A record knows the last batch that it is in, so that
- * everything in a batch is let go by counting on, without a visit.
+ * all records of a batch are released by going on to the next number, without visiting them.
  *
  * Invariants
  *   T1  A record is complete: it has a value for each sequence of its kind, never some of them only.
@@ -41,7 +41,7 @@ struct record {
     uint32_t batch;   /* that it last got a row in */
     uint16_t kind;    /* place in the kinds */
     uint8_t used;     /* since the hand came by */
-    uint8_t known;    /* the view has its kind, or a row that says it is to be written */
+    uint8_t known;    /* the storage has its kind, or a row that says it is to be written */
     uint64_t given[]; /* one a place; and behind them, 4 bytes a place, the rows */
 };
 
@@ -78,7 +78,7 @@ struct table {
     uint32_t batch;            /* that gathers; never 0 */
     uint32_t write;            /* the batch being written; 0: none */
     uint32_t count;
-    uint32_t count_max; /* beyond it the least recently used have to go, if there are some that may */
+    uint32_t count_max; /* beyond it the least recently used are evicted, if any may be */
     uint64_t evictions;
     struct kinds *kinds;
     const pawl_allocator *alloc;
@@ -116,15 +116,15 @@ static inline struct record *table_find(const struct table *table, uint64_t wsid
     return NULL;
 }
 
-/* Bring the records of these workspaces nearer, those that are there: first all the lines of the index, then
- * all the records, so that the ways to memory overlap. */
+/* Prefetch the records of these workspaces, if they are there: first all lines of the index, then all records,
+ * so that the memory accesses overlap. */
 void table_prefetch(const struct table *table, const uint64_t *wsids, size_t count);
 
 /* A record for a workspace that has none, its values all zero. If the table is full another is evicted.
  * PAWL_ENOMEM: nothing has changed but that. */
 int table_insert(struct table *table, uint64_t wsid, uint16_t kind_place, struct record **ret_record);
 
-/* What has gathered is written from here on, and another batch gathers; the write is over. */
+/* The gathered batch is being written, and a new batch gathers; the write is over. */
 static inline void table_write_begin(struct table *table)
 {
     table->write = table->batch;

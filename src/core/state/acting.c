@@ -16,7 +16,7 @@ struct work {
     struct expr_scratch scratch;
     struct value *values; /* by place: of the row at hand, as it will be */
     uint64_t set[FIELD_WORDS_MAX];
-    bool sees_row; /* a set does; told only if somebody watches */
+    bool sees_row; /* a set reads the row; reported only if there is a watch */
 };
 
 struct intent intent_of(const struct schema_action *action)
@@ -29,7 +29,7 @@ struct intent intent_of(const struct schema_action *action)
                            .where = action->where};
 }
 
-/* A row as it is stored, which may be of an earlier schema and not of a later one. */
+/* A row as it is stored. It may be of an earlier schema, but not of a later one. */
 static int act_open(struct acting *a, const struct schema_type *entity, pawl_bytes bytes, struct row *ret_row)
 {
     struct row row;
@@ -96,7 +96,7 @@ static int begin(struct work *w)
     return PAWL_OK;
 }
 
-/* Whether an upsert does the same whatever is there, so that nobody need know what was. */
+/* Whether an upsert writes the same row whatever is stored, so that the old row need not be read. */
 static bool is_blind(const struct work *w)
 {
     const struct schema_type *entity = w->intent->entity;
@@ -126,7 +126,7 @@ static int remove_row(struct work *w, pawl_bytes key, pawl_bytes old)
                              : status;
 }
 
-/* The row as it will be: what was (in values already, if there was none) with the intent's sets. */
+/* The row as it will be: the old row (values are filled already if there was none) with the intent's sets. */
 static int set_row(struct work *w, pawl_bytes key, pawl_bytes old)
 {
     struct acting *a = w->acting;
@@ -317,7 +317,7 @@ static int change_match(struct matching *m, pawl_bytes key)
     pawl_bytes old;
     int status = state_get(&w->acting->state, key, &old);
     if (status == PAWL_ENOTFOUND && m->exchanged)
-        return PAWL_OK; /* gone since it matched: this run will not stand */
+        return PAWL_OK; /* it was removed since it matched: this run will not be valid at its turn */
     if (status != PAWL_OK)
         return status;
     if (w->intent->kind == ACTION_DELETE)
@@ -356,7 +356,7 @@ static int act_where(struct work *w)
 
 int act(struct acting *a, const struct intent *intent)
 {
-    assert(a->state.overlay); /* an intent sees what those before it have changed */
+    assert(a->state.overlay); /* an intent sees the changes of the intents before it */
     bool by_key = intent->key_exprs || intent->key;
     assert(by_key ? !intent->where : intent->kind != ACTION_UPSERT);
     struct work w = {.acting = a,

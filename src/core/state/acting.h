@@ -1,12 +1,13 @@
-/* core/state/acting.h: upserts, updates and deletes of entities' rows, whoever wants them.
+/* core/state/acting.h: upserts, updates and deletes of entities' rows, whoever asks for them.
  *
  *     a synchronous projector's actions (project.c) ──┐
  *                                                     ├──► intents ── act ──► changes, on the overlay
  *     a lane's projector, a handler (explode.c) ──────┘                 └──► watch: what was read and written
  *
  * All sets of an intent are computed on the row as it was before the intent, as in SQL. A clause is first run
- * over the workspace's rows of the entity, and what it matched is changed afterwards: so an intent never sees
- * its own work. What is kept meanwhile are the keys that matched; a row that does not match costs no memory.
+ * over the workspace's rows of the entity, and the rows that it matched are changed afterwards: so an intent
+ * never sees its own changes. Only the keys that matched are kept meanwhile; a row that does not match costs no
+ * memory.
  *
  * An update or delete by a key that is not there does nothing. */
 #ifndef CORE_STATE_ACTING_H
@@ -35,14 +36,15 @@ struct intent {
 /* A declarative action is an intent; nothing is copied. */
 struct intent intent_of(const struct schema_action *action);
 
-/* Who wants to know. Each returns PAWL_OK, or a status with which the intent ends. */
+/* Is told what an intent reads and writes. Each function returns PAWL_OK, or a status that ends the intent. */
 struct acting_watch {
     void *ctx;
 
     /* A row's value decides what is written, or whether there is such a row. */
     int (*row)(void *ctx, pawl_bytes key);
 
-    /* Which of the workspace's rows there are, and what their fields that the clause reads hold, does. */
+    /* Which rows the workspace has, and the values of the fields that the clause reads, decide what is
+     * written. */
     int (*rows)(void *ctx, uint32_t table, uint64_t wsid, const struct intent *intent);
 
     /* A row is written: values by place; set, bit by bit, says which of them the intent sets. NULL: deleted. */

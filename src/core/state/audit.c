@@ -9,16 +9,16 @@ void audit_init(struct audit *a, const pawl_allocator *alloc)
     *a = (struct audit){.alloc = alloc};
 }
 
-static void forget(struct audit *a, struct audit_mark *mark)
+static void forget(struct audit *a, struct audit_digests *slot)
 {
-    mem_free(a->alloc, mark->tables, mark->count * sizeof mark->tables[0]);
-    *mark = (struct audit_mark){0};
+    mem_free(a->alloc, slot->tables, slot->count * sizeof slot->tables[0]);
+    *slot = (struct audit_digests){0};
 }
 
 void audit_release(struct audit *a)
 {
     for (size_t i = 0; i < AUDIT_RING; i++)
-        forget(a, &a->marks[i]);
+        forget(a, &a->ring[i]);
 }
 
 static const pawl_digest *digest_of(const struct table_digest *tables, size_t count, uint32_t table)
@@ -27,10 +27,10 @@ static const pawl_digest *digest_of(const struct table_digest *tables, size_t co
     for (size_t i = 0; i < count; i++)
         if (tables[i].table == table)
             return &tables[i].digest;
-    return &none; /* a table with nothing in it is as good as none */
+    return &none; /* an empty table counts as no table */
 }
 
-/* A table of the first that the second has otherwise. */
+/* A table of the first list whose digest differs in the second. */
 static uint32_t compare(const struct table_digest *a, size_t count, const struct table_digest *b,
                         size_t b_count)
 {
@@ -42,10 +42,10 @@ static uint32_t compare(const struct table_digest *a, size_t count, const struct
 
 static void keep(struct audit *a, enum audit_side side, uint64_t offset, const struct position *position)
 {
-    struct audit_mark *mark = &a->marks[a->next];
+    struct audit_digests *slot = &a->ring[a->next];
     a->next = (a->next + 1) % AUDIT_RING;
-    a->missed += mark->offset != 0;
-    forget(a, mark);
+    a->missed += slot->offset != 0;
+    forget(a, slot);
     struct table_digest *tables = mem_new(a->alloc, position->digests.count, sizeof *tables);
     if (!tables && position->digests.count > 0) {
         a->missed++;
@@ -53,27 +53,27 @@ static void keep(struct audit *a, enum audit_side side, uint64_t offset, const s
     }
     if (position->digests.count > 0)
         memcpy(tables, position->digests.tables, position->digests.count * sizeof *tables);
-    *mark =
-        (struct audit_mark){.side = side, .offset = offset, .tables = tables, .count = position->digests.count};
+    *slot = (struct audit_digests){
+        .side = side, .offset = offset, .tables = tables, .count = position->digests.count};
 }
 
 uint32_t audit_note(struct audit *a, enum audit_side side, uint64_t offset, const struct position *position)
 {
     for (size_t i = 0; i < AUDIT_RING; i++) {
-        struct audit_mark *mark = &a->marks[i];
-        if (mark->offset != offset || mark->side == side)
+        struct audit_digests *slot = &a->ring[i];
+        if (slot->offset != offset || slot->side == side)
             continue;
-        uint32_t table = compare(position->digests.tables, position->digests.count, mark->tables, mark->count);
+        uint32_t table = compare(position->digests.tables, position->digests.count, slot->tables, slot->count);
         table = table ? table
-                      : compare(mark->tables, mark->count, position->digests.tables, position->digests.count);
-        forget(a, mark);
+                      : compare(slot->tables, slot->count, position->digests.tables, position->digests.count);
+        forget(a, slot);
         a->compared++;
         a->differed += table != 0;
         return table;
     }
-    for (size_t i = 0; i < AUDIT_RING; i++) /* the same once more, after what it stood for was undone */
-        if (a->marks[i].offset == offset)
-            forget(a, &a->marks[i]);
+    for (size_t i = 0; i < AUDIT_RING; i++) /* the events were undone, and this offset comes once more */
+        if (a->ring[i].offset == offset)
+            forget(a, &a->ring[i]);
     keep(a, side, offset, position);
     return 0;
 }

@@ -15,7 +15,8 @@
 
 enum audit_side { AUDIT_LIVE, AUDIT_CHECKPOINT };
 
-struct audit_mark {
+/* What one side's tables summed up to at an offset, until the other side comes there. */
+struct audit_digests {
     enum audit_side side;
     uint64_t offset; /* 0: the slot is empty */
     struct table_digest *tables;
@@ -24,8 +25,8 @@ struct audit_mark {
 
 /* Of one partition. */
 struct audit {
-    struct audit_mark marks[AUDIT_RING];
-    size_t next; /* the slot that the next mark goes to */
+    struct audit_digests ring[AUDIT_RING];
+    size_t next; /* the slot that is filled next */
     uint64_t compared;
     uint64_t differed;
     uint64_t missed;
@@ -36,7 +37,7 @@ void audit_init(struct audit *audit, const pawl_allocator *alloc);
 void audit_release(struct audit *audit);
 
 /* A side has come to an offset: these are its tables. Returns a table that the two sides do not agree on; 0:
- * they agree, or the other side is not there yet. Without memory a mark is missed. */
+ * they agree, or the other side is not there yet. Without memory an audit is missed. */
 uint32_t audit_note(struct audit *audit, enum audit_side side, uint64_t offset,
                     const struct position *position);
 

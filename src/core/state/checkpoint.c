@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "core/event/envelope.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 
 #define CHUNK       ((size_t)64 * 1024)
@@ -17,9 +17,9 @@
 
 struct following {
     struct position position;
-    uint64_t view; /* the offset up to which the sequences view is complete */
+    uint64_t sequences; /* the offset up to which the sequence storage is complete */
     struct gathered gathered;
-    struct map numbers; /* key of the sequences view -> last number */
+    struct map numbers; /* key of the sequence storage -> last number */
     size_t bytes;       /* of both, as last counted; and the rows */
     uint64_t rows;
     bool ahead;   /* of the store */
@@ -35,7 +35,7 @@ struct checkpoint {
     size_t bytes; /* of all sets; and their rows */
     uint64_t rows;
     bool put;  /* the transaction has rows of some partition */
-    bool full; /* one transaction could not take more */
+    bool full; /* one transaction can hold no more */
 };
 
 static size_t bytes_of_partitions(const struct checkpoint *c)
@@ -43,11 +43,12 @@ static size_t bytes_of_partitions(const struct checkpoint *c)
     return c->options.partitions.count * sizeof c->partitions[0];
 }
 
-static int read_view(struct checkpoint *c, struct following *f, pawl_error *error)
+static int read_sequences(struct checkpoint *c, struct following *f, pawl_error *error)
 {
-    int status = view_read_offset(pawl_store_writer(c->options.store), f->position.partition, &f->view);
+    int status =
+        sequence_read_offset(pawl_store_writer(c->options.store), f->position.partition, &f->sequences);
     return status == PAWL_OK ? status
-                             : error_set(error, status, "cannot read the sequences view of partition %u",
+                             : error_set(error, status, "cannot read the sequence storage of partition %u",
                                          f->position.partition);
 }
 
@@ -58,7 +59,7 @@ static int read_positions(struct checkpoint *c, pawl_error *error)
         struct following *f = &c->partitions[i];
         status = position_read(&f->position, pawl_store_writer(c->options.store), error);
         if (status == PAWL_OK)
-            status = read_view(c, f, error);
+            status = read_sequences(c, f, error);
         f->ahead = false;
     }
     return status;
@@ -66,7 +67,7 @@ static int read_positions(struct checkpoint *c, pawl_error *error)
 
 static void init_numbers(const struct checkpoint *c, struct following *f)
 {
-    map_init(&f->numbers, c->options.alloc, VIEW_KEY_BYTES, sizeof(uint64_t), NUMBERS_MAX);
+    map_init(&f->numbers, c->options.alloc, SEQUENCE_KEY_BYTES, sizeof(uint64_t), NUMBERS_MAX);
 }
 
 static void init_following(struct checkpoint *c, size_t index)
@@ -130,7 +131,7 @@ const struct position *checkpoint_position(const struct checkpoint *c, size_t in
 uint64_t checkpoint_next(const struct checkpoint *c, size_t index)
 {
     const struct following *f = &c->partitions[index];
-    return (f->view < f->position.offset ? f->view : f->position.offset) + 1;
+    return (f->sequences < f->position.offset ? f->sequences : f->position.offset) + 1;
 }
 
 uint64_t checkpoint_events(const struct checkpoint *c)
@@ -150,7 +151,7 @@ struct gathered *checkpoint_gathered(struct checkpoint *c, size_t index)
     return &c->partitions[index].gathered;
 }
 
-/* That it puts, or has put. */
+/* Rows of this partition that the commit writes, and rows that are in its transaction already. */
 static uint64_t rows_of(const struct following *f)
 {
     return f->gathered.puts + f->gathered.rows.count + f->numbers.count;
@@ -172,7 +173,7 @@ void checkpoint_count(struct checkpoint *c, size_t index)
     f->rows = rows;
     f->touched = true;
     c->put = c->put || is_put(f);
-    c->full = c->full || (c->put ? c->rows : rows) >= c->options.rows_max; /* C4: any of them may follow */
+    c->full = c->full || (c->put ? c->rows : rows) >= c->options.rows_max; /* C4 */
     c->events++;
 }
 
@@ -181,8 +182,8 @@ static int keep_numbers(struct following *f, const struct envelope *envelope)
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < envelope->count; i++) {
         struct event_numbers n = envelope_numbers(envelope, i);
-        uint8_t key[VIEW_KEY_BYTES];
-        pawl_bytes bytes = view_key(f->position.partition, envelope->wsid, n.seq, key);
+        uint8_t key[SEQUENCE_KEY_BYTES];
+        pawl_bytes bytes = sequence_key(f->position.partition, envelope->wsid, n.seq, key);
         void *value;
         bool fresh;
         status = map_put(&f->numbers, hash_checksum(0, bytes), key, &value, &fresh);
@@ -246,7 +247,7 @@ static int note_numbers(struct following *f, uint64_t offset, pawl_bytes body, p
     status = keep_numbers(f, &envelope);
     if (status != PAWL_OK)
         return error_set(error, status, "no memory for what a checkpoint gathers");
-    f->view = offset;
+    f->sequences = offset;
     return PAWL_OK;
 }
 
@@ -258,7 +259,7 @@ int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_pl
     arena_reset(&c->memory);
     bool state = offset > f->position.offset;
     int status = state ? derive_event(c, f, offset, body, error) : PAWL_OK;
-    if (status == PAWL_OK && offset > f->view)
+    if (status == PAWL_OK && offset > f->sequences)
         status = note_numbers(f, offset, body, error);
     if (status != PAWL_OK)
         return status;
@@ -269,28 +270,28 @@ int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_pl
     f->position.offset = offset;
     f->position.place = place;
     f->position.checksum = hash_checksum(0, body);
-    if (c->options.mark && offset % c->options.mark_every == 0)
-        c->options.mark(c->options.ctx, &f->position, offset);
+    if (c->options.audit && offset % c->options.audit_every == 0)
+        c->options.audit(c->options.ctx, &f->position, offset);
     return PAWL_OK;
 }
 
 /* --- committing --- */
 
 struct number {
-    uint8_t key[VIEW_KEY_BYTES];
+    uint8_t key[SEQUENCE_KEY_BYTES];
     uint64_t last;
 };
 
 static int by_key(const void *a, const void *b)
 {
-    return memcmp(((const struct number *)a)->key, ((const struct number *)b)->key, VIEW_KEY_BYTES);
+    return memcmp(((const struct number *)a)->key, ((const struct number *)b)->key, SEQUENCE_KEY_BYTES);
 }
 
 static int put_number(struct checkpoint *c, const uint8_t *key, uint64_t last)
 {
-    uint8_t value[VIEW_VALUE_BYTES];
+    uint8_t value[SEQUENCE_VALUE_BYTES];
     put_u64(value, last);
-    return pawl_store_put(c->options.store, VIEW_SPACE, (pawl_bytes){key, VIEW_KEY_BYTES},
+    return pawl_store_put(c->options.store, SEQUENCE_SPACE, (pawl_bytes){key, SEQUENCE_KEY_BYTES},
                           (pawl_bytes){value, sizeof value});
 }
 
@@ -303,7 +304,7 @@ static int put_numbers(struct checkpoint *c, const struct following *f)
     if (!numbers)
         return PAWL_ENOMEM;
     for (size_t cursor = 0; map_next(&f->numbers, &cursor, &key, &value);) {
-        memcpy(numbers[count].key, key, VIEW_KEY_BYTES);
+        memcpy(numbers[count].key, key, SEQUENCE_KEY_BYTES);
         numbers[count++].last = *(const uint64_t *)value;
     }
     qsort(numbers, count, sizeof *numbers, by_key);
@@ -315,10 +316,10 @@ static int put_numbers(struct checkpoint *c, const struct following *f)
 
 static int put_position(struct checkpoint *c, struct following *f)
 {
-    uint8_t key[VIEW_KEY_BYTES];
-    view_key(f->position.partition, 0, SEQ_PLOG_OFFSET, key);
+    uint8_t key[SEQUENCE_KEY_BYTES];
+    sequence_key(f->position.partition, 0, SEQ_PLOG_OFFSET, key);
     int status = position_write(&f->position, c->options.store);
-    return status == PAWL_OK ? put_number(c, key, f->view) : status;
+    return status == PAWL_OK ? put_number(c, key, f->sequences) : status;
 }
 
 static int store_failed(const struct checkpoint *c, int status, pawl_error *error)
@@ -340,8 +341,8 @@ static int put_partition(struct checkpoint *c, struct following *f, pawl_error *
     return store_failed(c, status, error);
 }
 
-/* Those of which the transaction has rows already, or the others; in the latter case as many to a transaction
- * as it may have. rows: what the open transaction has. */
+/* Commit the partitions of which the transaction has rows already, or all others; the others in several
+ * transactions, each with as many rows as it may have. rows: how many the open transaction has. */
 static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows, uint64_t *ret_total,
                           pawl_error *error)
 {

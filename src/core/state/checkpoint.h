@@ -11,23 +11,25 @@
  * put in the order of their keys, so that a commit copies each page once. With the rows go the sequences' last
  * numbers and each partition's position.
  *
- * After any failure the sets are worth nothing: forget, and go on with the events behind the positions.
+ * After any failure the sets are useless: forget them, and go on with the events behind the positions.
  *
  * Memory. All sets together hold at most bytes_max. A store may keep a copy of every page that a transaction
  * changes, and a row of a large table has a page of its own: so a transaction has at most rows_max rows, and a
  * shard's partitions, which share no row, are committed one after the other where one transaction would have
- * more. What is copied are then at most so many leaves, as many again if each of them is split, and the
- * branches above. Both bounds may be exceeded by what one event adds.
+ * more. A transaction then copies at most so many leaves, as many again if each of them is split,
+ * and the branches above. One event may exceed both bounds by what it adds.
  *
  * Invariants
  *   C1  After each commit the store has, for each partition, exactly what the events up to its position write;
- *       and the sequences view is complete up to an offset of its own, which is the position's unless the store
- *       was copied from a live one, whose view goes its own way. Then the two meet as events are taken.
+ *       and the sequence storage is complete up to an offset of its own, which is the position's unless the
+ *       store was copied from a live one, whose storage has an offset of its own. Then the two offsets
+ *       become equal as events are taken.
  *   C2  A partition's events are taken in order, without a gap.
  *   C3  A set has at most one change of a key. A projector that scans has its partition's set put into the
  *       transaction first, because a scan looks at all of it.
- *   C4  Partitions of which the transaction has rows are committed together, and before all others. Any may
- *       become one of them, so from the first on the rows of all count as one transaction's. */
+ *   C4  Partitions that have rows in the open transaction are committed together, and before all others. Any
+ *       partition may become one of them, so once there is one, the rows of all partitions count as rows of
+ *       one transaction. */
 #ifndef CORE_STATE_CHECKPOINT_H
 #define CORE_STATE_CHECKPOINT_H
 
@@ -41,14 +43,14 @@ struct checkpoint_options {
     struct partition_set partitions;
     uint64_t events_max; /* when it is full */
     size_t bytes_max;    /* the same, by the memory that the sets have */
-    uint64_t rows_max;   /* the same, by what must go into one transaction */
+    uint64_t rows_max;   /* the same, by the rows that must go into one transaction */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
 
-    /* A partition's tables have come to an offset that is a multiple of mark_every. May be NULL. */
-    void (*mark)(void *ctx, const struct position *position, uint64_t offset);
-    uint64_t mark_every;
+    /* A partition's tables have come to an offset that is a multiple of audit_every. May be NULL. */
+    void (*audit)(void *ctx, const struct position *position, uint64_t offset);
+    uint64_t audit_every;
 
-    /* Put what was kept beside a partition's events into the transaction. May be NULL. */
+    /* Put what the caller keeps beside a partition's events into the transaction. May be NULL. */
     int (*commit)(void *ctx, uint16_t partition);
     void *ctx;
     const pawl_allocator *alloc;
@@ -61,10 +63,11 @@ int checkpoint_new(const struct checkpoint_options *options, struct checkpoint *
                    pawl_error *error);
 void checkpoint_free(struct checkpoint *checkpoint);
 
-/* Where a partition is, by its place among the shard's; ahead of the store by what is not committed. */
+/* The position of the index-th partition of the shard; ahead of the store by the events that are not
+ * committed. */
 const struct position *checkpoint_position(const struct checkpoint *checkpoint, size_t index);
 
-/* The next event that it wants of a partition: the first that its state or its sequences view lacks. */
+/* The next event that it wants of a partition: the first that its state or its sequence storage lacks. */
 uint64_t checkpoint_next(const struct checkpoint *checkpoint, size_t index);
 
 /* That event. Errors: as replay_event; error says what, not where. */

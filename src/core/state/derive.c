@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 #include "core/state/project.h"
 
@@ -67,7 +67,7 @@ static int create_record(const struct state *state, struct arena *memory, struct
                         (pawl_bytes){bytes, RECORD_BYTES + object->row.size});
 }
 
-/* What was, with what the event sets in its place. */
+/* The old row, with the fields that the event sets. */
 static int merge_fields(const struct schema_type *type, struct row old, const struct event_object *object,
                         struct value *values, pawl_error *error)
 {

@@ -12,8 +12,8 @@
  *   3. the records it creates or updates (those of O types live in the event only);
  *   4. what the synchronous projectors say, each seeing the changes before its own.
  *
- * Whatever could fail fails here, before the event is truth: an expression that overflows, a row that is too
- * large. */
+ * Everything that can fail fails here, before the event is in the log: an expression that overflows, a row that
+ * is too large. */
 #ifndef CORE_STATE_DERIVE_H
 #define CORE_STATE_DERIVE_H
 

@@ -96,7 +96,7 @@ void digests_sum(struct digests *d, uint32_t table, const pawl_digest *digest)
     sum->rows += digest->rows;
 }
 
-/* Tables first, which can fail; a table with nothing in it is as good as none. */
+/* Add the tables first, because that can fail; an empty table does no harm. */
 int digests_add(struct digests *d, const struct changes *changes)
 {
     for (const struct row_change *c = changes->first; c; c = c->next) {

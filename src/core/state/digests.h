@@ -1,12 +1,12 @@
-/* core/state/digests.h: what the tables of a state sum up to, and the row that says so.
+/* core/state/digests.h: the digests of a state's tables, and the row that keeps them.
  *
- * Whoever keeps such sums (position.h, core/project/cursor.h) writes them with how far it has come into one
- * row: a head of its own, and behind it the tables, 28 bytes each, ascending:
+ * The users of this file (position.h, core/project/cursor.h) write the digests, and how far they have come,
+ * into one row: a head of their own, and behind it the tables, 28 bytes each, ascending:
  *
  *     table u32, digest low u64, high u64, rows u64
  *
- * A table whose digest is zero is left out. The row's memory grows with the tables, when changes are added: so
- * writing it needs none. */
+ * A table whose digest is zero is left out. The row's memory grows with the tables, when changes are added, so
+ * that writing the row allocates nothing. */
 #ifndef CORE_STATE_DIGESTS_H
 #define CORE_STATE_DIGESTS_H
 
@@ -38,8 +38,8 @@ void digests_release(struct digests *digests);
 int digests_add(struct digests *digests, const struct changes *changes);
 void digests_subtract(struct digests *digests, const struct changes *changes);
 
-/* The same for whoever sums up a row later than it is changed. want: there is such a table from now on, though
- * it may have nothing in it. PAWL_ENOMEM. sum: what a change of it adds; it is wanted already. */
+/* The same for a caller that adds a row's digest later than it changes the row. want: make sure that there is
+ * such a table, perhaps an empty one. PAWL_ENOMEM. sum: add a change's digest to a table that was wanted. */
 int digests_want(struct digests *digests, uint32_t table);
 void digests_sum(struct digests *digests, uint32_t table, const pawl_digest *digest);
 

@@ -38,7 +38,8 @@ int gathered_set(struct gathered *g, struct gathered_row *row, pawl_bytes value)
         return PAWL_OK;
     }
     if (value.size > row->room_size || !row->room) {
-        /* What it had before is lost until all is forgotten: so it is at least doubled. */
+        /* The old memory is not freed before everything is forgotten: so the new one is at least twice as
+         * large. */
         size_t size = value.size > 2 * row->room_size ? value.size : 2 * row->room_size;
         uint8_t *room = arena_take(&g->memory, size);
         if (!room)
@@ -51,7 +52,7 @@ int gathered_set(struct gathered *g, struct gathered_row *row, pawl_bytes value)
     return PAWL_OK;
 }
 
-/* One that is not on the overlay yet. */
+/* A row that is not on the overlay yet. */
 static struct gathered_row *new_row(struct gathered *g, pawl_bytes key)
 {
     struct gathered_row *row = arena_take(&g->memory, sizeof *row);
@@ -127,8 +128,8 @@ void gathered_add(struct gathered_row *row, struct gathered_step *step)
     row->steps++;
 }
 
-/* What the store has becomes what the row will be, which is borrowed until the store changes or the next one is
- * worked out. */
+/* Apply the steps to the row that the store has. The result is borrowed until the store changes or the next row
+ * is settled. */
 static int work_out(struct gathered *g, pawl_store *store, struct gathered_row *row, pawl_bytes *ret_value,
                     pawl_error *error)
 {
@@ -159,9 +160,8 @@ int gathered_settle(struct gathered *g, pawl_store *store, struct gathered_row *
     return status == PAWL_OK ? status : error_set(error, status, "no memory for a row");
 }
 
-/* A row by its key: table, token, and what is behind the workspace, which follows from the token. What is equal
- * so far is in no order, which costs time and nothing else; comparing whole keys would cost a miss of the cache
- * each. */
+/* A row by its key: table, token, and what is behind the workspace, which follows from the token. Rows that are
+ * equal in these are in no order, which only costs time; to compare whole keys would cost a cache miss each. */
 struct sorted {
     uint64_t key[3];
     struct row_change *row;
@@ -205,7 +205,7 @@ static struct sorted *sort(struct sorted *rows, struct sorted *room, size_t coun
     return rows;
 }
 
-/* A row that is removed may never have been in the store: it came and went in between. */
+/* A row that is removed may never have been in the store: it was made and removed in between. */
 static int write_row(pawl_store *store, pawl_bytes key, pawl_bytes value, pawl_error *error)
 {
     int status = value.data ? pawl_store_put(store, STATE_SPACE, key, value)
@@ -262,7 +262,7 @@ int gathered_put(struct gathered *g, pawl_store *store, pawl_error *error)
     return status;
 }
 
-/* It holds much, and then nothing for a long time: the memory goes back. */
+/* The set holds much at times, and then nothing for a long time: free the memory. */
 void gathered_clear(struct gathered *g)
 {
     const pawl_allocator *alloc = g->alloc;

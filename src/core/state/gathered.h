@@ -8,14 +8,14 @@
  * A row that is written a thousand times within a transaction is put once, and rows are put in the order of
  * their keys, so that a commit copies each page once.
  *
- * Whoever has to know what a row was before it can say what it becomes would look it up first, in no order, and
- * most of the time of that goes into fetching a page that nobody has touched lately. So steps may wait until
- * the row is put: then the page is fetched for both.
+ * A step that needs the old row to compute the new one would look it up at once, in no order, and spend most of
+ * its time on fetching a page that nobody has touched lately. So steps may wait until the row is put: then the
+ * page is fetched once for both.
  *
- *   H1  There is at most one change of a key. Whoever scans has all of it put first (state.before_scan),
- *       because a scan looks at all of it.
- *   H2  What a row does to its table's digest was added before it was taken; or, if it has sums, is added to
- *       them when it is put: once, however often it was set.
+ *   H1  There is at most one change of a key. Before a scan all rows are put (state.before_scan), because a
+ *       scan would have to look at all of them.
+ *   H2  A row's part of its table's digest was added before the row was taken. If the row has sums, it is
+ *       added to them when the row is put: once, however often the row was set.
  *   H3  Nobody reads a row that waits: it is settled before. */
 #ifndef CORE_STATE_GATHERED_H
 #define CORE_STATE_GATHERED_H
@@ -40,7 +40,7 @@ struct gathered_row {
     struct row_change change; /* on the overlay, under all that is derived */
     uint8_t *room;            /* its own, for values */
     size_t room_size;
-    const struct schema_type *type; /* for whoever sets it: which the value is known to fit */
+    const struct schema_type *type; /* for the one who sets it: the type that the value is known to fit */
     struct digests *sums;           /* or NULL; change.digest is then minus the row that the store has */
     struct gathered_step *first;    /* while change.waits */
     struct gathered_step *newest;
@@ -59,27 +59,26 @@ struct gathered {
 void gathered_init(struct gathered *gathered, const pawl_allocator *alloc);
 void gathered_release(struct gathered *gathered);
 
-/* Changes that lie on its overlay become rows, and leave it. PAWL_ENOMEM: all is worth nothing, clear it; as
- * after every failure below. */
+/* Changes that lie on its overlay become rows, and leave it. PAWL_ENOMEM: the set is useless, clear it; so
+ * it is after every failure below. */
 int gathered_take(struct gathered *gathered, const struct changes *changes);
 
-/* A row; it waits if it is new, and what the store has was not looked at. What becomes of it is added to sums
- * when it is put: they stay where they are until then. Nothing lies on top of the rows meanwhile. PAWL_ENOMEM.
- */
+/* A row. A new one waits: the store was not asked for it. Its digest is added to sums when it is put, so sums
+ * must not move until then. Nothing lies on top of the rows meanwhile. PAWL_ENOMEM. */
 int gathered_row(struct gathered *gathered, pawl_bytes key, struct digests *sums,
                  struct gathered_row **ret_row);
 
-/* The value of one that does not wait; data NULL: it is removed. Copies. PAWL_ENOMEM. */
+/* Set the value of a row that does not wait; data NULL: it is removed. Copies. PAWL_ENOMEM. */
 int gathered_set(struct gathered *gathered, struct gathered_row *row, pawl_bytes value);
 
-/* One more step of one that does; it lies in the set's memory. */
+/* One more step of a row that waits; the step lies in the set's memory. */
 void gathered_add(struct gathered_row *row, struct gathered_step *step);
 
-/* Look it up, and do what waits. Errors of the store, and of the steps. */
+/* Look the row up in the store, and do the steps that wait. Errors of the store, and of the steps. */
 int gathered_settle(struct gathered *gathered, pawl_store *store, struct gathered_row *row, pawl_error *error);
 
-/* All rows into the store's transaction, and out of sight. Errors of the store, and of the steps; PAWL_ENOMEM.
- * error says what. */
+/* Put all rows into the store's transaction, and take them off the overlay. Errors of the store, and of the
+ * steps; PAWL_ENOMEM. error says what. */
 int gathered_put(struct gathered *gathered, pawl_store *store, pawl_error *error);
 
 /* Forget everything; clear gives the memory back, reset keeps it for as much again. */

@@ -26,7 +26,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 
-#define STATE_SPACE 0 /* of a store's key spaces; the sequences view is 1 */
+#define STATE_SPACE 0 /* of a store's key spaces; the sequence storage is 1 */
 
 /* Those of a schema's types begin at SCHEMA_TABLE_FIRST. */
 enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3, TABLE_LANE = 4 };

@@ -214,9 +214,8 @@ static int gather(const struct overlay *overlay, pawl_bytes from, pawl_bytes to,
     return PAWL_OK;
 }
 
-/* Show the overlay's rows that come before a key, or all that are left; and tell whether the key itself is
- * theirs.
- */
+/* Show the overlay's rows that come before a key, or all that are left. Whether the overlay has the key
+ * itself. */
 static bool show_before(struct merge *merge, const pawl_bytes *key)
 {
     while (!merge->stopped && merge->next < merge->count) {
@@ -252,12 +251,12 @@ int state_scan(const struct state *state, pawl_bytes from, pawl_bytes to, struct
     if (!state->overlay || state->overlay->count == 0)
         return pawl_store_scan(state->reader, range, false, visit, arg);
     struct merge merge = {.visit = visit, .arg = arg};
-    struct arena_mark mark = arena_mark(memory);
+    struct arena_point start = arena_point(memory);
     status = gather(state->overlay, from, to, memory, &merge);
     if (status == PAWL_OK)
         status = pawl_store_scan(state->reader, range, false, merge_row, &merge);
     if (status == PAWL_OK)
         show_before(&merge, NULL);
-    arena_rewind(memory, mark);
+    arena_rewind(memory, start);
     return status;
 }

@@ -1,4 +1,4 @@
-/* core/state/overlay.h: what events will write, before the store has it.
+/* core/state/overlay.h: rows that events will write, before the store has them.
  *
  * An event's changes are known before it is durable, and later events must see them: the overlay lies over the
  * store and holds the changes of all events that are staged or not yet applied. They leave it in the order they
@@ -7,7 +7,7 @@
  *     push ──►  newest ... oldest  ──► remove: applied
  *   remove ◄──                          refused
  *
- * A change carries what it does to its table's digest, because whoever makes it has the old row at hand.
+ * A change carries its part of its table's digest, because its maker has the old row at hand.
  *
  * Invariants
  *   O1  Changes of one hash form a chain, newest first; the map has the newest.
@@ -68,7 +68,7 @@ int changes_put(const struct changes *changes, pawl_store *store);
 /* The next older change of the same key, which this one hides; NULL: there is none. */
 struct row_change *overlay_hidden(const struct row_change *change);
 
-/* Take one off; or another of the same key, which is not in, takes its place. */
+/* Take a change off; or replace it by another of the same key, which is not on the overlay. */
 void overlay_take_off(struct overlay *overlay, struct row_change *change);
 void overlay_replace(struct overlay *overlay, struct row_change *change, struct row_change *by);
 
@@ -80,8 +80,8 @@ struct state {
     pawl_reader *reader;
     uint8_t *scratch; /* STATE_SCRATCH_BYTES, for the strings that one action of a projector makes */
 
-    /* Before a scan, which looks at everything that the overlay has: whoever keeps much there may put it into
-     * the store's transaction first. May be NULL. */
+    /* Called before a scan, which looks at everything on the overlay: an owner that keeps much there may put it
+     * into the store's transaction first. May be NULL. */
     int (*before_scan)(void *ctx);
     void *ctx;
 };

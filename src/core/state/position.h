@@ -1,6 +1,6 @@
-/* core/state/position.h: how far the state of a partition has come, and what it sums up to.
+/* core/state/position.h: how far the state of a partition has come, and its digests.
  *
- * A row of the state, written in the same transaction as what it speaks of:
+ * A row of the state, written in the same transaction as the rows that it covers:
  *
  *      0  version   u8    1
  *      1  zero      u8

@@ -1,12 +1,12 @@
 /* core/state/replay.h: events of a log, derived one after the other into a store.
  *
- * Recovery does it with what the state lacks, a check of the state with all there is. Events of one transaction
- * see each other through the store's writer, and what they change themselves through the overlay.
+ * Recovery replays the events that the state lacks, a check of the state replays all events. Events of one
+ * transaction see each other through the store's writer, and what they change themselves through the overlay.
  *
  *     replay_event, replay_event, ... ──► replay_put ──► whoever owns the store commits
  *
- * After any failure the store's transaction is to be aborted, and the position, which is ahead of the store
- * then, to be read again before anything is replayed. */
+ * After any failure the caller aborts the store's transaction, and reads the position again before it replays
+ * anything, because the position is ahead of the store then. */
 #ifndef CORE_STATE_REPLAY_H
 #define CORE_STATE_REPLAY_H
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 
 static struct value text_value(pawl_bytes text)
 {

@@ -4,8 +4,9 @@
  *                            └─ the digest that the position keeps ──────────┴──► equal?
  *
  * A store keeps the digest of what it has written (core/state/position.h), in the same transaction as the rows.
- * So one snapshot of one store tells whether its rows are still those: no equal offsets are waited for, and no
- * writer is held up. What both stores have written wrongly, or rightly and differently, is the audit's. */
+ * So one snapshot of one store tells whether its rows are still the rows that were written: there is no need to
+ * wait for equal offsets, and no writer is held up. Rows that the two stores have derived differently are found
+ * by the audit. */
 #ifndef CORE_STATE_SCRUB_H
 #define CORE_STATE_SCRUB_H
 

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 
 __attribute__((format(printf, 2, 3))) static void differ(struct compare_side *s, const char *format, ...)
@@ -47,7 +47,7 @@ static void describe_key(const struct comparing *c, pawl_bytes key, char *text, 
 {
     const uint8_t *at = key.data;
     char table[160];
-    if (c->space == VIEW_SPACE && key.size == VIEW_KEY_BYTES) {
+    if (c->space == SEQUENCE_SPACE && key.size == SEQUENCE_KEY_BYTES) {
         snprintf(text, size, "sequence %u of workspace %" PRIu64, get_u16_sorted(at + 16),
                  get_u64_sorted(at + 8));
         return;
@@ -143,18 +143,18 @@ static int compare_state(struct compare_side *s, const struct position *derived,
     return compare_tables(s, &derived->digests, &s->stored.digests, reader);
 }
 
-static int compare_view(struct compare_side *s, pawl_reader *reader)
+static int compare_sequences(struct compare_side *s, pawl_reader *reader)
 {
-    uint8_t from[VIEW_KEY_BYTES], to[VIEW_KEY_BYTES];
-    pawl_range range = {.space = VIEW_SPACE,
-                        .from = view_key(s->partition, 1, 0, from),
-                        .to = view_key((uint64_t)s->partition + 1, 0, 0, to)};
+    uint8_t from[SEQUENCE_KEY_BYTES], to[SEQUENCE_KEY_BYTES];
+    pawl_range range = {.space = SEQUENCE_SPACE,
+                        .from = sequence_key(s->partition, 1, 0, from),
+                        .to = sequence_key((uint64_t)s->partition + 1, 0, 0, to)};
     return compare_range(s, reader, range);
 }
 
 int compare_at(struct compare_side *s, const struct position *derived, pawl_reader *reader)
 {
-    int status = derived->offset == s->view_offset ? compare_view(s, reader) : PAWL_OK;
+    int status = derived->offset == s->sequences_offset ? compare_sequences(s, reader) : PAWL_OK;
     if (status == PAWL_OK && derived->offset == s->stored.offset)
         status = compare_state(s, derived, reader);
     return status;
@@ -164,18 +164,18 @@ void compare_log_ended(struct compare_side *s, uint64_t last)
 {
     if (last < s->stored.offset)
         differ(s, "%s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name, s->stored.offset, last);
-    if (last < s->view_offset)
-        differ(s, "the sequences view of %s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name,
-               s->view_offset, last);
+    if (last < s->sequences_offset)
+        differ(s, "the sequence storage of %s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name,
+               s->sequences_offset, last);
     if (s->stored.offset == 0)
         s->report->compared++; /* an empty state: nothing can differ */
 }
 
 /* An offset that is not valid is not an error here: comparing the rows finds it. */
-static int read_view_offset(struct compare_side *s)
+static int read_sequences_offset(struct compare_side *s)
 {
-    s->view_offset = 0;
-    int status = view_read_offset(s->snapshot, s->partition, &s->view_offset);
+    s->sequences_offset = 0;
+    int status = sequence_read_offset(s->snapshot, s->partition, &s->sequences_offset);
     return status == PAWL_ECORRUPT ? PAWL_OK : status;
 }
 
@@ -193,7 +193,7 @@ int compare_begin(struct compare_side *s, uint16_t partition, pawl_error *error)
         status = PAWL_OK;
     }
     if (status == PAWL_OK)
-        status = read_view_offset(s);
+        status = read_sequences_offset(s);
     if (status == PAWL_OK)
         return PAWL_OK;
     compare_end(s);

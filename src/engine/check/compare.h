@@ -3,7 +3,7 @@
  *
  * A side is one of the two stores of a shard: the live one, or the checkpoint. For each table three digests are
  * compared: the one that the side keeps, that of the side's rows, and the derived one. Where they differ, the
- * rows are compared one by one. The sequences view is compared too, at its own offset. */
+ * rows are compared one by one. The sequence storage is compared too, at its own offset. */
 #ifndef ENGINE_CHECK_COMPARE_H
 #define ENGINE_CHECK_COMPARE_H
 
@@ -25,7 +25,7 @@ struct compare_side {
     uint16_t partition;
     pawl_reader *snapshot;
     struct position stored;
-    uint64_t view_offset; /* the sequences view is complete up to this offset */
+    uint64_t sequences_offset; /* the sequence storage is complete up to this offset */
 };
 
 /* Take one snapshot for a partition: another process may be writing to the store. A position that is not valid

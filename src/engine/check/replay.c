@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/partition_set.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/replay.h"
 #include "engine/check/compare.h"
 #include "engine/check/replay_lanes.h"
@@ -53,16 +53,17 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(ctx, position);
 }
 
-/* Write the last numbers that the event took, as the sequences view has them. */
+/* Write the last numbers that the event took, as the sequence storage has them. */
 static int note_numbers(struct replaying *r, pawl_bytes body)
 {
     struct envelope envelope;
     int status = envelope_decode(body, &envelope, r->error);
     for (size_t i = 0; status == PAWL_OK && i < envelope.count; i++) {
         struct event_numbers n = envelope_numbers(&envelope, i);
-        uint8_t key[VIEW_KEY_BYTES], value[VIEW_VALUE_BYTES];
+        uint8_t key[SEQUENCE_KEY_BYTES], value[SEQUENCE_VALUE_BYTES];
         put_u64(value, n.first + n.count - 1);
-        status = pawl_store_put(r->replay.store, VIEW_SPACE, view_key(r->partition, envelope.wsid, n.seq, key),
+        status = pawl_store_put(r->replay.store, SEQUENCE_SPACE,
+                                sequence_key(r->partition, envelope.wsid, n.seq, key),
                                 (pawl_bytes){value, sizeof value});
     }
     return status;
@@ -91,12 +92,13 @@ static int commit(struct replaying *r)
 static bool derive_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct replaying *r = read->arg;
-    uint64_t view_offset =
-        0; /* numbers beyond every side's view are not written: no side has them to compare */
+    /* Numbers that neither state has stored are left out: no side has them to compare. */
+    uint64_t sequences_offset = 0;
     for (size_t i = 0; i < SIDES; i++)
-        view_offset = r->sides[i].view_offset > view_offset ? r->sides[i].view_offset : view_offset;
+        sequences_offset =
+            r->sides[i].sequences_offset > sequences_offset ? r->sides[i].sequences_offset : sequences_offset;
     r->status = replay_event(&r->replay, entry->offset, place, entry->body, r->error);
-    if (r->status == PAWL_OK && entry->offset <= view_offset)
+    if (r->status == PAWL_OK && entry->offset <= sequences_offset)
         r->status = note_numbers(r, entry->body);
     if (r->status != PAWL_OK) {
         error_wrap(r->error, r->status, "plog/%u, offset %" PRIu64, r->partition, entry->offset);
@@ -156,7 +158,7 @@ static int compare_partition(struct replaying *r, uint32_t shard)
     r->sides[0].store = source->taken_over ? NULL : source->store;
     r->sides[1].store = source->taken_over ? source->store : checkpoint;
     for (; begun < SIDES && status == PAWL_OK; begun++) {
-        r->sides[begun].view_offset = 0;
+        r->sides[begun].sequences_offset = 0;
         if (!r->sides[begun].store)
             continue;
         status = compare_begin(&r->sides[begun], r->partition, r->error);

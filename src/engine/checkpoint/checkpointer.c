@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adapter/lmdb/store.h"
@@ -37,7 +36,6 @@ int checkpointer_new(struct shard *shard, const struct stores_options *stores,
                      const struct stores_opened *opened, struct checkpointer **ret_checkpointer)
 {
     struct checkpointer *c = mem_new(stores->alloc, 1, sizeof *c);
-    pthread_condattr_t monotonic;
     if (!c)
         return PAWL_ENOMEM;
     c->shard = shard;
@@ -46,10 +44,7 @@ int checkpointer_new(struct shard *shard, const struct stores_options *stores,
     atomic_store(&c->committed, opened->checkpoint_offsets);
     atomic_store(&c->wake_at, NEVER);
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&c->wake);
     *ret_checkpointer = c;
     return PAWL_OK;
 }
@@ -60,18 +55,14 @@ int checkpointer_new(struct shard *shard, const struct stores_options *stores,
  * held back; the shard sets hurry before it takes the lock to wake this thread, so this is never missed. */
 static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration timeout, bool heed)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + timeout;
-    until.tv_sec += (time_t)(ns / PAWL_SECOND);
-    until.tv_nsec = (long)(ns % PAWL_SECOND);
+    uint64_t end = wait_deadline(timeout);
     pthread_mutex_lock(&c->lock);
     /* Set wake_at first, then read seen. The shard raises seen first, then reads wake_at: one sees the
      * other. */
     atomic_store(&c->wake_at, wake_at);
     bool awake = c->stop || atomic_load(&c->shard->seen) >= wake_at || (heed && atomic_load(&c->hurry));
     if (!awake)
-        pthread_cond_timedwait(&c->wake, &c->lock, &until);
+        (void)cond_wait_until(&c->wake, &c->lock, end);
     atomic_store(&c->wake_at, NEVER);
     pthread_mutex_unlock(&c->lock);
 }
@@ -141,7 +132,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
     return engine_schema_at(engine_of(c), position);
 }
 
-static void mark(void *ctx, const struct position *position, uint64_t offset)
+static void audit(void *ctx, const struct position *position, uint64_t offset)
 {
     const struct checkpointer *c = ctx;
     engine_audit(engine_of(c), AUDIT_CHECKPOINT, position, offset);
@@ -205,8 +196,8 @@ static int open_store(struct checkpointer *c, bool make)
                                          .bytes_max = bytes ? bytes : BYTES_DEFAULT,
                                          .rows_max = rows ? rows : ROWS_DEFAULT,
                                          .schema_at = schema_at,
-                                         .mark = mark,
-                                         .mark_every = engine_audit_every(engine_of(c)),
+                                         .audit = audit,
+                                         .audit_every = engine_audit_every(engine_of(c)),
                                          .commit = put_cursors,
                                          .ctx = c,
                                          .alloc = c->stores.alloc};

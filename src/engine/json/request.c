@@ -249,7 +249,7 @@ int json_request(pawl_bytes text, uint64_t wsid, const struct schema *schema, st
     int status = tree_read(text, &limits, &json, error);
     if (status)
         return status;
-    struct arena_mark mark = arena_mark(arena);
+    struct arena_point start = arena_point(arena);
     struct request request;
     request_init(&request, arena);
     request.wsid = wsid;
@@ -260,7 +260,7 @@ int json_request(pawl_bytes text, uint64_t wsid, const struct schema *schema, st
     if (r.v.status == PAWL_OK)
         *ret_request = request;
     else
-        arena_rewind(arena, mark);
+        arena_rewind(arena, start);
     return r.v.status;
 }
 

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "engine/json/show_impl.h"
 
 /* The IDs and types of an event's records, sorted by ID. This is made when a parent's type is first needed. */

@@ -9,17 +9,13 @@
 int lanes_new(pawl_engine *e)
 {
     struct lanes *lanes = mem_new(e->options.allocator, 1, sizeof *lanes);
-    pthread_condattr_t monotonic;
     if (!lanes)
         return PAWL_ENOMEM;
     e->lanes = lanes;
     pthread_mutex_init(&lanes->lock, NULL);
     pthread_cond_init(&lanes->waits_gone, NULL);
     pthread_mutex_init(&lanes->maintenance_lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&lanes->maintenance_wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&lanes->maintenance_wake);
     return PAWL_OK;
 }
 
@@ -339,7 +335,7 @@ void lanes_close(pawl_engine *e)
         generation_visit(g, partition_lane_close);
     }
     while (generations_free_retired(e))
-        maintenance_sleep(lanes, 0);
+        maintenance_sleep(lanes, WAIT_FOREVER);
 }
 
 void lanes_free_all(pawl_engine *e)

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/schema/row.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "core/state/key.h"
 #include "engine/lanes/impl.h"
 #include "engine/lanes/results.h"
@@ -260,15 +260,6 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     return status;
 }
 
-/* What is lacking, a snapshot for instance, is there again in a moment. */
-static void pause_thread(struct job *job)
-{
-    struct latch never;
-    latch_init(&never);
-    pawl_instant now = pawl_env_now(job->pl->generation->engine->env);
-    (void)latch_wait_until(&never, (pawl_instant){now.ns + TRY_AGAIN});
-}
-
 void job_work(struct job *job, struct worker_pool *pool, struct run_room *room)
 {
     pawl_engine *e = pool->generation->engine;
@@ -285,7 +276,7 @@ void job_work(struct job *job, struct worker_pool *pool, struct run_room *room)
         if (i > 0 && atomic_load(&job->given_up))
             break;
         if (i > 0)
-            pause_thread(job);
+            wait_pause(TRY_AGAIN); /* too many snapshots, for instance: that is over in a moment */
         status = run_explode(&job->run, shard_of(e, job->run.partition)->store, room, &error);
     }
     end(job, status == PAWL_OK ? JOB_DONE : JOB_POSTPONED, false, error.text);

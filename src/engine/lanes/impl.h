@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 
 #include "base/latch.h"
+#include "base/wait.h"
 #include "engine/lanes/lanes.h"
 #include "engine/node/node.h"
 
@@ -193,7 +194,7 @@ int maintenance_start(pawl_engine *engine, pawl_error *error);
 void maintenance_stop(pawl_engine *engine);
 void maintenance_ask(struct lanes *lanes);        /* wake the maintenance thread; any thread */
 bool maintenance_look_after(pawl_engine *engine); /* join and replace worker threads; true: there are some */
-void maintenance_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked; 0: without an end */
+void maintenance_sleep(struct lanes *lanes, pawl_duration timeout); /* until it is asked, or the time is over */
 
 /* --- generation_switch.c: let each new generation serve that has caught up with the one that serves. True:
  * some new generation has not caught up. */

@@ -8,7 +8,6 @@
  * It sleeps until somebody asks for it; while some work is unfinished, it also wakes by itself. It never waits
  * for a handler. */
 #include <signal.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "engine/lanes/impl.h"
@@ -26,16 +25,11 @@ void maintenance_ask(struct lanes *lanes)
 
 void maintenance_sleep(struct lanes *lanes, pawl_duration timeout)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + timeout;
-    until.tv_sec += (time_t)(ns / PAWL_SECOND);
-    until.tv_nsec = (long)(ns % PAWL_SECOND);
+    uint64_t end = wait_deadline(timeout);
+    bool in_time = true;
     pthread_mutex_lock(&lanes->maintenance_lock);
-    int rc = 0;
-    while (!lanes->maintenance_asked && !lanes->maintenance_stop && rc == 0)
-        rc = timeout ? pthread_cond_timedwait(&lanes->maintenance_wake, &lanes->maintenance_lock, &until)
-                     : pthread_cond_wait(&lanes->maintenance_wake, &lanes->maintenance_lock);
+    while (!lanes->maintenance_asked && !lanes->maintenance_stop && in_time)
+        in_time = cond_wait_until(&lanes->maintenance_wake, &lanes->maintenance_lock, end);
     lanes->maintenance_asked = false;
     pthread_mutex_unlock(&lanes->maintenance_lock);
 }
@@ -66,7 +60,7 @@ static void *maintenance_main(void *arg)
         again = lanes_switch_generations(e) || again;
         (void)generations_free_retired(e); /* the last one to let go of a generation asks again */
         again = lanes_remove_rows(e) || again;
-        maintenance_sleep(e->lanes, again ? POLL_EVERY : 0);
+        maintenance_sleep(e->lanes, again ? POLL_EVERY : WAIT_FOREVER);
     }
     return NULL;
 }

@@ -363,12 +363,9 @@ static int watch(struct watching *w, const char *name, pawl_duration timeout, pa
             return error_set(error, PAWL_EBUSY, "%s", w->why.text);
         if (atomic_load(&e->closing))
             return error_set(error, PAWL_ECLOSED, "the engine is being closed");
-        pawl_instant now = pawl_env_now(e->env);
-        if (now.ns >= deadline.ns)
+        if (pawl_env_now(e->env).ns >= deadline.ns)
             return error_set(error, PAWL_ETIMEOUT, "the lanes did not catch up in time");
-        struct latch never;
-        latch_init(&never);
-        (void)latch_wait_until(&never, (pawl_instant){now.ns + POLL_EVERY});
+        wait_pause(POLL_EVERY);
     }
 }
 

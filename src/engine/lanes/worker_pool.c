@@ -1,7 +1,6 @@
 #include "engine/lanes/worker_pool.h"
 
 #include <signal.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "engine/lanes/impl.h"
@@ -74,11 +73,9 @@ static struct job *take(struct worker_pool *pool, struct worker_queue **ret_queu
 
 static void wait_idle(struct worker_pool *pool, bool *ret_over)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(WORKERS_IDLE / PAWL_SECOND);
+    uint64_t end = wait_deadline(WORKERS_IDLE);
     pool->idle++;
-    *ret_over = pthread_cond_timedwait(&pool->work, &pool->lock, &until) != 0;
+    *ret_over = !cond_wait_until(&pool->work, &pool->lock, end);
     pool->idle--;
 }
 
@@ -351,16 +348,12 @@ int worker_pool_init(struct worker_pool *pool, struct generation *g, uint32_t pr
 {
     pawl_engine *e = g->engine;
     uint32_t partitions = e->file.partitions;
-    pthread_condattr_t monotonic;
     pool->generation = g;
     pool->projection = projection;
     pool->projector = projector;
     pool->last = &pool->first;
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->work, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&pool->work);
     pthread_cond_init(&pool->gone, NULL);
     worker_pool_resize(pool, projector->workers);
     pool->queues = mem_new(e->options.allocator, partitions, sizeof *pool->queues);

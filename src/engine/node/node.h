@@ -16,6 +16,7 @@
 
 #include "adapter/uv/env.h"
 #include "base/latch.h"
+#include "base/wait.h"
 #include "core/group0/group0.h"
 #include "engine/directory/directory.h"
 #include "engine/knobs.h"

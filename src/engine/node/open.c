@@ -188,8 +188,8 @@ static int open_stores(pawl_engine *e, pawl_error *error)
         shard->partitions = partition_set_of(i, e->file.partitions, e->file.shards);
         shard->drain.fn = shard_drain;
         shard->notify.fn = shard_notify_lanes;
-        shard->open_gates.fn = shard_open_gates;
-        gates_init(&shard->gates);
+        shard->wake_callers.fn = shard_wake_callers;
+        wake_group_init(&shard->callers);
         int status =
             mpsc_init(&shard->mailbox, e->options.allocator, e->options.mailbox, sizeof(pawl_request *));
         if (status != PAWL_OK)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "engine/node/node.h"
 
 static int show_argument(struct pawl_event_source *s, pawl_error *error)

@@ -25,14 +25,14 @@ int row_of_record(uint64_t wsid, pawl_bytes value, struct pawl_row *row, pawl_er
                          row->id);
     row->parent = stored.parent;
     row->active = stored.active;
-    return row_view(stored.row, &row->row, error);
+    return row_borrow(stored.row, &row->row, error);
 }
 
 int row_of_entity(pawl_engine *e, const struct schema_type *entity, pawl_bytes bytes, struct pawl_row *ret_row,
                   pawl_error *error)
 {
     *ret_row = (struct pawl_row){.engine = e, .type = entity, .active = true};
-    return row_view(bytes, &ret_row->row, error);
+    return row_borrow(bytes, &ret_row->row, error);
 }
 
 int row_of_object(pawl_engine *e, const struct schema *schema, const struct event_object *object,
@@ -49,7 +49,7 @@ int row_of_object(pawl_engine *e, const struct schema *schema, const struct even
                                  .active = object->active,
                                  .update = object->op == EVENT_UPDATE,
                                  .cleared = {object->cleared, 2 * object->cleared_count}};
-    int status = row_view(object->row, &ret_row->row, error);
+    int status = row_borrow(object->row, &ret_row->row, error);
     return status == PAWL_OK ? status : error_wrap(error, status, "object %" PRIu64, object->id);
 }
 

@@ -29,11 +29,11 @@ struct pawl_row {
     uint32_t index;
 };
 
-/* A stored record. The row has engine, type and id; this fills in the rest. Errors: as of row_view;
+/* A stored record. The row has engine, type and id; this fills in the rest. Errors: as of row_borrow;
  * PAWL_ECORRUPT: it is not a record of this type. */
 int row_of_record(uint64_t wsid, pawl_bytes value, struct pawl_row *row, pawl_error *error);
 
-/* A row of an entity. Errors: as of row_view. */
+/* A row of an entity. Errors: as of row_borrow. */
 int row_of_entity(pawl_engine *engine, const struct schema_type *entity, pawl_bytes bytes,
                   struct pawl_row *ret_row, pawl_error *error);
 

@@ -1,10 +1,10 @@
-/* engine/read/sequence_list.c: lists the last numbers of sequences, from the sequences view and from the events
+/* engine/read/sequence_list.c: lists the last numbers of sequences, from the sequence storage and from the events
  * that it lacks.
  *
- *     view, complete up to an offset ──┐
- *     PLog from that offset on: tail ──┴── merged by workspace and sequence, the larger number counts
+ *     storage, complete up to an offset ──┐
+ *     PLog from that offset on: tail ─────┴── merged by workspace and sequence, the larger number counts
  *
- * The view may change while it is read, a page at a time. This does no harm, because numbers only grow. */
+ * The storage may change while it is read, a page at a time. This does no harm, because numbers only grow. */
 #include <pawl/pawl.h>
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/event/envelope.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "engine/node/node.h"
 #include "engine/read/read.h"
 
@@ -33,7 +33,7 @@ struct listing {
     void *arg;
     bool stopped;
 
-    struct last *tail; /* of the events that the view lacks; once sorted: ascending, one a sequence */
+    struct last *tail; /* of the events that the storage lacks; once sorted: ascending, one a sequence */
     size_t tail_count;
     size_t tail_room;
     size_t tail_at; /* how many of the tail were shown */
@@ -109,14 +109,14 @@ static bool take_event(pawl_read *read, const pawl_entry *entry, pawl_place plac
     return l->status == PAWL_OK;
 }
 
-static int read_view_offset(struct listing *l, uint64_t *ret_offset)
+static int read_sequences_offset(struct listing *l, uint64_t *ret_offset)
 {
     pawl_store *store = shard_of(l->engine, l->partition)->store;
     pawl_reader *snapshot;
     int status = pawl_store_snapshot(store, &snapshot);
     if (status != PAWL_OK)
         return status;
-    status = view_read_offset(snapshot, l->partition, ret_offset);
+    status = sequence_read_offset(snapshot, l->partition, ret_offset);
     pawl_store_release(store, snapshot);
     return status;
 }
@@ -124,9 +124,9 @@ static int read_view_offset(struct listing *l, uint64_t *ret_offset)
 static int read_tail(struct listing *l)
 {
     uint64_t offset = 0;
-    int status = read_view_offset(l, &offset);
+    int status = read_sequences_offset(l, &offset);
     if (status != PAWL_OK)
-        return error_set(l->error, status, "cannot read the sequences view of partition %u", l->partition);
+        return error_set(l->error, status, "cannot read the sequence storage of partition %u", l->partition);
     l->tail_end = offset;
     status = engine_read_plog(l->engine, l->partition, offset + 1, UINT64_MAX, take_event, l, NULL, l->error);
     if (status == PAWL_OK)
@@ -142,9 +142,9 @@ static bool take_row(void *arg, pawl_bytes key, pawl_bytes value)
 {
     struct listing *l = arg;
     const uint8_t *at = key.data;
-    if (key.size != VIEW_KEY_BYTES || value.size != VIEW_VALUE_BYTES) {
-        l->status = error_set(l->error, PAWL_ECORRUPT, "the sequences view of partition %u: a row is not valid",
-                              l->partition);
+    if (key.size != SEQUENCE_KEY_BYTES || value.size != SEQUENCE_VALUE_BYTES) {
+        l->status = error_set(l->error, PAWL_ECORRUPT,
+                              "the sequence storage of partition %u: a row is not valid", l->partition);
         return false;
     }
     l->page[l->count++] = (struct last){get_u64_sorted(at + 8), get_u16_sorted(at + 16), get_u64(value.data)};
@@ -155,13 +155,13 @@ static bool take_row(void *arg, pawl_bytes key, pawl_bytes value)
 static int read_page(struct listing *l, uint64_t wsid, uint16_t seq)
 {
     pawl_store *store = shard_of(l->engine, l->partition)->store;
-    uint8_t from[VIEW_KEY_BYTES], to[VIEW_KEY_BYTES];
+    uint8_t from[SEQUENCE_KEY_BYTES], to[SEQUENCE_KEY_BYTES];
     pawl_reader *snapshot;
     bool last = l->wsid == 0 || l->wsid == UINT64_MAX;
-    pawl_range range = {.space = VIEW_SPACE,
-                        .from = view_key(l->partition, wsid, seq, from),
-                        .to = last ? view_key((uint64_t)l->partition + 1, 0, 0, to)
-                                   : view_key(l->partition, l->wsid + 1, 0, to)};
+    pawl_range range = {.space = SEQUENCE_SPACE,
+                        .from = sequence_key(l->partition, wsid, seq, from),
+                        .to = last ? sequence_key((uint64_t)l->partition + 1, 0, 0, to)
+                                   : sequence_key(l->partition, l->wsid + 1, 0, to)};
     l->count = 0;
     int status = pawl_store_snapshot(store, &snapshot);
     if (status == PAWL_OK) {
@@ -169,7 +169,7 @@ static int read_page(struct listing *l, uint64_t wsid, uint16_t seq)
         pawl_store_release(store, snapshot);
     }
     if (status != PAWL_OK)
-        return error_set(l->error, status, "cannot read the sequences view of partition %u", l->partition);
+        return error_set(l->error, status, "cannot read the sequence storage of partition %u", l->partition);
     return l->status;
 }
 

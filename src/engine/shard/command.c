@@ -1,6 +1,6 @@
 /* engine/shard/command.c: a request on its way to its shard and back.
  *
- * A blocking caller sleeps at one of the shard's gates; an asynchronous one is called. Either way the request
+ * A blocking caller sleeps in the shard's wake group; an asynchronous one is called. Either way the request
  * lies in the shard's mailbox by its address, and nothing is allocated. */
 #include <pawl/pawl.h>
 
@@ -48,11 +48,11 @@ int pawl_command(pawl_engine *e, pawl_request *r, pawl_answer *ret_answer, pawl_
     if (status != PAWL_OK)
         return status;
     r->done = NULL;
-    ticket_init(&r->ticket);
+    waiter_init(&r->waiter);
     status = send(e, r, error);
     if (status != PAWL_OK)
         return status;
-    gates_wait(&r->shard->gates, &r->ticket);
+    wake_group_wait(&r->shard->callers, &r->waiter);
     status = r->call.status;
     if (status != PAWL_OK)
         return error_set(error, status, "%s", r->error.text[0] ? r->error.text : pawl_status_text(status));

@@ -2,10 +2,10 @@
 
 #include "base/alloc.h"
 #include "core/event/envelope.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 
 #define CHUNK     ((size_t)256 * 1024)
-#define BYTES_MAX ((size_t)16 << 20) /* of a shard: some 150,000 events, more than its views should lack */
+#define BYTES_MAX ((size_t)16 << 20) /* of a shard: some 150,000 events, more than its storages should lack */
 
 struct tail_event {
     struct tail_event *next;
@@ -71,7 +71,7 @@ static bool keep(pawl_sweep *sweep, size_t index, const pawl_entry *entry, pawl_
     return r->bytes < BYTES_MAX;
 }
 
-/* Each stream is read from the last event that its view has, to see that the log has this event too. */
+/* Each stream is read from the last event that its storage has, to see that the log has this event too. */
 static bool begin(struct sequence_tails *t, pawl_sweep_stream *streams)
 {
     pawl_reader *snapshot;
@@ -81,7 +81,7 @@ static bool begin(struct sequence_tails *t, pawl_sweep_stream *streams)
     for (size_t i = 0; known && i < t->options.partitions.count; i++) {
         struct tail *tail = &t->tails[i];
         uint16_t partition = partition_set_at(&t->options.partitions, i);
-        known = view_read_offset(snapshot, partition, &tail->after) == PAWL_OK;
+        known = sequence_read_offset(snapshot, partition, &tail->after) == PAWL_OK;
         tail->last = &tail->first;
         streams[i] = (pawl_sweep_stream){.stream = {.kind = PAWL_STREAM_PLOG, .partition = partition},
                                          .from = tail->after ? tail->after : 1};

@@ -4,23 +4,23 @@
 
 #include "base/error.h"
 #include "core/event/envelope.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 
 static int read_row(pawl_reader *snapshot, const struct sequences *s, uint64_t wsid, uint16_t name,
                     uint64_t *ret_number, pawl_error *error)
 {
-    uint8_t key[VIEW_KEY_BYTES];
+    uint8_t key[SEQUENCE_KEY_BYTES];
     pawl_bytes value;
-    int status = pawl_store_get(snapshot, VIEW_SPACE, view_key(s->partition, wsid, name, key), &value);
+    int status = pawl_store_get(snapshot, SEQUENCE_SPACE, sequence_key(s->partition, wsid, name, key), &value);
     if (status == PAWL_ENOTFOUND) {
         *ret_number = 0;
         return PAWL_OK;
     }
     if (status != PAWL_OK)
-        return error_set(error, status, "cannot read the sequences view: %s", pawl_status_text(status));
-    if (value.size != VIEW_VALUE_BYTES)
+        return error_set(error, status, "cannot read the sequence storage: %s", pawl_status_text(status));
+    if (value.size != SEQUENCE_VALUE_BYTES)
         return error_set(error, PAWL_ECORRUPT,
-                         "the sequences view, partition %u, workspace %" PRIu64
+                         "the sequence storage, partition %u, workspace %" PRIu64
                          ", sequence %u: a value of %zu bytes",
                          s->partition, wsid, name, value.size);
     *ret_number = get_u64(value.data);
@@ -33,7 +33,7 @@ static int read_rows(const struct sequences *s, uint64_t wsid, const uint16_t *s
     pawl_reader *snapshot;
     int status = pawl_store_snapshot(s->store, &snapshot);
     if (status != PAWL_OK)
-        return error_set(error, status, "cannot read the sequences view: %s", pawl_status_text(status));
+        return error_set(error, status, "cannot read the sequence storage: %s", pawl_status_text(status));
     for (size_t i = 0; i < count && status == PAWL_OK; i++)
         status = read_row(snapshot, s, wsid, seqs[i], &ret_numbers[i], error);
     pawl_store_release(s->store, snapshot);
@@ -62,9 +62,9 @@ struct writing {
 
 static int put_row(const struct sequences *s, pawl_store *store, uint64_t wsid, uint16_t name, uint64_t number)
 {
-    uint8_t key[VIEW_KEY_BYTES], value[VIEW_VALUE_BYTES];
+    uint8_t key[SEQUENCE_KEY_BYTES], value[SEQUENCE_VALUE_BYTES];
     put_u64(value, number);
-    return pawl_store_put(store, VIEW_SPACE, view_key(s->partition, wsid, name, key),
+    return pawl_store_put(store, SEQUENCE_SPACE, sequence_key(s->partition, wsid, name, key),
                           (pawl_bytes){value, sizeof value});
 }
 
@@ -95,7 +95,7 @@ static int write_values_and_offset(void *ctx, const pawl_sequence_row *rows, siz
     if (status == PAWL_OK)
         status = w.status;
     if (status != PAWL_OK)
-        return error_set(error, status, "cannot write the sequences view: %s", pawl_status_text(status));
+        return error_set(error, status, "cannot write the sequence storage: %s", pawl_status_text(status));
     return PAWL_OK;
 }
 
@@ -189,7 +189,7 @@ static int scan_log(void *ctx, uint64_t after, pawl_sequence_batcher *batcher, u
     if (status == PAWL_OK && from == 0 && after > 0) {
         status = read_from(s, after, stop_at_once, NULL, &next, error);
         if (status == PAWL_OK
-            && next == after) /* the view is ahead of the log: the sequencer judges by how much */
+            && next == after) /* the storage is ahead of the log: the sequencer judges by how much */
             return find_last(s, after, ret_last, error);
     }
     if (status != PAWL_OK)

@@ -1,7 +1,7 @@
 /* engine/shard/sequences.h: a partition's sequencer on Pawl's own log and store.
  *
- * The log is the partition's PLog, whose events open with their numbers (core/event/envelope.h); the sequences
- * view is a key space of the shard's live store. The sequencer calls from the pool, the store belongs to the
+ * The log is the partition's PLog, whose events open with their numbers (core/event/envelope.h); the sequence
+ * storage is a key space of the shard's live store. The sequencer calls from the pool, the store belongs to the
  * shard: writes go there by pawl_env_call.
  *
  *     PLog ── scan_log ──► sequencer ── write_values_and_offset ──► the shard's store

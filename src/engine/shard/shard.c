@@ -8,7 +8,7 @@
 #include "adapter/lmdb/store.h"
 #include "base/error.h"
 #include "base/heap.h"
-#include "core/sequence/view.h"
+#include "core/sequence/storage.h"
 #include "engine/node/node.h"
 
 #define HOLD_DEFAULT (10 * PAWL_SECOND)
@@ -37,16 +37,16 @@ static bool has_room(const struct shard *shard)
            || checkpointer_has_room(shard->checkpointer, atomic_load(&shard->seen), shard->outstanding);
 }
 
-void shard_open_gates(pawl_task *task)
+void shard_wake_callers(pawl_task *task)
 {
-    gates_open(&heap_entry(task, struct shard, open_gates)->gates);
+    wake_group_wake(&heap_entry(task, struct shard, wake_callers)->callers);
 }
 
-/* Open the gates after all requests that are being answered now. */
-static void open_soon(struct shard *shard)
+/* Wake the callers after all requests that are being answered now. */
+static void wake_soon(struct shard *shard)
 {
-    if (pawl_env_post(shard->engine->env, shard->index, &shard->open_gates) != PAWL_OK)
-        gates_open(&shard->gates);
+    if (pawl_env_post(shard->engine->env, shard->index, &shard->wake_callers) != PAWL_OK)
+        wake_group_wake(&shard->callers);
 }
 
 static void finished(struct call *call)
@@ -72,8 +72,9 @@ static void finished(struct call *call)
     }
     if (!r->done) {
         call->status = status;
-        if (gates_answer(&shard->gates, &r->ticket)) /* from here on the request belongs to its caller again */
-            open_soon(shard);
+        if (wake_group_answer(&shard->callers,
+                              &r->waiter)) /* from here on the request belongs to its caller again */
+            wake_soon(shard);
         return;
     }
     r->done(r->arg, r, status, &r->answer, &r->error);
@@ -184,7 +185,7 @@ void shard_drain(pawl_task *task)
         partition->touched = false;
         processor_run(partition->processor, alone);
     }
-    gates_turn(&shard->gates);
+    wake_group_next(&shard->callers);
     turn_appends_send(&shard->appends, has_nothing_else(shard));
     if (taken == DRAIN_MAX)
         (void)pawl_env_post(engine->env, shard->index, &shard->drain);
@@ -227,7 +228,7 @@ static void applied(void *ctx, uint16_t number, uint64_t offset)
     notify_lanes_later(shard_of(engine, number), &engine->partitions[number]);
 }
 
-static void mark(void *ctx, const struct position *position, uint64_t offset)
+static void audit(void *ctx, const struct position *position, uint64_t offset)
 {
     engine_audit(ctx, AUDIT_LIVE, position, offset);
 }
@@ -277,8 +278,8 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                         .schema = engine_schema(engine),
                                         .schema_at = schema_at,
                                         .applied = applied,
-                                        .mark = shard->checkpointer ? mark : NULL,
-                                        .mark_every = engine_audit_every(engine),
+                                        .audit = shard->checkpointer ? audit : NULL,
+                                        .audit_every = engine_audit_every(engine),
                                         .ctx = engine,
                                         .event_bytes_max = engine->options.event_bytes_max,
                                         .workspaces_max = engine->options.sequences.workspaces_max,

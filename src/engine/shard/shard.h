@@ -14,10 +14,10 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
-#include "base/gates.h"
 #include "base/latch.h"
 #include "base/mpsc.h"
 #include "base/partition_set.h"
+#include "base/wake_group.h"
 #include "core/command/processor.h"
 #include "core/command/request.h"
 #include "core/state/audit.h"
@@ -48,9 +48,9 @@ struct shard {
     struct sequence_tails tails;
     struct mpsc mailbox; /* of pawl_request * */
     pawl_task drain;
-    size_t outstanding; /* commands that are not answered yet */
-    struct gates gates; /* where blocking callers sleep */
-    pawl_task open_gates;
+    size_t outstanding;        /* commands that are not answered yet */
+    struct wake_group callers; /* where blocking callers sleep */
+    pawl_task wake_callers;
     struct applied_wait *waits;
 
     struct checkpointer *checkpointer; /* NULL: there is none */
@@ -93,8 +93,8 @@ struct pawl_request {
     struct call call;
     struct shard *shard;
     pawl_error error;
-    struct ticket ticket;
-    pawl_command_done done; /* NULL: the caller waits with the ticket */
+    struct waiter waiter;
+    pawl_command_done done; /* NULL: the caller waits with the waiter */
     void *arg;
 };
 
@@ -103,7 +103,7 @@ int shard_open(struct shard *shard, pawl_error *error);
 void shard_close(struct shard *shard);
 void shard_drain(pawl_task *task);
 void shard_notify_lanes(pawl_task *task);
-void shard_open_gates(pawl_task *task);
+void shard_wake_callers(pawl_task *task);
 
 /* command.c. NULL is allowed. */
 struct answered_event;

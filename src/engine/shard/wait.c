@@ -96,13 +96,6 @@ static pawl_instant deadline_of(pawl_engine *e, const pawl_read_options *options
     return engine_deadline(e, options->timeout ? options->timeout : TIMEOUT_DEFAULT);
 }
 
-static void pause(pawl_instant now)
-{
-    struct latch never;
-    latch_init(&never);
-    (void)latch_wait_until(&never, (pawl_instant){now.ns + POLL_EVERY});
-}
-
 /* The offset that the tables of an entity have come to, those that readers see. */
 static int stored_entity_offset(pawl_engine *e, uint16_t partition, const char *name, uint64_t *ret_offset,
                                 pawl_error *error)
@@ -136,10 +129,9 @@ static int wait_read_only(pawl_engine *e, uint16_t partition, const char *entity
                             : stored_offset(e, partition, &offset, error);
         if (status != PAWL_OK || offset >= options->min_offset)
             return status;
-        pawl_instant now = pawl_env_now(e->env);
-        if (now.ns >= deadline.ns)
+        if (pawl_env_now(e->env).ns >= deadline.ns)
             return too_late(partition, options->min_offset, error);
-        pause(now);
+        wait_pause(POLL_EVERY);
     }
 }
 
@@ -187,9 +179,8 @@ int engine_wait_entity(pawl_engine *e, uint16_t partition, const char *entity, c
         if (there || (pl && !wait.gone && status != PAWL_ETIMEOUT))
             return status;
         /* The lane is closed. Soon another generation serves, or this one is opened again. */
-        pawl_instant now = pawl_env_now(e->env);
-        if (now.ns >= deadline.ns)
+        if (pawl_env_now(e->env).ns >= deadline.ns)
             return too_late(partition, options->min_offset, error);
-        pause(now);
+        wait_pause(POLL_EVERY);
     }
 }

@@ -1,22 +1,22 @@
-/* adapter/lmdb/internal.h: the store's insides, shared by open.c (opening, closing, copying) and store.c
+/* adapter/lmdb/impl.h: the store's insides, shared by open.c (opening, closing, copying) and store.c
  * (reading and writing). */
-#ifndef ADAPTER_LMDB_INTERNAL_H
-#define ADAPTER_LMDB_INTERNAL_H
+#ifndef ADAPTER_LMDB_IMPL_H
+#define ADAPTER_LMDB_IMPL_H
 
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "adapter/lmdb/finger.h"
 #include "adapter/lmdb/mark.h"
 #include "adapter/lmdb/reserve.h"
 #include "adapter/lmdb/store.h"
+#include "adapter/lmdb/write_cursor.h"
 
 #define DATA_FILE "data.mdb"
 
-/* A snapshot's transaction is kept when it is released: its slot in LMDB's table of readers stays its own, so
- * that taking a snapshot takes no lock of LMDB's. It may even stay live, and is the next reader's as it is, if
- * no commit has begun or ended since it was taken; then LMDB need not look its spaces up again either. */
+/* When a snapshot is released, its LMDB transaction is kept for the next one. It keeps its entry in LMDB's
+ * table of readers, so that the next snapshot takes no lock of LMDB's. If no commit has begun or ended since it
+ * was taken, it even stays live: the next reader uses it as it is, and LMDB need not look up its spaces. */
 struct lmdb_reader {
     pawl_reader reader;
     MDB_txn *txn;             /* NULL: none was made yet */
@@ -25,11 +25,11 @@ struct lmdb_reader {
     struct lmdb_reader *next; /* in the list of the free ones */
 };
 
-/* Where a released snapshot waits for the next reader: a thread looks at its own first, so that readers on
- * several threads neither wait for each other nor share a cache line. Only here may one wait that is live: the
- * writer looks into all of them before it begins (S4). */
-#define LMDB_BERTHS 8
-struct lmdb_berth {
+/* A slot holds a released snapshot for the next reader. A thread looks into its own slot first, so that readers
+ * on several threads neither wait for each other nor share a cache line. A live snapshot may wait only in a
+ * slot: the writer looks into all slots before it begins (S4). */
+#define READER_SLOTS 8
+struct reader_slot {
     _Atomic(struct lmdb_reader *) reader;
     char apart[64 - sizeof(struct lmdb_reader *)];
 };
@@ -51,18 +51,18 @@ struct lmdb_store {
     MDB_txn *write; /* the transaction, from the first change to commit or abort */
     int broken;     /* the status of the change that failed in it; it can only be aborted */
     uint64_t begun; /* transactions */
-    struct finger fingers[PAWL_STORE_SPACES]; /* of the transaction */
-    bool dirty;                               /* the mark says DIRTY, or of a durable store OPEN (M1) */
-    struct reserve reserve;                   /* on: LMDB writes through its map */
-    struct lmdb_reader writer;                /* its txn is the view of the last commit, while write is NULL */
+    struct write_cursor cursors[PAWL_STORE_SPACES]; /* of the transaction */
+    bool dirty;                                     /* the mark says DIRTY, or of a durable store OPEN (M1) */
+    struct reserve reserve;                         /* on: LMDB writes through its map */
+    struct lmdb_reader writer;                      /* while write is NULL, its txn sees the last commit */
 
     atomic_uint_least64_t commits; /* begun, and ended; any thread reads it */
 
     struct lmdb_reader *snapshots;
     uint32_t max_snapshots;
-    struct lmdb_berth berths[LMDB_BERTHS]; /* any thread */
+    struct reader_slot slots[READER_SLOTS]; /* any thread */
     pthread_mutex_t lock;
-    struct lmdb_reader *free; /* under lock: those that found no berth */
+    struct lmdb_reader *free; /* under lock: snapshots that found no free slot */
 };
 
 extern const struct pawl_store_ops lmdb_store_ops;

@@ -1,6 +1,6 @@
-#include "adapter/lmdb/shelf.h"
+#include "adapter/lmdb/packed_rows.h"
 
-bool shelf_next(struct decoder *d, struct shelf_row *ret_row)
+bool packed_rows_next(struct decoder *d, struct packed_row *ret_row)
 {
     if (d->left == 0)
         return false;
@@ -10,15 +10,15 @@ bool shelf_next(struct decoder *d, struct shelf_row *ret_row)
     const uint8_t *value = decode_raw(d, value_size);
     if (d->bad)
         return false;
-    *ret_row = (struct shelf_row){.key = {key, key_size}, .value = {value, value_size}};
+    *ret_row = (struct packed_row){.key = {key, key_size}, .value = {value, value_size}};
     return true;
 }
 
-int shelf_find(pawl_bytes shelf, pawl_bytes key, pawl_bytes *ret_value)
+int packed_rows_find(pawl_bytes packed, pawl_bytes key, pawl_bytes *ret_value)
 {
-    struct decoder d = decoder_over(shelf);
-    struct shelf_row row;
-    while (shelf_next(&d, &row)) {
+    struct decoder d = decoder_over(packed);
+    struct packed_row row;
+    while (packed_rows_next(&d, &row)) {
         if (bytes_equal(row.key, key)) {
             *ret_value = row.value;
             return PAWL_OK;
@@ -27,7 +27,7 @@ int shelf_find(pawl_bytes shelf, pawl_bytes key, pawl_bytes *ret_value)
     return d.bad ? PAWL_ECORRUPT : PAWL_ENOTFOUND;
 }
 
-static void write_row(struct encoder *out, const struct shelf_row *row)
+static void write_row(struct encoder *out, const struct packed_row *row)
 {
     encode_u16(out, (uint16_t)row->key.size);
     encode_u32(out, (uint32_t)row->value.size);
@@ -35,11 +35,12 @@ static void write_row(struct encoder *out, const struct shelf_row *row)
     encode_raw(out, row->value);
 }
 
-int shelf_edit(pawl_bytes shelf, shelf_drop drop, void *arg, const struct shelf_row *add, struct encoder *out)
+int packed_rows_edit(pawl_bytes packed, packed_rows_drop drop, void *arg, const struct packed_row *add,
+                     struct encoder *out)
 {
-    struct decoder d = decoder_over(shelf);
-    struct shelf_row row;
-    while (shelf_next(&d, &row)) {
+    struct decoder d = decoder_over(packed);
+    struct packed_row row;
+    while (packed_rows_next(&d, &row)) {
         if (drop(arg, row.key))
             continue;
         if (add && bytes_compare(add->key, row.key) < 0) {

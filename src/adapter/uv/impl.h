@@ -1,6 +1,6 @@
-/* adapter/uv/parts.h: what env.c, shard.c and pool.c share. */
-#ifndef ADAPTER_UV_PARTS_H
-#define ADAPTER_UV_PARTS_H
+/* adapter/uv/impl.h: what env.c, shard.c and pool.c share. */
+#ifndef ADAPTER_UV_IMPL_H
+#define ADAPTER_UV_IMPL_H
 
 #include <uv.h>
 
@@ -36,8 +36,8 @@ struct uv_shard {
     uv_timer_t wake;
     struct heap timers;
     uint64_t timer_seq;
-    uint64_t armed_for; /* when wake goes off; UINT64_MAX: it will not */
-    pawl_task control;  /* how close speaks to the shard */
+    uint64_t armed_for; /* when the timer wake fires; UINT64_MAX: it is not set */
+    pawl_task control;  /* close uses it to tell the shard what to do */
 };
 
 struct uv_pool {
@@ -56,7 +56,7 @@ struct uv_env {
     _Atomic bool closing;
     _Atomic uint64_t visitors; /* threads that are not ours, inside post; see uv_env_close */
     struct uv_pool pool;
-    uv_sem_t acks; /* of control; to a shard that is told to stop, the other way */
+    uv_sem_t acks; /* shards acknowledge control; for the stop, close acknowledges to the shard */
     uint32_t shard_count;
     struct uv_shard shards[];
 };
@@ -68,8 +68,6 @@ struct uv_place {
     struct uv_shard *shard; /* NULL: of the pool */
 };
 extern _Thread_local struct uv_place uv_place;
-
-uint64_t uv_env_boot_ns(void);
 
 static inline bool uv_env_closing(struct uv_env *env)
 {
@@ -85,7 +83,7 @@ void uv_shard_discard(struct uv_shard *shard);
 int uv_shard_start(struct uv_shard *shard);
 void uv_shard_join(struct uv_shard *shard);
 
-/* Any thread. The link is queued for sure: whether it may be was decided before. */
+/* Any thread. Cannot fail: the caller has decided before that the link may be queued. */
 void uv_shard_put(struct uv_shard *shard, struct uv_link *link);
 
 /* As a control task's fn: ends the loop once this callback is over. */

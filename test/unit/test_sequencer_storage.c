@@ -1,10 +1,10 @@
-/* What a sequencer keeps in memory, and when it writes the view. */
+/* What a sequencer keeps in memory, and when it writes the storage. */
 #include "test/lib/test.h"
 
 #include "test/lib/alloc.h"
 #include "test/lib/sequence.h"
 
-TEST(the_view_is_written_when_enough_events_have_gathered)
+TEST(the_storage_is_written_when_enough_events_have_gathered)
 {
     struct bed bed;
     bed_open(&bed, 1);
@@ -15,13 +15,13 @@ TEST(the_view_is_written_when_enough_events_have_gathered)
     assert_int_equal(bed.mock.calls[MOCK_WRITE], 0);
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_REC);
     mem_world_advance(bed.world, 2 * PAWL_MILLISECOND);
-    assert_int_equal(bed.mock.view_last, 10);
+    assert_int_equal(bed.mock.stored_last, 10);
     assert_int_equal(bed.mock.rows_last, 7); /* four values, each once, unchanged ones not; and three kinds */
     assert_int_equal(bed_figures(&bed).unflushed, 0);
     bed_release(&bed);
 }
 
-TEST(the_view_is_written_when_nearly_too_many_values_are_unflushed)
+TEST(the_storage_is_written_when_nearly_too_many_values_are_unflushed)
 {
     struct bed bed;
     bed_open(&bed, 1);
@@ -31,7 +31,7 @@ TEST(the_view_is_written_when_nearly_too_many_values_are_unflushed)
     for (uint64_t i = 0; i < 6; i++) /* a value and a kind each */
         bed_cycle(&bed, KIND_SHOP, 100 + i, SEQ_WLOG);
     mem_world_advance(bed.world, 2 * PAWL_MILLISECOND);
-    assert_int_equal(bed.mock.view_last, 6);
+    assert_int_equal(bed.mock.stored_last, 6);
     bed_release(&bed);
 }
 
@@ -45,9 +45,9 @@ TEST(a_value_that_changes_during_the_write_stays_to_be_flushed)
     bed_cycle(&bed, KIND_SHOP, 5, SEQ_WLOG);
     assert_int_equal(bed_figures(&bed).unflushed, 3); /* and the kind, once */
     bed_stored(&bed, 1);
-    assert_int_equal(mock_view(&bed.mock, 5, SEQ_WLOG), 1);
+    assert_int_equal(mock_stored(&bed.mock, 5, SEQ_WLOG), 1);
     bed_stored(&bed, 2);
-    assert_int_equal(mock_view(&bed.mock, 5, SEQ_WLOG), 2);
+    assert_int_equal(mock_stored(&bed.mock, 5, SEQ_WLOG), 2);
     assert_int_equal(bed_figures(&bed).unflushed, 0);
     bed_release(&bed);
 }
@@ -147,7 +147,7 @@ TEST(a_workspace_may_have_806_sequences)
     }
     bed_stored(&bed, 3);
     for (uint16_t i = 0; i < many_count; i++)
-        assert_int_equal(mock_view(&bed.mock, 5, many[i].seq), i + 3u);
+        assert_int_equal(mock_stored(&bed.mock, 5, many[i].seq), i + 3u);
     bed_expect_start(&bed, KIND_BANK, 6, 4); /* a kind without any */
     uint64_t number;
     assert_status(bed_next(&bed, 3, &number), PAWL_EUNKNOWN_SEQ);
@@ -211,8 +211,8 @@ TEST(a_workspace_of_few_sequences_takes_no_more_memory_beside_a_kind_of_a_thousa
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(the_view_is_written_when_enough_events_have_gathered),
-        RUN(the_view_is_written_when_nearly_too_many_values_are_unflushed),
+        RUN(the_storage_is_written_when_enough_events_have_gathered),
+        RUN(the_storage_is_written_when_nearly_too_many_values_are_unflushed),
         RUN(a_value_that_changes_during_the_write_stays_to_be_flushed),
         RUN(evicting_never_loses_an_unflushed_value),
         RUN(fetching_ahead_changes_nothing_whenever_it_is_done),

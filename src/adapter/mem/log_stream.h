@@ -1,14 +1,14 @@
-/* adapter/mem/log_view.h: one stream as one log sees it.
+/* adapter/mem/log_stream.h: one stream as one log knows it.
  *
- * A view has two eyes. The owner (port/claim_owner.h) decides about what this log writes; it is moved by
- * reports, and by reading only where it must. The reader is a judge of its own that reads everything, and keeps
- * an index of what counted, for read, follow and tail.
+ * Two machines look at it. The owner (port/claim_owner.h) decides about what this log writes; reports move it
+ * on, and it reads only where it must. The reader is a judge of its own that reads everything, and keeps an
+ * index of the entries that counted, for read, follow and tail.
  *
- * What takes time is done by the view's pump: a work of the env that, as long as there is something to do, does
- * one round of it: read what the owner asked for in the round before, report what landed then, move the claim
- * on, land what is on the wire. So between any two of these others may come. */
-#ifndef ADAPTER_MEM_LOG_VIEW_H
-#define ADAPTER_MEM_LOG_VIEW_H
+ * The stream's pump does what takes time. It is a work of the env that does one round as long as there is
+ * something to do: read what the owner asked for in the round before, report the records that landed then, move
+ * the claim on, land the records that are on the wire. Between any two rounds other logs may do theirs. */
+#ifndef ADAPTER_MEM_LOG_STREAM_H
+#define ADAPTER_MEM_LOG_STREAM_H
 
 #include "adapter/mem/log_disk.h"
 
@@ -17,7 +17,7 @@ enum { LOG_ORDERS_MAX = 16 };
 /* A request under way. Taken from a pool that is made at open. */
 struct op {
     struct mem_log *log;
-    struct view *view; /* not of an append: it may have several */
+    struct stream *stream; /* not of an append: it may have several */
     void *request;
     void (*run)(struct op *op); /* on the thread that made the request */
     uint32_t shard;
@@ -30,10 +30,10 @@ struct op {
     size_t left;                /* append: entries without outcome */
     bool ready;
     bool stop;   /* follow: unfollow was called */
-    bool coming; /* on its way to its thread, or running there; and then it comes once */
+    bool coming; /* on its way to its thread, or running there: it must not be sent there a second time */
 
     struct op *link;        /* free, or in the one queue that it waits in */
-    struct op *next_follow; /* of its view */
+    struct op *next_follow; /* of its stream */
     pawl_work work;
     pawl_task task;
 };
@@ -56,10 +56,10 @@ struct seen {
 
 enum claim_phase { CLAIM_PHASE_NONE, CLAIM_PHASE_SENT, CLAIM_PHASE_READ };
 
-struct view {
+struct stream {
     struct mem_log *log;
-    struct disk_stream *stream;
-    struct view *next;
+    struct disk_stream *on_disk;
+    struct stream *next;
     uint32_t number;
     bool corrupt;
 
@@ -99,8 +99,8 @@ struct mem_log {
     struct mem_log *next; /* on the disk */
     bool closed;
 
-    struct view *views;
-    uint32_t view_count;
+    struct stream *streams;
+    uint32_t stream_count;
     struct op *ops, *free_ops;
     uint32_t outstanding;
     uint64_t requests;
@@ -112,20 +112,20 @@ struct mem_log {
 };
 
 /* Found or made; NULL: no memory. */
-struct view *view_of(struct mem_log *log, pawl_stream stream);
-void view_free(struct view *view);
+struct stream *stream_of(struct mem_log *log, pawl_stream id);
+void stream_free(struct stream *stream);
 
-/* See that the pump is running. PAWL_ECLOSED: the env is. */
-int view_pump(struct view *view);
-void view_transmit(struct view *view, struct disk_record *record);
+/* Start the pump, if it is not running. PAWL_ECLOSED: the env is closed. */
+int stream_pump(struct stream *stream);
+void stream_transmit(struct stream *stream, struct disk_record *record);
 
 /* Read all that is final. PAWL_ECORRUPT, PAWL_ENOMEM. */
-int view_catch_up(struct view *view);
+int stream_catch_up(struct stream *stream);
 
 /* The entry at an offset that was indexed. Its body is borrowed from the disk, or, if it lies in fragments, put
  * together in *ret_memory (of its size), which the caller frees. PAWL_ENOMEM. */
-int view_entry(const struct view *view, uint64_t offset, pawl_entry *ret_entry, pawl_place *ret_place,
-               void **ret_memory);
+int stream_entry(const struct stream *stream, uint64_t offset, pawl_entry *ret_entry, pawl_place *ret_place,
+                 void **ret_memory);
 
 /* Of log.c. NULL: too many. The order is taken when the request is sure to be started. */
 struct op *op_take(struct mem_log *log, void *request, void (*run)(struct op *op));

@@ -1,0 +1,470 @@
+/* adapter/kafka/read_pass.c: read, follow and tail.
+ *
+ *      call ──► look for the topic ──► open a reader ──► batch ──► visits, where it was called
+ *               (pool, once a topic)                    ▲          │
+ *                                                       └── back ──┴── over ──► done
+ *
+ * A batch is judged on the log's thread; bodies stay in librdkafka's messages until they were visited. A read
+ * whose caller waits for it alone (read->alone) does all of this on the caller's thread. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "adapter/kafka/impl.h"
+#include "adapter/kafka/topics.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/heap.h"
+
+static uint64_t deadline_of(const struct kafka_log *log)
+{
+    return clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
+}
+
+static int no_answer(const struct kafka_log *log, pawl_error *error)
+{
+    return error_set(error, PAWL_EIO, "no broker has answered for %" PRIu32 " ms", log->url.timeout_ms);
+}
+
+/* The caller's side. */
+
+static bool visit(struct read_pass *p, const struct item *item)
+{
+    if (p->kind == PASS_READ) {
+        pawl_read *read = p->op.request;
+        return read->visit(read, &item->entry, item->place);
+    }
+    pawl_follow *follow = p->op.request;
+    return follow->visit(follow, &item->entry, item->place);
+}
+
+static void drop_item(struct kafka_log *log, struct item *item)
+{
+    if (item->message)
+        rd_kafka_message_destroy(item->message);
+    mem_free(log->alloc, item->memory, item->room);
+}
+
+static void finish(struct read_pass *p)
+{
+    struct kafka_log *log = p->op.log;
+    struct read_pass done = {.op = p->op, .kind = p->kind, .status = p->status, .next_offset = p->next_offset};
+    uint64_t last = p->reader.judged.judge.next - 1;
+    pawl_error error = p->error;
+    mem_free(log->alloc, p, sizeof *p);
+    atomic_fetch_sub(&log->outstanding, 1);
+    if (done.kind == PASS_READ) {
+        pawl_read *read = done.op.request;
+        read->status = done.status;
+        read->next = done.next_offset;
+        if (done.status != PAWL_OK)
+            error_set(read->error, done.status, "%s", error.text);
+        read->done(read);
+    } else if (done.kind == PASS_FOLLOW) {
+        pawl_follow *follow = done.op.request;
+        follow->status = done.status;
+        follow->next = done.next_offset;
+        if (done.status != PAWL_OK)
+            error_set(follow->error, done.status, "%s", error.text);
+        follow->done(follow);
+    } else {
+        pawl_tail *tail = done.op.request;
+        tail->status = done.status;
+        if (done.status == PAWL_OK)
+            tail->last = last;
+        else
+            error_set(tail->error, done.status, "%s", error.text);
+        tail->done(tail);
+    }
+}
+
+/* Put what was seen into the batch. The message goes with it if the body lies in it. */
+static bool add_item(struct read_pass *p, const pawl_entry *entry, pawl_place place,
+                     rd_kafka_message_t *message)
+{
+    struct stream_reader *reader = &p->reader;
+    struct item *item = &p->items[p->count];
+    *item = (struct item){.entry = *entry, .place = place};
+    p->left--;
+    p->count++;
+    if (entry->body.size > 0 && entry->body.data == reader->part) {
+        item->memory = reader->part;
+        item->room = reader->part_room;
+        reader->part = NULL;
+        reader->part_room = 0;
+        return false;
+    }
+    item->message = message;
+    return true;
+}
+
+static void fill(struct read_pass *p, size_t *bytes, int *ret_status)
+{
+    while (p->used < p->taken && p->left > 0 && *bytes < BATCH_BYTES && *ret_status == PAWL_OK && !p->over) {
+        rd_kafka_message_t *m = p->messages[p->used++];
+        enum found found;
+        pawl_entry entry;
+        pawl_place place;
+        bool kept = false;
+        *ret_status = stream_reader_take(&p->reader, m, &found, &entry, &place, &p->error);
+        bool good = *ret_status == PAWL_OK && m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+        if (found == FOUND_ENTRY && p->kind != PASS_TAIL && entry.offset >= p->from) {
+            *bytes += entry.body.size;
+            kept = add_item(p, &entry, place, m);
+        }
+        if (p->kind != PASS_FOLLOW && (found == FOUND_END || (good && stream_reader_at_end(&p->reader))))
+            p->over = true;
+        if (!kept)
+            rd_kafka_message_destroy(m);
+    }
+    if (*ret_status == PAWL_OK)
+        stream_keep_resume_point(p->stream, &p->reader.judged);
+}
+
+/* Take more messages if they have come already, so that the batch goes on without a change of thread. True if
+ * there is something to visit. */
+static bool refill(struct read_pass *p)
+{
+    struct kafka_log *log = p->op.log;
+    size_t bytes = 0;
+    int status = PAWL_OK;
+    pthread_mutex_lock(&log->lock);
+    if (p->used == p->taken) {
+        p->used = 0;
+        p->taken = cursor_take(&p->reader.cursor, 0, p->messages);
+    }
+    fill(p, &bytes, &status);
+    if (status != PAWL_OK || p->left == 0) {
+        p->over = true;
+        p->status = status;
+    }
+    pthread_mutex_unlock(&log->lock);
+    return p->count > 0;
+}
+
+static bool visit_batch(struct read_pass *p)
+{
+    bool more = true;
+    for (size_t i = 0; i < p->count; i++) {
+        if (more && !atomic_load(&p->stop)) {
+            more = visit(p, &p->items[i]);
+            p->next_offset = p->items[i].entry.offset + 1;
+        }
+        drop_item(p->op.log, &p->items[i]);
+    }
+    p->count = 0;
+    return more;
+}
+
+void read_pass_run(struct op *op)
+{
+    struct read_pass *p = (struct read_pass *)op;
+    struct kafka_log *log = op->log;
+    bool more = visit_batch(p);
+    for (int i = 1; i < BATCHES_MAX && more && p->open && !p->over && !atomic_load(&p->stop) && refill(p); i++)
+        more = visit_batch(p);
+    pthread_mutex_lock(&log->lock);
+    if (!more || (atomic_load(&p->stop) && !p->over)) {
+        p->over = true;
+        p->status = more ? PAWL_ECLOSED : PAWL_OK;
+        error_set(&p->error, p->status, "%s", pawl_status_text(p->status));
+    }
+    bool over = p->over && !p->open;
+    if (over && p->kind == PASS_FOLLOW)
+        ((pawl_follow *)op->request)->impl[0] = NULL;
+    if (!over) {
+        op_list_push(&log->back, op);
+        kafka_ring(log);
+    }
+    pthread_mutex_unlock(&log->lock);
+    if (over)
+        finish(p);
+}
+
+/* The log's side, with the lock. */
+
+static void hand_over(struct read_pass *p)
+{
+    p->held = true;
+    op_list_push(&p->op.log->ready, &p->op);
+}
+
+static void leave(struct read_pass *p)
+{
+    struct kafka_log *log = p->op.log;
+    struct read_pass **at = &log->passes;
+    while (*at && *at != p)
+        at = &(*at)->next;
+    if (*at)
+        *at = p->next;
+    for (; p->used < p->taken; p->used++)
+        rd_kafka_message_destroy(p->messages[p->used]);
+    if (p->open) {
+        log->figures.ignored += p->reader.ignored;
+        stream_reader_close(&p->reader);
+    }
+    p->open = false;
+}
+
+static void end_pass(struct read_pass *p, int status)
+{
+    p->over = true;
+    p->status = status;
+    leave(p);
+    hand_over(p);
+}
+
+static void begin(struct read_pass *p)
+{
+    struct kafka_log *log = p->op.log;
+    uint64_t from = p->kind == PASS_TAIL ? UINT64_MAX : p->from;
+    int status = stream_reader_open(p->stream, from, true, &p->reader, &p->error);
+    if (status != PAWL_OK) {
+        end_pass(p, status);
+        return;
+    }
+    p->open = true;
+    p->deadline = deadline_of(log);
+    p->next = log->passes;
+    log->passes = p;
+}
+
+static void look_work(pawl_work *work)
+{
+    struct read_pass *p = heap_entry(work, struct read_pass, work);
+    struct kafka_log *log = p->op.log;
+    uint32_t partitions = 0;
+    p->status = topic_partitions(log->front, &log->url, p->stream->topic, &partitions, &p->error);
+    pthread_mutex_lock(&log->lock);
+    if (partitions > 0)
+        p->stream->partitions = partitions;
+    op_list_push(&log->back, &p->op);
+    kafka_ring(log);
+    pthread_mutex_unlock(&log->lock);
+}
+
+static int look(struct read_pass *p)
+{
+    p->work = (pawl_work){.fn = look_work};
+    p->looking = true;
+    int status = pawl_env_work(p->op.log->env, &p->work);
+    if (status != PAWL_OK)
+        p->looking = false;
+    return status;
+}
+
+/* The topic was looked for. A stream without a topic is empty; a follow looks for it again later. */
+static void looked(struct read_pass *p)
+{
+    struct kafka_log *log = p->op.log;
+    p->looking = false;
+    if (atomic_load(&p->stop)) {
+        end_pass(p, PAWL_ECLOSED);
+    } else if (p->status != PAWL_OK) {
+        end_pass(p, p->status);
+    } else if (p->stream->id.partition < p->stream->partitions) {
+        begin(p);
+    } else if (p->kind == PASS_FOLLOW) {
+        p->deadline = clock_boot_ns() + LOOK_AGAIN_NS;
+        p->next = log->passes;
+        log->passes = p;
+    } else {
+        judge_init(&p->reader.judged.judge, 0);
+        end_pass(p, PAWL_OK);
+    }
+}
+
+void read_pass_back(struct read_pass *p)
+{
+    if (p->looking) {
+        looked(p);
+        return;
+    }
+    p->held = false;
+    if (p->over)
+        end_pass(p, p->status); /* stopped by its caller: nothing is left but to close */
+}
+
+static bool step_waiting(struct read_pass *p, uint64_t now)
+{
+    if (now < p->deadline && !atomic_load(&p->stop))
+        return false;
+    leave(p);
+    if (atomic_load(&p->stop) || look(p) != PAWL_OK)
+        end_pass(p, PAWL_ECLOSED);
+    return false;
+}
+
+bool read_pass_step(struct read_pass *p, uint64_t now)
+{
+    struct kafka_log *log = p->op.log;
+    if (p->held)
+        return false;
+    if (!p->open)
+        return step_waiting(p, now);
+    if (atomic_load(&p->stop)) {
+        error_set(&p->error, PAWL_ECLOSED, "%s", pawl_status_text(PAWL_ECLOSED));
+        end_pass(p, PAWL_ECLOSED);
+        return false;
+    }
+    int status = PAWL_OK;
+    size_t bytes = 0;
+    if (p->used == p->taken) {
+        p->used = 0;
+        p->taken = cursor_take(&p->reader.cursor, 0, p->messages);
+    }
+    if (p->taken > 0)
+        p->deadline = deadline_of(log);
+    fill(p, &bytes, &status);
+    bool more = p->taken == TAKE_MAX || p->used < p->taken;
+    if (status == PAWL_OK && p->kind != PASS_FOLLOW && now > p->deadline)
+        status = no_answer(log, &p->error);
+    if (status != PAWL_OK || p->over || p->left == 0) {
+        end_pass(p, status);
+        return false;
+    }
+    if (p->count > 0) {
+        hand_over(p);
+        return false;
+    }
+    return more;
+}
+
+/* Calls. */
+
+static int start_pass(struct kafka_log *log, enum pass_kind kind, void *request, pawl_stream stream,
+                      uint64_t from, uint64_t limit, pawl_error *error)
+{
+    struct read_pass *p = mem_new(log->alloc, 1, sizeof *p);
+    if (!p)
+        return error_set(error, PAWL_ENOMEM, "no memory to read");
+    op_begin(log, &p->op, request, read_pass_run);
+    p->kind = kind;
+    p->from = p->next_offset = from;
+    p->left = limit;
+    atomic_fetch_add(&log->outstanding, 1);
+    pthread_mutex_lock(&log->lock);
+    int status = stream_find(log, stream, &p->stream);
+    if (status == PAWL_OK && stream.partition < p->stream->partitions) {
+        p->looking = true;
+        op_list_push(&log->back, &p->op);
+        kafka_ring(log);
+    } else if (status == PAWL_OK) {
+        status = look(p);
+    }
+    if (status == PAWL_OK && kind == PASS_FOLLOW)
+        ((pawl_follow *)request)->impl[0] = p;
+    pthread_mutex_unlock(&log->lock);
+    if (status == PAWL_OK)
+        return PAWL_OK;
+    atomic_fetch_sub(&log->outstanding, 1);
+    mem_free(log->alloc, p, sizeof *p);
+    return error_wrap(error, status, "read");
+}
+
+/* On this thread. */
+static int read_stream(struct kafka_log *log, pawl_read *read, struct stream *s, struct stream_reader *reader,
+                       uint64_t *ret_next)
+{
+    rd_kafka_message_t *messages[TAKE_MAX];
+    uint64_t left = read->limit, deadline = deadline_of(log);
+    bool over = left == 0;
+    int status = PAWL_OK;
+    while (!over && status == PAWL_OK) {
+        size_t taken = cursor_take(&reader->cursor, 100, messages);
+        if (taken > 0)
+            deadline = deadline_of(log);
+        for (size_t i = 0; i < taken; i++) {
+            enum found found = FOUND_NOTHING;
+            pawl_entry entry;
+            pawl_place place;
+            if (!over && status == PAWL_OK)
+                status = stream_reader_take(reader, messages[i], &found, &entry, &place, read->error);
+            if (found == FOUND_ENTRY && entry.offset >= read->from) {
+                over = !read->visit(read, &entry, place) || --left == 0;
+                *ret_next = entry.offset + 1;
+            }
+            over = over || found == FOUND_END
+                   || (status == PAWL_OK && messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR
+                       && stream_reader_at_end(reader));
+            rd_kafka_message_destroy(messages[i]);
+        }
+        if (!over && status == PAWL_OK && clock_boot_ns() > deadline)
+            status = no_answer(log, read->error);
+        pthread_mutex_lock(&log->lock);
+        if (status == PAWL_OK)
+            stream_keep_resume_point(s, &reader->judged);
+        pthread_mutex_unlock(&log->lock);
+    }
+    return status;
+}
+
+static int read_alone(struct kafka_log *log, pawl_read *read)
+{
+    struct stream_reader reader = {0};
+    struct stream *s;
+    uint32_t partitions = 0;
+    pthread_mutex_lock(&log->lock);
+    int status = stream_find(log, read->stream, &s);
+    if (status == PAWL_OK)
+        partitions = s->partitions;
+    pthread_mutex_unlock(&log->lock);
+    if (status != PAWL_OK)
+        return error_wrap(read->error, status, "read");
+    atomic_fetch_add(&log->outstanding, 1);
+    if (partitions == 0)
+        status = topic_partitions(log->front, &log->url, s->topic, &partitions, read->error);
+    read->next = read->from;
+    if (status == PAWL_OK && read->stream.partition < partitions) {
+        pthread_mutex_lock(&log->lock);
+        s->partitions = partitions;
+        status = stream_reader_open(s, read->from, false, &reader, read->error);
+        pthread_mutex_unlock(&log->lock);
+        if (status == PAWL_OK)
+            status = read_stream(log, read, s, &reader, &read->next);
+        stream_reader_close(&reader);
+    }
+    read->status = status;
+    atomic_fetch_sub(&log->outstanding, 1);
+    return PAWL_READ_DONE;
+}
+
+int kafka_read(pawl_log *port, pawl_read *read)
+{
+    struct kafka_log *log = (struct kafka_log *)port;
+    if ((!read->done && !read->alone) || !read->visit || read->from == 0 || !pawl_stream_valid(read->stream))
+        return error_set(read->error, PAWL_EINVAL, "a read needs a valid stream, from above 0, visit and done");
+    if (read->alone)
+        return read_alone(log, read);
+    return start_pass(log, PASS_READ, read, read->stream, read->from, read->limit, read->error);
+}
+
+int kafka_follow(pawl_log *port, pawl_follow *follow)
+{
+    if (!follow->done || !follow->visit || follow->from == 0 || !pawl_stream_valid(follow->stream))
+        return error_set(follow->error, PAWL_EINVAL,
+                         "a follow needs a valid stream, from above 0, visit and done");
+    return start_pass((struct kafka_log *)port, PASS_FOLLOW, follow, follow->stream, follow->from, UINT64_MAX,
+                      follow->error);
+}
+
+int kafka_unfollow(pawl_log *port, pawl_follow *follow)
+{
+    struct kafka_log *log = (struct kafka_log *)port;
+    pthread_mutex_lock(&log->lock);
+    struct read_pass *p = follow->impl[0];
+    bool ending = !p || p->over || atomic_load(&p->stop);
+    if (!ending) {
+        atomic_store(&p->stop, true);
+        kafka_ring(log);
+    }
+    pthread_mutex_unlock(&log->lock);
+    return ending ? error_set(follow->error, PAWL_EMISUSE, "it does not follow, or ends by itself") : PAWL_OK;
+}
+
+int kafka_tail(pawl_log *port, pawl_tail *tail)
+{
+    if (!tail->done || !pawl_stream_valid(tail->stream))
+        return error_set(tail->error, PAWL_EINVAL, "a tail needs a valid stream and done");
+    return start_pass((struct kafka_log *)port, PASS_TAIL, tail, tail->stream, 0, UINT64_MAX, tail->error);
+}
