@@ -7,13 +7,16 @@
  *     request ──► pawl_command ──► event in the log ──► records, entities ──► answer: offsets, IDs, numbers
  *
  *     schema.h    what may be stored               read.h     records, entities, workspaces, numbers
- *     command.h   requests, commands, answers      event.h    events, as they are in the log
- *     project.h   handlers; worker.h, lane.h       figures.h  what it has done, and what is alarming
- *     pawl.h      all of these
+ *     command.h   requests, commands, answers      row.h      the fields of a row
+ *     project.h   handlers                         event.h    events, as they are in the log
+ *     worker.h    workers in other programs        figures.h  what it has done, and what is alarming
+ *     lane.h      how projectors are doing         admin.h    verify, replay, backup, restore
+ *     pawl.h      all of these, and cluster.h for a log on Kafka
  *
  *     pawl_engine *engine;
  *     pawl_request *request;
  *     pawl_answer answer;
+ *     pawl_error error;
  *     pawl_open("shop.pawl", NULL, &engine, &error);
  *     pawl_schema_apply(engine, schema_json, NULL, &error);
  *     pawl_request_new(engine, &request);
@@ -22,10 +25,11 @@
  *     pawl_request_record(request, 1, "shop.Customer");
  *     pawl_request_set_string(request, "name", "Ada");
  *     pawl_command(engine, request, &answer, &error);
- *     printf("%llu\n", pawl_request_id(request, 1));
+ *     printf("%" PRIu64 "\n", pawl_request_id(request, 1));
  *
- * Threads. An engine's functions are for any thread that is not one of Pawl's own; calling them from inside a
- * callback is PAWL_EMISUSE, except pawl_command_async. A request is used by one thread at a time, and belongs
+ * Threads. An engine's functions are for any thread that is not one of Pawl's own. Do not call them from inside
+ * a callback: on Pawl's own threads that is PAWL_EMISUSE. Two exceptions: pawl_command_async may be called
+ * anywhere, and a handler (project.h) may call everything but pawl_close. A request is used by one thread at a time, and belongs
  * to Pawl while a command with it is under way. Several engines may live in one process, on different
  * directories. After fork the child must not use an engine of the parent's, not even to close it.
  *
@@ -50,13 +54,13 @@ extern "C" {
 
 typedef struct pawl_engine pawl_engine;
 
-/* Zero means the default, of everything. */
+/* Zero stands for the default, which each comment gives first. */
 typedef struct pawl_options {
     uint32_t partitions; /* of a new directory: 16; a power of two, at most 65536 */
     uint32_t shards;     /* of a new directory: 2; at most 64, and at most partitions */
     bool must_exist;     /* PAWL_ENOTFOUND instead of making a new directory */
     bool must_be_new;    /* PAWL_EEXISTS instead of opening one that is there. An empty directory is new, and so
-                              is what a process has left that was killed while it made one */
+                              is one whose making was interrupted by a kill */
     bool read_only;      /* only read, and only what the writing process, if there is one, has written so far.
                               Implies must_exist; calls that write are PAWL_EREADONLY. After the writing
                               process was killed, pawl_unwitnessed counts the entries that are left out */
@@ -65,8 +69,9 @@ typedef struct pawl_options {
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
     pawl_duration wait; /* 10 s: how long a command waits for a partition that is recovering, or has no room */
     uint64_t
-        checkpoint_lag_max; /* 1,000,000 events of a shard that the loss of power may cost a replay of. Where
-                               the checkpoint cannot keep up, commands wait for it, and after wait PAWL_EBUSY */
+        checkpoint_lag_max; /* 1,000,000: at most so many events of a shard are replayed after a loss of power.
+                               If the checkpoint cannot keep up, commands wait for it, and after wait they end
+                               with PAWL_EBUSY */
 
     /* Of sequences (pawl/sequencer.h), in each partition: how many numbers and workspaces are kept in memory,
      * and when the sequence storage is written. Some defaults are others than those of a sequencer that is used

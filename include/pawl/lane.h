@@ -14,19 +14,20 @@ extern "C" {
 /* A projector, as the schema that is in force has it. Names are borrowed until visit returns. */
 typedef struct pawl_projector {
     pawl_bytes name;
-    pawl_bytes lane;     /* empty: it is synchronous, and what concerns lanes is 0 */
-    uint32_t generation; /* of the lane, the newest */
-    uint32_t serving;    /* the one that reads come from */
-    bool handler;        /* its work is that of a handler or of workers */
-    const pawl_bytes *on;
+    pawl_bytes lane;      /* empty: it is synchronous, and what concerns lanes is 0 */
+    uint32_t generation;  /* of the lane, the newest */
+    uint32_t serving;     /* the one that reads come from */
+    bool handler;         /* its work is that of a handler or of workers */
+    const pawl_bytes *on; /* names of commands, or of types that events have records of */
     size_t on_count;
     const pawl_bytes *writes; /* entities */
     size_t write_count;
     const pawl_bytes *reads; /* entities that a handler reads, besides */
     size_t read_count;
-    uint32_t workers;
+    uint32_t workers; /* runs of it at once in a partition, at most */
     uint32_t attempts_max;
-    bool voids; /* an operation that fails so often becomes a void; false: the lane stalls */
+    bool voids; /* after attempts_max failures the operation is logged as having no effect, a void; false: the
+                   lane stalls until somebody decides */
 } pawl_projector;
 
 /* All of them, in the order in which they run; return false to stop. */
@@ -37,7 +38,7 @@ PAWL_API int pawl_projectors_read(pawl_engine *engine, pawl_projector_visit visi
 typedef enum pawl_lane_state {
     PAWL_LANE_RECOVERING = 1,
     PAWL_LANE_RUNNING = 2,
-    PAWL_LANE_REFUSED = 3, /* its tables and logs contradict each other */
+    PAWL_LANE_REFUSED = 3, /* its tables and logs contradict each other; error says how */
     PAWL_LANE_CLOSED = 4,  /* nobody works on it: this engine only reads */
 } pawl_lane_state;
 
@@ -51,18 +52,19 @@ typedef struct pawl_lane_status {
     uint16_t partition;
     pawl_lane_state state;
     bool paused;
-    uint64_t end;              /* the PLog's last offset */
-    uint64_t offset;           /* all operations of events up to here are applied */
-    uint64_t operations;       /* the last one applied */
-    uint64_t repeated;         /* runs repeated because rows that they had read changed; since opening */
-    const char *error;         /* if it is refused */
-    pawl_lease_figures leases; /* add up those of all partitions with pawl_lease_figures_add */
-} pawl_lane_status;
+    uint64_t end;        /* the PLog's last offset */
+    uint64_t offset;     /* all operations of events up to here are applied */
+    uint64_t operations; /* the last one applied */
+    uint64_t repeated;   /* runs repeated because rows that they had read changed; since opening */
+    const char *error;   /* if it is refused */
 
-/* Alerts are judged for a generation of a lane, over all its partitions together, by pawl_options.thresholds.
- * Each alert is in the leases of one partition, the one that contributes most to it: so it is there once, not
- * once for each partition. If all actions of a projector are by key, the lane runs it itself, without a lease:
- * such operations count as committed, but not in the figures of the last minute. */
+    /* Add up those of all partitions with pawl_lease_figures_add. Alerts are judged for a generation of a lane,
+     * over all its partitions together, by pawl_options.thresholds. Each alert is in the leases of one partition,
+     * the one that contributes most to it: so it is there once, not once for each partition. If all actions of a
+     * projector are by key, the lane runs it itself, without a lease: such operations count as committed, but not
+     * in the figures of the last minute. */
+    pawl_lease_figures leases;
+} pawl_lane_status;
 
 /* All of them, or of one lane (NULL: all); return false to stop. PAWL_ENOTFOUND: no such lane. */
 typedef bool (*pawl_lane_visit)(void *arg, const pawl_lane_status *status);
@@ -70,9 +72,8 @@ PAWL_API int pawl_lanes_read(pawl_engine *engine, const char *lane, pawl_lane_vi
                              pawl_error *error);
 
 /* The operations of a generation of a lane (0: the newest) in a partition, from a number on, at most limit.
- * from 0: only those under way. The last 1,000 that this process has committed are remembered and shown too, if
- * from is not above them (1: all of them). Their events are not remembered (event is 0); the operation log has
- * them. PAWL_ENOTFOUND: that generation is not open. */
+ * from 0: only those under way. from 1 or more: those from this number on, with the last 1,000 that this process
+ * has committed. Of these the event is not remembered (it is 0); the operation log has it. PAWL_ENOTFOUND: that generation is not open. */
 typedef bool (*pawl_lease_visit)(void *arg, const pawl_lease *lease, uint64_t event, const char *projector);
 PAWL_API int pawl_lane_leases(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
                               uint64_t from, size_t limit, pawl_lease_visit visit, void *arg,
@@ -84,8 +85,8 @@ PAWL_API pawl_wall pawl_engine_wall(pawl_engine *engine, pawl_instant instant);
 
 /* For an operator: take a lease back; run a stalled operation again; decide that an operation is void. They do
  * not wait. PAWL_ENOTFOUND: no operation with this number is under way. generation 0: the one that has it under
- * way; PAWL_EINVAL: both generations of a lane that is rebuilt have this number, and it need not be the same
- * event. */
+ * way; PAWL_EINVAL: both generations of a lane that is rebuilt have this number under way: name one, because it
+ * may be of another event in each. */
 PAWL_API int pawl_lane_reclaim(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
                                uint64_t number, pawl_error *error);
 PAWL_API int pawl_lane_retry(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,
@@ -106,11 +107,8 @@ PAWL_API int pawl_lane_rebuild(pawl_engine *engine, const char *lane, pawl_error
  * paused or waits for outside workers, and no other goes on; error says which. PAWL_ETIMEOUT. */
 PAWL_API int pawl_lanes_wait(pawl_engine *engine, const char *lane, pawl_duration timeout, pawl_error *error);
 
-/* Work the operations of a lane (NULL: of all) out again, one after the other, by the schema and by the
- * handlers that are registered here, and compare them with those that were logged. A handler whose result
- * depends on anything but its event and what it reads through its ctx is found by this: first names the first
- * operation that differs, and the row by its key as JSON. Handlers are called on this thread. PAWL_OK even with
- * differences. */
+/* --- operations, worked out again --- */
+
 #define PAWL_UNCHECKED_MAX 16
 
 /* A projector whose handler is not registered here, and how many of its operations could not be run again. */
@@ -129,6 +127,10 @@ typedef struct pawl_lane_verdict {
     pawl_error first;
 } pawl_lane_verdict;
 
+/* Work the operations of a lane (NULL: of all) out again, one after the other, by the schema and by the handlers
+ * that are registered here, and compare them with those that were logged. This finds a handler whose result
+ * depends on anything but its event and what it reads through its ctx: first names the first operation that
+ * differs, and the row by its key as JSON. Handlers are called on this thread. PAWL_OK even with differences. */
 PAWL_API int pawl_lane_verify(pawl_engine *engine, const char *lane, pawl_lane_verdict *ret_verdict,
                               pawl_error *error);
 
@@ -181,8 +183,8 @@ PAWL_API int pawl_operations_read(pawl_engine *engine, uint16_t partition, const
                                   uint32_t generation, uint64_t from, size_t limit, pawl_operation_visit visit,
                                   void *arg, uint64_t *ret_next, pawl_error *error);
 
-/* The first operation that is of this event of the partition, or of a later one; behind the last operation, if
- * there is none. Reads few operations, however many there are. Errors: as pawl_operations_read. */
+/* The first operation that is of this event of the partition, or of a later one. If there is none, the number
+ * after the last operation. Reads few operations, however many there are. Errors: as pawl_operations_read. */
 PAWL_API int pawl_operations_find(pawl_engine *engine, uint16_t partition, const char *lane,
                                   uint32_t generation, uint64_t event, uint64_t *ret_number, pawl_error *error);
 
