@@ -18,7 +18,7 @@ typedef struct pawl_projector {
     uint32_t generation;  /* of the lane, the newest */
     uint32_t serving;     /* the one that reads come from */
     bool handler;         /* its work is that of a handler or of workers */
-    const pawl_bytes *on; /* names of commands, or of types that events have records of */
+    const pawl_bytes *on; /* the commands whose events it sees */
     size_t on_count;
     const pawl_bytes *writes; /* entities */
     size_t write_count;
