@@ -41,8 +41,8 @@ TEST(figures_tell_how_many_sequencers_are_ready_and_what_the_view_lacks)
     assert_true(figures.sequencers.memory_bytes > 0);
 
     uint64_t events = 0, unflushed = 0;
-    for (uint16_t i = 0; i < pawl_partitions(bed.engine); i++) {
-        pawl_numbering numbering = numbering_of(&bed, i);
+    for (uint32_t i = 0; i < pawl_partitions(bed.engine); i++) {
+        pawl_numbering numbering = numbering_of(&bed, (uint16_t)i);
         assert_int_equal(numbering.figures.state, PAWL_SEQUENCER_READY);
         assert_int_equal(numbering.error.code, PAWL_OK);
         events += numbering.figures.offset_flushed;
