@@ -1,6 +1,6 @@
-/* Workers: they acquire, read, explode and hand in, each at a moment of its own; and fail, hang, repeat
- * themselves, come back too late or under another's ID. All on the shard: what a thread does between two looks
- * at the store, nobody can see. */
+/* Workers: they acquire, read, explode and hand in, each at a moment of its own. They also fail, hang, repeat
+ * themselves, come too late or use another's ID. All run on the shard: what a thread does between two reads of
+ * the store is invisible to others anyway. */
 #include "base/bytes.h"
 #include "base/heap.h"
 #include "test/sim/lanes.h"

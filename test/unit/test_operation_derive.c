@@ -1,5 +1,5 @@
-/* What an operation does that does not fit its schema or the state. What those do that fit is told by the tests
- * of exploding, which derive whatever they explode. */
+/* Operations that do not fit their schema or the state. Those that fit are covered by the tests of exploding,
+ * which derive whatever they explode. */
 #include "test/lib/explode.h"
 #include "test/lib/test.h"
 

@@ -1,4 +1,4 @@
-/* Whether what was looked at stands: by cases, and against a model that remembers everything. */
+/* Whether reads stand: by cases, and against a model that remembers everything. */
 #include "test/lib/test.h"
 
 #include "core/project/reads.h"
@@ -68,7 +68,7 @@ static void look(struct reads *reads, enum look what, uint64_t id, uint64_t fiel
     }
 }
 
-TEST(what_was_looked_at_stands_unless_it_was_changed)
+TEST(a_read_stands_unless_what_it_read_was_changed)
 {
     static const struct {
         const char *name;
@@ -129,7 +129,7 @@ TEST(what_was_looked_at_stands_unless_it_was_changed)
     reads_release(&reads);
 }
 
-TEST(what_is_older_than_the_ring_does_not_stand_unless_it_looked_at_nothing)
+TEST(a_read_older_than_the_ring_does_not_stand_unless_it_read_nothing)
 {
     struct recent_writes *recent;
     struct reads reads;
@@ -162,7 +162,7 @@ TEST(what_is_older_than_the_ring_does_not_stand_unless_it_looked_at_nothing)
     reads_release(&reads);
 }
 
-TEST(whoever_looked_at_too_much_stands_only_if_nothing_at_all_was_written)
+TEST(a_run_that_read_too_much_stands_only_if_nothing_at_all_was_written)
 {
     struct recent_writes *recent;
     struct reads reads;
@@ -241,7 +241,7 @@ static bool reaches(const struct recent_writes *recent, struct reads *reads, uin
     return reads_stand(reads, recent);
 }
 
-TEST(it_says_what_a_model_says_that_forgets_nothing_as_far_back_as_it_reaches)
+TEST(agrees_with_a_model_that_forgets_nothing_as_far_back_as_it_reaches)
 {
     static struct model m;
     struct reads reads;
@@ -313,10 +313,10 @@ TEST(every_allocation_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(what_was_looked_at_stands_unless_it_was_changed),
-        RUN(what_is_older_than_the_ring_does_not_stand_unless_it_looked_at_nothing),
-        RUN(whoever_looked_at_too_much_stands_only_if_nothing_at_all_was_written),
-        RUN(it_says_what_a_model_says_that_forgets_nothing_as_far_back_as_it_reaches),
+        RUN(a_read_stands_unless_what_it_read_was_changed),
+        RUN(a_read_older_than_the_ring_does_not_stand_unless_it_read_nothing),
+        RUN(a_run_that_read_too_much_stands_only_if_nothing_at_all_was_written),
+        RUN(agrees_with_a_model_that_forgets_nothing_as_far_back_as_it_reaches),
         RUN(every_allocation_may_fail),
     };
     static struct entities entities;
