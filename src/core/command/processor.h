@@ -151,7 +151,7 @@ void processor_numbering(const struct processor *processor, pawl_sequencer_figur
 
 const struct position *processor_position(const struct processor *processor);
 
-/* Why it is not running: words for whoever waits. */
+/* Why it is not running: words for those who wait. */
 const pawl_error *processor_error(const struct processor *processor);
 
 /* Set the function that is told when the state becomes RUNNING or REFUSED, and when recovery failed and will

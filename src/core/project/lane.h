@@ -10,7 +10,8 @@
  * projector whose actions all go by key is not worth a hand-over: it is run here, at its turn.
  *
  * The operation log is written by a writer (core/stream/writer.h), whose states are the lane's. In DRAINING a
- * lane forgets all that is not applied: its numbers are bound anew, and whoever works on them is fenced.
+ * lane forgets all that is not applied: its numbers are bound again, and runs that still work on them are
+ * fenced.
  *
  * Invariants
  *   N1  The n-th match of the PLog is operation n: numbers are bound in the order of events, and of the

@@ -188,7 +188,7 @@ struct writer_options {
 struct writer {
     struct writer_options options;
     enum writer_state state;
-    pawl_error error; /* why it is not running: words for whoever waits */
+    pawl_error error; /* why it is not running: words for those who wait */
     struct writer_batch *batches;
     struct writer_batch *first; /* not FREE, in order */
     struct writer_batch **last;
