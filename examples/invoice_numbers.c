@@ -113,7 +113,7 @@ static void database_open(struct database *db, const char *dir)
         perror(path);
         exit(1);
     }
-    /* What a kill cut in the middle of a line was never acknowledged: it goes. */
+    /* A kill may cut the last line in the middle. It was never acknowledged: remove it. */
     off_t size = lseek(db->log, 0, SEEK_END);
     char last;
     while (size > 0 && pread(db->log, &last, 1, size - 1) == 1 && last != '\n')
@@ -130,7 +130,7 @@ static void database_open(struct database *db, const char *dir)
         fclose(stored);
 }
 
-/* --- The mailbox: whoever's turn it is on the shard serves all who wait, with one sync. */
+/* --- The mailbox: a task on the shard serves all requests that wait, with one sync. */
 
 struct request {
     uint64_t tenant;
@@ -183,7 +183,7 @@ static void serve(void *arg)
     if (write(office->db.log, lines, size) == (ssize_t)size && fdatasync(office->db.log) == 0)
         pawl_sequencer_flush(office->sequencer, last);
     else
-        abort(); /* who knows what the file holds: the next process will read it */
+        abort(); /* nobody knows what the file holds: the next process will read it */
 }
 
 static int number_invoice(struct office *office, uint64_t tenant, uint64_t *ret_invoice)
@@ -233,7 +233,7 @@ static void run_office(const char *dir, int report)
         .storage = {&office.db, read_numbers, read_last_offset, write_values_and_offset, scan_log},
         .kinds = kinds,
         .kind_count = 1,
-        .kinds_elsewhere = true, /* there is one only, and the storage has one number a tenant */
+        .kinds_elsewhere = true, /* there is only one kind, and the storage has one number a tenant */
     };
     int status = pawl_env_open(NULL, &office.env, &error);
     options.env = office.env;

@@ -26,7 +26,7 @@ static const char schema[] = "PRAGMA journal_mode = WAL;"
                              "CREATE TABLE IF NOT EXISTS sequence (tenant INTEGER, seq INTEGER, number INTEGER,"
                              "    PRIMARY KEY (tenant, seq)) WITHOUT ROWID;";
 
-/* SQLite's failure as one of Pawl's, with its words. */
+/* Turn SQLite's failure into one of Pawl's, with SQLite's words. */
 static int failed(sqlite3 *db, pawl_error *error)
 {
     int code = sqlite3_errcode(db) == SQLITE_CORRUPT ? PAWL_ECORRUPT : PAWL_EIO;
@@ -125,7 +125,7 @@ struct batch {
     pawl_error error;
 };
 
-/* All numbers before the transaction begins: next may have to read the storage, which must not wait for us. */
+/* Take all numbers before the transaction begins: next may read the storage, which must not wait for it. */
 static int take_numbers(struct batch *b, uint64_t offsets[BATCH])
 {
     for (int i = 0; i < BATCH; i++) {
@@ -175,7 +175,7 @@ static int number_invoices(const pawl_sequencer_options *options, struct batch *
         for (int i = 0; i < BATCH; i++)
             b->tenants[i] = (uint64_t)rand() % TENANTS + 1;
         int status = pawl_env_run(options->env, 0, add_batch, b);
-        if (status == PAWL_OK && b->status == PAWL_EBUSY) { /* it reads the table: wait until it has */
+        if (status == PAWL_OK && b->status == PAWL_EBUSY) { /* the sequencer reads the table: wait until it is done */
             status = pawl_sequencer_wait(b->sequencer, 10 * PAWL_SECOND, &b->error);
             b->status = PAWL_OK;
         } else if (status == PAWL_OK && b->status == PAWL_OK) {

@@ -35,7 +35,7 @@ static int *do_piece(const int *piece)
     return result;
 }
 
-/* Under the lock: whatever can leave, leaves. */
+/* Under the lock: commit every result whose turn has come. */
 static void commit_what_is_ready(struct shop *shop)
 {
     pawl_turn turn;
@@ -49,7 +49,7 @@ static void commit_what_is_ready(struct shop *shop)
     pthread_cond_broadcast(&shop->moved);
 }
 
-/* Under the lock: until somebody hands in, or a lease may have expired. */
+/* Under the lock: wait until a result is handed in, or a lease may have expired. */
 static void wait_for_numbers(struct shop *shop)
 {
     struct timespec until;
@@ -118,7 +118,7 @@ int main(void)
     }
     pthread_create(&threads[0], NULL, work_badly, &shop);
     pthread_mutex_lock(&shop.lock);
-    while (pawl_leases_peek(shop.leases, 0) == 1) /* the sleeper is to have a number, or there is no story */
+    while (pawl_leases_peek(shop.leases, 0) == 1) /* the sleeper must have a number before the others begin */
         wait_for_numbers(&shop);
     pthread_mutex_unlock(&shop.lock);
     for (int i = 1; i < WORKERS; i++)

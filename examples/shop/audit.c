@@ -81,7 +81,7 @@ static bool add_customer(void *arg, const pawl_row *row)
     return true;
 }
 
-/* Of a field that no event leaves out. */
+/* The number in a field that every event has. */
 static int64_t number_of(struct books *books, const pawl_row *row, const char *field)
 {
     int64_t number = 0;
@@ -105,7 +105,7 @@ static struct customer *customer_of(struct books *books, const pawl_row *argumen
     return customer;
 }
 
-/* One event after the other. */
+/* Enter one event into the books. */
 static bool enter(void *arg, const pawl_event *event)
 {
     struct books *books = arg;
@@ -135,7 +135,7 @@ struct comparing {
     struct books *books;
     int lane;
     uint64_t wsid;
-    size_t at; /* the customer whose row comes next */
+    size_t at; /* index of the customer whose row comes next */
     uint64_t rows;
     bool same;
 };

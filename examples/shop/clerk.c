@@ -1,4 +1,4 @@
-/* clerk.c: threads that send commands. Each works for some of the tenants, and knows of them what it needs. */
+/* clerk.c: threads that send commands. Each works for some of the tenants, and remembers what it needs about them. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "shop.h"
 
 #define PRODUCTS  20
-#define CUSTOMERS 50 /* that a thread remembers of a tenant */
+#define CUSTOMERS 50 /* how many a thread remembers of a tenant */
 
 /* What a thread knows of one of its tenants: enough to send commands that make sense. */
 struct tenant {
@@ -55,7 +55,7 @@ static int send(struct clerk *clerk, pawl_request *r, pawl_error *error)
     pawl_request_key(r, key);
     pawl_request_actor(r, "till");
     int status = pawl_command(clerk->engine, r, NULL, error);
-    while (status == PAWL_EBUSY) /* the key makes it safe */
+    while (status == PAWL_EBUSY) /* with its key it is safe to send it again */
         status = pawl_command(clerk->engine, r, NULL, error);
     if (status == PAWL_OK)
         atomic_fetch_add_explicit(&answered, 1, memory_order_relaxed);
@@ -162,7 +162,7 @@ static int pay(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_erro
     return status;
 }
 
-/* Whoever has spent that much is loyal from now on. */
+/* A customer who has spent that much is loyal from now on. */
 static int reward(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_error *error)
 {
     pawl_request_begin(r, t->wsid, "shop.RewardLoyal");

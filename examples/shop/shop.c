@@ -61,7 +61,7 @@ static void wait_ms(long ms)
         ;
 }
 
-/* Until the time is over, or a clerk fails. */
+/* Show the lanes until the time is over, or a clerk fails. */
 static void watch(const struct options *o, pawl_engine *engine)
 {
     uint64_t before = 0, rate = 0;

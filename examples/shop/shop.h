@@ -24,7 +24,7 @@ struct options {
     uint64_t lease; /* milliseconds of the first lease, and of the shortest; 0: as Pawl has them */
 };
 
-/* Always 1. */
+/* Print it on stderr; returns 1. */
 int complain(const char *what, const pawl_error *error);
 
 /* --- clerk.c --- */
@@ -32,7 +32,7 @@ int complain(const char *what, const pawl_error *error);
 extern _Atomic uint64_t answered;
 extern atomic_bool stop;
 
-/* Start them; how many did start is returned. Join them: false if one of them failed. */
+/* start: returns how many threads did start. join: false if one of them failed. */
 uint64_t clerks_start(const struct options *options, pawl_engine *engine);
 bool clerks_join(uint64_t started);
 
@@ -41,7 +41,7 @@ bool clerks_join(uint64_t started);
 /* Let the statements of this engine be written by this process. */
 int statements_register(pawl_engine *engine, const struct options *options, pawl_error *error);
 
-/* What a statement adds to what the customer's statements before it came to: it depends on their order. */
+/* The chain of a customer's statements, with one more: it depends on their order. */
 uint64_t statement_chain(uint64_t chain, uint64_t workspace_offset);
 
 /* --- window.c --- */
@@ -51,7 +51,7 @@ uint64_t statement_chain(uint64_t chain, uint64_t workspace_offset);
 void window_show(pawl_engine *engine, const char *head);
 bool window_is_live(void);
 
-/* What became of all leases, once. */
+/* Print what became of all leases. */
 void window_sum(pawl_engine *engine);
 
 /* --- audit.c --- */

@@ -1,9 +1,9 @@
 /* statement.c: a projector that takes its time: statements of account.
  *
- * The schema says which events it sees and which entity it writes; what it writes is said here. Many statements
- * are written at once, and out of order; yet each customer's come out as if they had been written one by one,
- * because what a handler reads through its ctx is remembered: if a statement before this one changes it, the
- * handler is run again. */
+ * The schema says which events it sees and which entity it writes; this file says what it writes. Many
+ * statements are written at once, and out of order. Yet each customer's statements are as if they had been
+ * written one by one: Pawl remembers what a handler reads through its ctx, and if an earlier statement changes
+ * that, it runs the handler again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ uint64_t statement_chain(uint64_t chain, uint64_t workspace_offset)
     return (chain * 31 + workspace_offset) % CHAIN_END;
 }
 
-/* Where a real one would ask a printer, or a bank. */
+/* A real handler would ask a printer or a bank here. */
 static void take_time(const pawl_handler_ctx *ctx, uint64_t ms)
 {
     const struct timespec step = {.tv_nsec = 5000000};
@@ -59,7 +59,7 @@ static int write_statement(pawl_handler_ctx *ctx, const pawl_event *event, pawl_
     pawl_results_set_ref(results, "customer", customer);
     pawl_results_set_int64(results, "statements", before.statements + 1);
     pawl_results_set_int64(results, "chain", (int64_t)chain);
-    return pawl_results_set_string(results, "text", words); /* or the first that failed */
+    return pawl_results_set_string(results, "text", words); /* returns the first error of all calls */
 }
 
 int statements_register(pawl_engine *engine, const struct options *options, pawl_error *error)

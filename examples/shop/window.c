@@ -34,7 +34,7 @@ struct look {
     size_t count;
 };
 
-static int lines_before; /* that the next picture is drawn over */
+static int lines_before; /* lines of the picture that the next one replaces */
 
 bool window_is_live(void)
 {

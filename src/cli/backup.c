@@ -1,4 +1,4 @@
-/* cli/backup.c: save a directory while it is in use, and bring it back. */
+/* cli/backup.c: save a directory while it is in use, and restore it. */
 #include <pawl/admin.h>
 
 #include <inttypes.h>

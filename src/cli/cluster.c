@@ -1,4 +1,4 @@
-/* cli/cluster.c: the topics of a cluster on Kafka: made, and checked. */
+/* cli/cluster.c: makes and checks the topics of a cluster on Kafka. */
 #include <pawl/cluster.h>
 
 #include <stdio.h>

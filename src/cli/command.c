@@ -1,13 +1,13 @@
 /* cli/command.c: commands from a file, from stdin or from the options; their answers, in the same order.
  *
  *     lines ──► requests, a window of them ──pawl_command_async──► answers ──► stdout
- *       ▲                                          │ (a shard's thread: marks its slot, and rings the bell)
+ *       ▲                                          │ (a shard's thread marks its slot and rings the bell)
  *       └────────── one thread, one poll() ────────┘
  *
  * Invariants
- *   C1  Slots are taken and given back in the order of the lines: so are the answers.
- *   C2  An answer is written once it is true, and waits for no later one.
- *   C3  With --stop-on-error the window is one command: nothing behind a refused line was sent. */
+ *   C1  Slots are taken and given back in the order of the lines, so answers are in that order too.
+ *   C2  An answer is written as soon as it is known, and waits for no later one.
+ *   C3  With --stop-on-error the window is one command: no line behind a refused one was sent. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -48,13 +48,13 @@ struct commanding {
     uint64_t ended; /* of these, how many are answered */
     size_t bytes;   /* of those under way */
     uint64_t refused;
-    uint64_t refused_line; /* the first */
+    uint64_t refused_line; /* of the first refusal */
     int refused_status;
-    bool stopped; /* by a refusal */
+    bool stopped; /* a refusal ended it */
 
-    bool alone;    /* one command, made of options: a refusal is said as that of any other verb */
+    bool alone;    /* one command, made of options: its refusal is printed like that of any other verb */
     bool whole;    /* the input is one command, however many lines it has */
-    bool decided;  /* whether it is */
+    bool decided;  /* whole is known */
     bool skipping; /* the rest of a line that is too long */
     uint64_t line; /* number of the next line */
 };
@@ -73,7 +73,7 @@ static void done(void *arg, pawl_request *request, int status, const pawl_answer
     feed_ring(bell);
 }
 
-/* What the options say goes for every command. */
+/* Options apply to every command. */
 static void add_options(struct commanding *c, pawl_request *request)
 {
     const char *key = options_get(c->options, "key"), *actor = options_get(c->options, "actor");
@@ -202,7 +202,7 @@ static bool is_blank(const char *text, size_t size)
     return true;
 }
 
-/* Whether the first line is only the beginning of a command: nobody ends a whole one with these. */
+/* Whether the first line is only the beginning of a command: no complete command ends with these characters. */
 static bool goes_on(const char *line, size_t size)
 {
     while (size > 0 && is_blank(line + size - 1, 1))
@@ -210,7 +210,7 @@ static bool goes_on(const char *line, size_t size)
     return size > 0 && line[size - 1] != '\0' && strchr("{[,:", line[size - 1]);
 }
 
-/* complete: the line is all there; if not, it is longer than a command may be. */
+/* complete: the whole line is there; if not, it is longer than a command may be. */
 static void take_line(struct commanding *c, const char *line, size_t size, bool complete)
 {
     if (!c->skipping && !complete) {
@@ -238,8 +238,8 @@ static bool has_room(const struct commanding *c)
     return c->begun == c->ended || (c->begun - c->ended < c->window && c->bytes < WINDOW_BYTES);
 }
 
-/* As many lines as the window has room for; the rest stays. True: one of them could be taken, were there room.
- */
+/* Take as many lines as the window has room for; the rest stays. True: there is another line, but no room for
+ * it. */
 static bool take_lines(struct commanding *c)
 {
     struct buffer *in = &c->feed.input;
@@ -297,7 +297,7 @@ static json_t *load(const char *option, const char *text, pawl_error *error)
     return json;
 }
 
-/* One command, as JSON; free() it. */
+/* Compose one command as JSON; free() it. */
 static int compose(const struct options *options, char **ret_json, pawl_error *error)
 {
     const char *argument = options_get(options, "argument"), *record;
@@ -355,7 +355,7 @@ static int open_input(const struct commanding *c, int *ret_fd, pawl_error *error
     return PAWL_OK;
 }
 
-/* What there is to say in the end, if it did not go well. */
+/* The error to print in the end, if a command was refused or something failed. */
 static int verdict(const struct commanding *c, pawl_error *error)
 {
     if (c->feed.failure.code != PAWL_OK) {

@@ -1,7 +1,7 @@
-/* cli/command.h: what a command is.
+/* cli/command.h: a command of the program.
  *
- * A file holds one command, or a noun's few verbs; main.c has the table of them. A command gets its options
- * parsed, returns the program's exit code, and has said on stderr why if that is not 0. */
+ * A file holds one command, or the few verbs of a noun; main.c has the table of them. A command gets its
+ * options parsed and returns the program's exit code. If that is not 0, it has said why on stderr. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 

@@ -1,4 +1,4 @@
-/* cli/doctor.c: what a damaged log still holds, and saving it elsewhere. */
+/* cli/doctor.c: shows what a damaged log still holds, and saves it elsewhere. */
 #include <pawl/admin.h>
 
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #define KEY_BYTES_MAX ((size_t)128 << 10)
 #define LIMIT_DEFAULT 1000
 
-/* An object or an array as it is; the value of a key of one field gets its brackets. key has KEY_BYTES_MAX
- * bytes. */
+/* Read a key. An object or an array is taken as it is; the value of a key of one field gets brackets around it.
+ * key has KEY_BYTES_MAX bytes. */
 static int read_key(const char *text, char *key, pawl_bytes *ret_key, pawl_error *error)
 {
     bool whole = text[0] == '{' || text[0] == '[';

@@ -1,8 +1,8 @@
-/* cli/events.c: events of a partition or of a workspace, those that are there and those to come.
+/* cli/events.c: prints events of a partition or of a workspace, present ones and, if asked, those to come.
  *
- * A workspace is followed in two steps: what the state knows of its log is read, and behind the last of these
- * events the partition is followed, past the events of others. Events are printed on the thread that reads
- * them; a follower has nothing else to do, and the main thread only waits for a reason to stop. */
+ * A workspace is followed in two steps. First the events that the state knows of are read. Then the partition
+ * is followed from behind the last of them, and events of other workspaces are left out. The thread that reads
+ * events prints them; the main thread only waits for a reason to stop. */
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -69,7 +69,7 @@ static int prepare(struct reading *r, const struct options *options, pawl_error 
     return status;
 }
 
-/* A reading that went well, but for an event that could not be shown. */
+/* The status of a reading; an event that could not be shown counts as a failure. */
 static int judge(const struct reading *r, int status, pawl_error *error)
 {
     if (status != PAWL_OK || r->error.code == PAWL_OK)
@@ -103,9 +103,8 @@ static int run_read(const struct options *options)
     return close_dir(options, r.engine, status, &error);
 }
 
-/* Print what there is, and find where in the partition to go on: behind the last event that was printed, or, if
- * it is asked for what is still to come, behind the workspace's last. print() leaves out what comes before
- * --from. */
+/* Print the events that exist, and find where in the partition to go on: behind the last event printed, or, if
+ * only later events are asked for, behind the workspace's last. print() leaves out events before --from. */
 static int read_then_find(struct reading *r, pawl_error *error)
 {
     pawl_workspace workspace;
@@ -118,8 +117,8 @@ static int read_then_find(struct reading *r, pawl_error *error)
     return to_come ? PAWL_OK : read_workspace(r, error);
 }
 
-/* Until a signal comes, which is returned, or there is nothing more to do: 0. That nobody reads stdout is seen
- * even while there is nothing to print. */
+/* Wait until a signal comes, and return it; or until there is nothing more to do: 0. Also notices that nobody
+ * reads stdout any more, even while there is nothing to print. */
 static int wait_for_end(const struct feed *feed)
 {
     struct pollfd fds[] = {
@@ -132,7 +131,7 @@ static int wait_for_end(const struct feed *feed)
     return 0;
 }
 
-/* From now on they end the process, even if nobody takes what is being printed. */
+/* From now on signals end the process, even if nobody reads what is being printed. */
 static void let_signals_end_it(void)
 {
     sigset_t set;

@@ -41,7 +41,7 @@ static bool load_row(void *arg, const pawl_lane_status *status)
     return true;
 }
 
-/* By lane, then generation, then partition, in whichever order they came. */
+/* Sort by lane, then generation, then partition. */
 static int in_order(const void *a, const void *b)
 {
     const pawl_lane_status *x = &((const struct lane_row *)a)->status,
@@ -117,6 +117,6 @@ void duration_format(pawl_duration duration, char text[DURATION_TEXT_MAX])
 void lanes_settle(pawl_engine *engine, const char *lane)
 {
     pawl_error error = {0};
-    /* Whatever it says, that it stalls or waits, is what will be shown. */
+    /* If it fails, because a lane stalls for example, the status that is printed says so. */
     (void)pawl_lanes_wait(engine, lane, SETTLE, &error);
 }

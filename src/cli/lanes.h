@@ -1,4 +1,4 @@
-/* cli/lanes.h: the lanes of an engine as its verbs show them: one row for each generation in each partition,
+/* cli/lanes.h: the lanes of an engine as the verbs show them: one row for each generation in each partition,
  * and their sums. */
 #ifndef CLI_LANES_H
 #define CLI_LANES_H
@@ -25,7 +25,7 @@ void lanes_free(struct lanes *lanes);
 /* How many rows from this one on are of the same lane and generation. */
 size_t lanes_run(const struct lanes *lanes, size_t first);
 
-/* What such rows come to. */
+/* The sum of such rows. */
 struct lane_sum {
     size_t partitions;
     uint64_t end;
@@ -41,8 +41,8 @@ struct lane_sum lanes_sum(const struct lane_row *rows, size_t count);
 #define DURATION_TEXT_MAX 24
 void duration_format(pawl_duration duration, char text[DURATION_TEXT_MAX]);
 
-/* Let the lanes of a directory that was just opened come to where they would stop by themselves, but not longer
- * than a few seconds: what is under way is what an operator asks about. */
+/* The directory was just opened: wait a few seconds at most until its lanes have done what they can do by
+ * themselves. What is under way then is what an operator asks about. */
 void lanes_settle(pawl_engine *engine, const char *lane);
 
 #endif

@@ -1,7 +1,7 @@
-/* cli/lease.c: the numbers that lanes work on, what their leases come to, and an operator's decisions.
+/* cli/lease.c: the numbers that lanes work on, figures of their leases, and an operator's decisions.
  *
- * Leases live in the process that has the directory open. These verbs open it themselves, let the lanes come to
- * where they stop by themselves, and look, or act, then. */
+ * Leases live in the process that has the directory open. These verbs open it themselves, wait until the lanes
+ * have done what they can do by themselves, and then read or act. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,10 +31,10 @@ struct listing {
     uint64_t left;
     pawl_engine *engine;
     const pawl_lane_status *lane;
-    bool committed; /* those that are, and no others */
+    bool committed; /* only numbers that are committed */
 };
 
-/* As text, cut to whole units; "" for one that is none. */
+/* An instant as text, cut to whole units; "" if there is none. */
 static void format_instant(pawl_engine *engine, pawl_instant instant, int64_t unit,
                            char text[PAWL_WALL_TEXT_MAX])
 {
@@ -44,7 +44,7 @@ static void format_instant(pawl_engine *engine, pawl_instant instant, int64_t un
         pawl_wall_format((pawl_wall){ns - ns % unit}, text);
 }
 
-/* When it ends; of one that nobody holds, nothing. */
+/* When the lease ends; none if nobody holds it. */
 static pawl_instant end_of(const pawl_lease *l)
 {
     return (pawl_instant){l->state == PAWL_LEASE_LEASED ? l->leased_at.ns + l->duration : 0};
@@ -100,7 +100,7 @@ static void print_lease(const struct listing *list, const pawl_lease *l, uint64_
 static bool list_one(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
 {
     struct listing *list = arg;
-    /* What is committed meanwhile was shown as under way. */
+    /* It was committed meanwhile, and was shown as under way already. */
     if (list->committed && lease->number > list->lane->leases.watermark)
         return false;
     if (list->json)
@@ -111,7 +111,7 @@ static bool list_one(void *arg, const pawl_lease *lease, uint64_t event, const c
     return list->left > 0 && !ferror(stdout);
 }
 
-/* Of every lane, generation and partition that was asked for; not of one that has gone meanwhile. */
+/* List every lane, generation and partition that was asked for; leave out those that have gone meanwhile. */
 static int list_some(const struct lanes *lanes, bool one, uint64_t partition, struct listing *list,
                      pawl_error *error)
 {
@@ -129,7 +129,7 @@ static int list_some(const struct lanes *lanes, bool one, uint64_t partition, st
     return status;
 }
 
-/* What is under way comes first: it is what an operator may have to do something about. */
+/* Numbers under way come first, because an operator may have to act on them. */
 static int list_all(const struct lanes *lanes, bool one, uint64_t partition, struct listing *list,
                     pawl_error *error)
 {
@@ -193,7 +193,7 @@ static void print_figures(const char *lane, const char *partition, const pawl_le
            f->fenced, f->repeated, 100 * f->utilisation, average, p99, 100 * f->efficiency);
 }
 
-/* Alerts are the lane's; each is found once, in the partition that has most of it. */
+/* Alerts belong to the lane: each is in the status of one partition, the one that has most of it. */
 static json_t *alerts_json(const struct lane_row *rows, size_t count)
 {
     json_t *told = json_array();
@@ -207,7 +207,7 @@ static json_t *alerts_json(const struct lane_row *rows, size_t count)
     return told;
 }
 
-/* partition -1: of all. told: takes it; NULL: there is nothing to tell of one partition. */
+/* partition -1: all of them. told: alerts, taken over; NULL: a single partition has none. */
 static void say_figures(const pawl_lane_status *lane, int partition, const pawl_lease_figures *f, json_t *told)
 {
     json_t *object = json_pack("{s:s,s:i}", "lane", lane->lane, "generation", (int)lane->generation);

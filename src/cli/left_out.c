@@ -20,7 +20,7 @@ void left_out_say(const struct left_out *l)
 {
     if (l->streams == 0)
         return;
-    fflush(stdout); /* behind what is shown */
+    fflush(stdout); /* so that the words come behind what was printed */
     fprintf(stderr, "pawl: %" PRIu64 " %s of ", l->entries, l->entries == 1 ? "entry" : "entries");
     if (l->streams == 1)
         fprintf(stderr, "%s, from offset %" PRIu64 " on,", l->stream, l->first);

@@ -1,7 +1,7 @@
-/* cli/left_out.h: what a reader did not show, said on stderr.
+/* cli/left_out.h: says on stderr how many entries a reader did not show.
  *
- * After a process that wrote was killed, entries may be whole in the log and not known to be durable
- * (pawl_unwitnessed). They are not shown; whoever reads is told how many they are. */
+ * If a writer was killed, the log may have entries that are whole and not known to be durable
+ * (pawl_unwitnessed). Readers do not show them; they say how many there are. */
 #ifndef CLI_LEFT_OUT_H
 #define CLI_LEFT_OUT_H
 
@@ -18,7 +18,7 @@ struct left_out {
 /* A pawl_unwitnessed_visit: arg is a struct left_out. */
 void left_out_note(void *arg, const char *stream, uint64_t first, uint64_t count);
 
-/* One line on stderr, if there is something, with the way to have them shown. */
+/* If there are such entries, print one line on stderr, and say how to have them shown. */
 void left_out_say(const struct left_out *left_out);
 
 #endif

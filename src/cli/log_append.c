@@ -1,16 +1,16 @@
 /* cli/log_append.c: lines of stdin become entries; their offsets come back on stdout once they are durable.
  *
  *     stdin ──read──► lines ──append──► in flight ──done──► offsets ──write──► stdout
- *       ▲                                   │ (journal's thread: counts, and rings the bell)
+ *       ▲                                   │ (the journal's thread counts, and rings the bell)
  *       └── one thread, one poll() ─────────┘
  *
- * Whatever one read(2) brings is one append, and a few appends are in flight: fed at full speed they fill the
- * journal's groups, typed by hand each line goes out at once. Nothing waits for more to come.
+ * The lines of one read(2) are one append, and a few appends are in flight. If lines come at full speed, they
+ * fill the journal's groups; if somebody types them, each goes out at once. No line waits for the next.
  *
  * Invariants
  *   A1  Appends of one stream end in the order in which they began, so a count says which have ended.
  *   A2  An offset is written to stdout only after its entry is durable, and no offset waits for a later one.
- *   A3  Nothing is read while there is no room to append it, or while stdout does not take what is known. */
+ *   A3  Nothing is read while there is no room to append it, or while stdout does not take the offsets. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -23,7 +23,7 @@
 #include "cli/open.h"
 
 #define IN_FLIGHT_MAX 8
-#define LINE_MAX_TEXT 40 /* what an offset takes on stdout, at most */
+#define LINE_MAX_TEXT 40 /* most bytes that an offset takes on stdout */
 
 /* Lines that are one append. */
 struct batch {
@@ -46,10 +46,10 @@ struct appending {
     struct feed feed;
     struct batch batches[IN_FLIGHT_MAX];
     uint64_t begun;        /* appends; the last one is in batches[(begun - 1) % IN_FLIGHT_MAX] */
-    uint64_t ended;        /* of these, how many have been looked at */
+    uint64_t ended;        /* of these, how many were collected */
     _Atomic uint64_t done; /* of these, how many have their outcome */
     bool held;             /* batches[begun % ...] is ready, but the journal was busy */
-    bool refused;          /* an entry was: nothing behind it is durable */
+    bool refused;          /* an entry was refused: nothing behind it is durable */
 };
 
 static void stop_for_memory(struct appending *a)
@@ -93,7 +93,7 @@ static bool add_line(struct appending *a, struct batch *b, const char *line, siz
     return true;
 }
 
-/* Begin the batch that is ready. Busy: it is held until another has ended. */
+/* Append the batch that is ready. If the journal is busy, it is held until another one has ended. */
 static void begin(struct appending *a)
 {
     struct batch *b = &a->batches[a->begun % IN_FLIGHT_MAX];
@@ -107,7 +107,7 @@ static void begin(struct appending *a)
     }
 }
 
-/* The first bytes of the input, whole lines all, become a batch; the rest stays. */
+/* The first bytes of the input, which are whole lines, become a batch; the rest stays. */
 static void append_lines(struct appending *a, size_t bytes)
 {
     struct batch *b = &a->batches[a->begun % IN_FLIGHT_MAX];
@@ -149,12 +149,12 @@ static void read_input(struct appending *a)
     const char *last = n ? memrchr(in->data + in->size - (size_t)n, '\n', (size_t)n) : NULL;
     size_t whole = last ? (size_t)(last + 1 - in->data) : a->feed.eof ? in->size : 0;
     if (whole == 0 && in->size > PAWL_ENTRY_BYTES_MAX)
-        whole = in->size; /* no end in sight: it is refused as it is */
+        whole = in->size; /* the line has no end: it is refused as it is */
     if (whole)
         append_lines(a, whole);
 }
 
-/* Offsets of what has ended go to the output, up to the first entry that failed. */
+/* Put the offsets of appends that have ended into the output, up to the first entry that failed. */
 static void collect(struct appending *a)
 {
     uint64_t done = atomic_load(&a->done);
@@ -178,7 +178,7 @@ static void collect(struct appending *a)
                             b->first_line + good);
             a->refused = true;
             a->feed.eof = true;
-            a->feed.failure = b->error; /* what else there was to say concerns later lines */
+            a->feed.failure = b->error; /* other errors are about later lines */
         }
     }
     if (a->held && a->ended > 0)

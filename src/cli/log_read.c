@@ -1,11 +1,12 @@
 /* cli/log_read.c: print a stream's entries, and, if asked, go on as more become durable.
  *
- * Opens read-only: works beside a writer, and shows what is witnessed durable; after a writer that was killed
- * it says what it does not show, and with --recover has that recovered first.
+ * It opens the log read-only, so it works beside a writer, and shows only entries that are witnessed durable.
+ * If a writer was killed, it says how many entries it does not show; with --recover it has them recovered
+ * first.
  *
- * What there is, is read on the main thread. What comes afterwards is printed on the log's one shard, which has
- * nothing else to do and may wait for stdout; the main thread flushes it. It is rung for the first entry after a
- * flush, so an entry is seen at once, and many that come together cost one flush. */
+ * The main thread reads the entries that exist. Later ones are printed by the log's one shard, which has
+ * nothing else to do and may wait for stdout; the main thread flushes stdout. The shard rings the bell for the
+ * first entry after a flush: so an entry is seen at once, and many that come together cost one flush. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -27,10 +28,10 @@ struct reading {
     int status;
     pawl_error error;
 
-    /* Following, behind what there is. */
+    /* While it follows. */
     bool following;
     pawl_follow follow;
-    int bell; /* eventfd; -1: it is not to follow */
+    int bell; /* eventfd; -1: do not follow */
     atomic_bool unflushed;
     atomic_bool over;
 };
@@ -55,7 +56,7 @@ static void print_json(const pawl_entry *e)
     puts("\"}");
 }
 
-/* False: enough, or nobody reads it. */
+/* False: no more entries are wanted, or nobody reads stdout. */
 static bool print(struct reading *r, const pawl_entry *e)
 {
     if (r->json) {
@@ -71,7 +72,7 @@ static bool print(struct reading *r, const pawl_entry *e)
     return --r->left > 0 && !ferror(stdout);
 }
 
-/* --- what there is --- */
+/* --- entries that exist --- */
 
 static bool visit_read(pawl_read *read, const pawl_entry *e, pawl_place place)
 {
@@ -93,7 +94,7 @@ static void read_all(struct reading *r)
     r->from = request.next;
 }
 
-/* --- and what is to come --- */
+/* --- entries to come --- */
 
 static bool visit_follow(pawl_follow *follow, const pawl_entry *e, pawl_place place)
 {
@@ -127,7 +128,7 @@ static void start_following(void *arg)
         end_following(r, status);
 }
 
-/* unflushed is cleared first: what is printed afterwards rings again. */
+/* unflushed is cleared before the flush, so an entry that is printed meanwhile rings again. */
 static void follow_all(struct reading *r)
 {
     uint64_t rung;
@@ -166,8 +167,8 @@ static void say_unwitnessed(struct reading *r)
         left_out_say(&left_out);
 }
 
-/* Where somebody writes there is nothing to recover: that one will say that it is durable, or die and leave it.
- */
+/* If another process writes, there is nothing to recover: it will make the entries durable, or die and leave
+ * them. */
 static int recover(const char *dir, pawl_error *error)
 {
     int status = pawl_log_recover(dir, error);
@@ -178,7 +179,7 @@ static int recover(const char *dir, pawl_error *error)
     return PAWL_OK;
 }
 
-/* What is not shown is told to a follower at once, as it may never end. */
+/* A follower says at once what it does not show, because it may never end. */
 static void read_and_follow(struct reading *r)
 {
     bool follow = r->bell >= 0;

@@ -64,7 +64,7 @@ static void print_version(void)
     putchar('\n');
 }
 
-/* How many of the words are the command's name; 0: it is not that command. */
+/* How many words of argv are the command's name; 0: it is another command. */
 static int words_of(const struct command *command, int argc, char **argv)
 {
     const char *rest = command->name;
@@ -90,7 +90,7 @@ static const struct command *find_command(int argc, char **argv, int *ret_words)
     return NULL;
 }
 
-/* A noun alone: say what can be done with it. False: it is none. */
+/* The first word is a noun alone: list its verbs. False: there is no such noun. */
 static bool say_verbs(const char *noun)
 {
     size_t length = strlen(noun), found = 0;
@@ -168,7 +168,7 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* A reader that went away is an error of a write, not the end of the process. */
+    /* If stdout's reader is gone, a write fails; the process does not end by a signal. */
     signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {
         print_overview(stderr);

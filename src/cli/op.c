@@ -1,4 +1,4 @@
-/* cli/op.c: operations, as a lane's log has them. */
+/* cli/op.c: prints the operations of a lane's log. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static bool look_at_write(void *arg, pawl_write_kind kind, const pawl_row *row)
     return !search->found;
 }
 
-/* Whether it is one that was asked for. */
+/* Whether the operation was asked for. */
 static int is_wanted(const struct reading *r, const pawl_operation *operation, bool *ret_wanted)
 {
     struct search search = {.entity = r->entity};

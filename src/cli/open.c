@@ -90,7 +90,7 @@ void print_text(pawl_text *text)
     pawl_text_free(text);
 }
 
-/* Until its end. */
+/* Read the file to its end. */
 static int read_all(int fd, const char *file, size_t bytes_max, char **data, size_t *size, pawl_error *error)
 {
     size_t room = 0;

@@ -1,7 +1,7 @@
 /* cli/open.h: an engine's directory, or a log alone, opened for one command.
  *
- * Whoever only reads opens it read-only, which works beside a process that writes; whoever writes is refused if
- * another does. */
+ * A command that only reads opens it read-only, which works beside a process that writes. A command that writes
+ * is refused while another process writes. */
 #ifndef CLI_OPEN_H
 #define CLI_OPEN_H
 
@@ -11,16 +11,16 @@
 
 enum opening { OPEN_TO_READ, OPEN_TO_WRITE };
 
-/* The directory that the options name. On failure it has said why, and the exit code is returned; CLI_OK: it is
- * open. */
+/* Open the directory that the options name. On failure it has said why, and returns the exit code. CLI_OK: it
+ * is open. */
 int open_dir(const struct options *options, enum opening opening, pawl_engine **ret_engine);
 
-/* Say on stderr what whoever only reads it is not shown: cli/left_out.h. close_dir does; those who follow do it
- * when they begin. */
+/* Say on stderr how many entries are not shown (cli/left_out.h). close_dir does it; a command that follows does
+ * it when it begins. */
 void say_left_out(pawl_engine *engine);
 
-/* Close it, and see that stdout has taken everything. status and error: how the command went; if not well, that
- * is said. Returns the exit code. */
+/* Close the directory, and check that stdout took everything. status and error: how the command ended; a
+ * failure is said on stderr. Returns the exit code. */
 int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error);
 
 /* A log, with threads of its own. */
@@ -32,7 +32,7 @@ struct open_log {
 int open_log(const char *where, bool read_only, struct open_log *ret_log, pawl_error *error);
 int close_log(struct open_log *log);
 
-/* What an option says about the state to read: --min-offset. */
+/* The options of a read: --min-offset. */
 int options_read(const struct options *options, pawl_read_options *ret_read, pawl_error *error);
 #define OPTION_MIN_OFFSET                                                                                      \
     {                                                                                                          \
@@ -42,7 +42,8 @@ int options_read(const struct options *options, pawl_read_options *ret_read, paw
 /* Print it, and free it. */
 void print_text(pawl_text *text);
 
-/* All of a file, or of stdin if it is "-", with a zero behind it; free() it. PAWL_ETOOBIG beyond bytes_max. */
+/* Read a whole file, or stdin if it is "-". A zero byte is put behind it; free() it. PAWL_ETOOBIG beyond
+ * bytes_max. */
 int read_whole(const char *file, size_t bytes_max, char **ret_data, size_t *ret_size, pawl_error *error);
 
 #endif

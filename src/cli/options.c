@@ -49,7 +49,7 @@ static int unknown(const struct option_spec *specs, const char *name, size_t len
     return pawl_error_set(error, PAWL_EINVAL, "there is no option --%s", word);
 }
 
-/* The option that a word names; -1: none. The length is that of its name. */
+/* The index of the option with this name, which has this length; -1: there is none. */
 static int find_spec(const struct option_spec *specs, const char *name, size_t length)
 {
     for (size_t i = 0; !is_end(specs, i); i++)
@@ -58,7 +58,7 @@ static int find_spec(const struct option_spec *specs, const char *name, size_t l
     return -1;
 }
 
-/* Takes one or two words; at stands on the last of them afterwards. */
+/* Take one option, of one or two words. Then *at is the index of its last word. */
 static int take_option(struct options *options, int *at, pawl_error *error)
 {
     const char *name = options->argv[*at] + 2, *equals = strchr(name, '=');

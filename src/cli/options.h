@@ -1,7 +1,7 @@
-/* cli/options.h: a command's options and arguments, as tables, and what was given of them.
+/* cli/options.h: tables of a command's options and arguments, and the words that were given for them.
  *
- * Options are written --name VALUE or --name=VALUE; one without a value is a flag. There are no short ones.
- * Arguments are what is said without a name, in the table's order, before, between or behind the options. */
+ * Options are written --name VALUE or --name=VALUE; one without a value is a flag. There are no short options.
+ * Arguments are words without a name, in the table's order, before, between or behind the options. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -26,7 +26,7 @@ struct options {
     char **argv;
 };
 
-/* The options every command has are in its table as these. */
+/* Options that many commands have, for their tables. */
 #define OPTION_DIR                                                                                             \
     {                                                                                                          \
         "dir", "DIR", "the data directory; or the environment's PAWL_DIR"                                      \
@@ -61,15 +61,15 @@ int options_log(const struct options *options, const char **ret_log, pawl_error 
  * cursor of 0. */
 const char *options_next(const struct options *options, const char *name, int *cursor);
 
-/* A number, or fallback if it is not given; of least or more if it is. */
+/* A number of at least least, or fallback if it is not given. */
 int options_number(const struct options *options, const char *name, uint64_t least, uint64_t fallback,
                    uint64_t *ret_number, pawl_error *error);
 
-/* An argument that is a number of at least 1; what it is called is for the words. */
+/* An argument that is a number of at least 1. called: its name in error messages. */
 int options_argument(const struct options *options, size_t place, const char *called, uint64_t *ret_number,
                      pawl_error *error);
 
-/* The same, of least or more. */
+/* The same, of at least least. */
 int options_argument_from(const struct options *options, size_t place, uint64_t least, const char *called,
                           uint64_t *ret_number, pawl_error *error);
 

@@ -9,7 +9,7 @@
 #define BAR_WIDTH      32
 #define BAR_SECONDS    0.1
 #define LINE_SECONDS   10.0
-#define SILENT_SECONDS 0.3 /* what is over by then needs no bar */
+#define SILENT_SECONDS 0.3 /* shorter work shows no bar */
 
 void progress_begin(struct progress *progress, const char *what, const char *counted)
 {

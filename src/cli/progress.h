@@ -1,4 +1,4 @@
-/* cli/progress.h: how far a long reading has come, on stderr: a bar that moves if that is a terminal, else a
+/* cli/progress.h: shows on stderr how far a long reading has come: a moving bar on a terminal, otherwise a
  * plain line every ten seconds. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
@@ -14,10 +14,10 @@ struct progress {
     double said;
 };
 
-/* what is done, and what is counted: both borrowed until the end. */
+/* Borrows both words until the end. */
 void progress_begin(struct progress *progress, const char *what, const char *counted);
 bool progress_step(void *arg, uint64_t done, uint64_t total);  /* a pawl_progress that counts bytes */
-bool progress_count(void *arg, uint64_t done, uint64_t total); /* of anything else, if total is not known */
+bool progress_count(void *arg, uint64_t done, uint64_t total); /* counts other things; total may be unknown */
 void progress_end(struct progress *progress);                  /* the bar goes away */
 
 #endif

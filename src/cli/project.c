@@ -1,4 +1,4 @@
-/* cli/project.c: what projectors there are, and how far their lanes have come. */
+/* cli/project.c: lists projectors, and shows how far their lanes have come. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

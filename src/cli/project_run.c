@@ -1,8 +1,8 @@
-/* cli/project_run.c: open the node, and let its lanes work: until they have caught up, or until a lane that is
- * built anew takes the place of the old one.
+/* cli/project_run.c: open the node and wait until its lanes have caught up, or until a lane that is rebuilt has
+ * replaced the old one.
  *
- * A lane works whenever its directory is open for writing; these verbs only wait for it, and show how it goes
- * on. */
+ * A lane works whenever its directory is open for writing. These verbs only wait for it, and show its
+ * progress. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #include "cli/feed.h"
 #include "cli/lanes.h"
 
-#define SLICE    ((pawl_duration)200 * 1000 * 1000) /* between two looks */
+#define SLICE    ((pawl_duration)200 * 1000 * 1000) /* between two reads of the status */
 #define SECOND   ((double)1000 * 1000 * 1000)
-#define LINE_GAP 10.0 /* seconds between lines, if nobody looks at a terminal */
+#define LINE_GAP 10.0 /* seconds between lines, if stderr is no terminal */
 
 struct waiting {
     pawl_engine *engine;
@@ -37,7 +37,7 @@ static bool was_signalled(struct waiting *w)
     return w->signal != 0;
 }
 
-/* How far they have come, on stderr: a line that moves, or now and then a plain one. */
+/* Show progress on stderr: a moving line on a terminal, otherwise a plain line now and then. */
 static void show_progress(struct waiting *w)
 {
     struct lanes lanes;

@@ -27,7 +27,7 @@ static int run_get(const struct options *options)
     return close_dir(options, engine, status, &error);
 }
 
-/* The last line's "id", which it begins with. */
+/* The "id" of the last line, which is its first member. */
 static uint64_t last_id(const pawl_text *text)
 {
     size_t at = text->size - 1;
@@ -39,7 +39,7 @@ static uint64_t last_id(const pawl_text *text)
     return id;
 }
 
-/* A page at a time, so that a long list is neither held in memory nor waited for. */
+/* Page by page, so that a long list is not held in memory and its first rows are shown at once. */
 static int list(const struct options *options, pawl_engine *engine, uint64_t wsid, uint64_t after,
                 uint64_t limit, const pawl_read_options *read, pawl_error *error)
 {

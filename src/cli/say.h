@@ -1,4 +1,4 @@
-/* cli/say.h: how commands speak: answers on stdout, why not on stderr, numbers for people. */
+/* cli/say.h: how commands print: answers on stdout, errors on stderr, numbers in a form for people. */
 #ifndef CLI_SAY_H
 #define CLI_SAY_H
 
@@ -12,13 +12,13 @@ int say_failure(const struct options *options, const pawl_error *error);
 /* The same for a wrong use of the command. */
 int say_usage(const pawl_error *error);
 
-/* One object on a line of stdout; takes it. */
+/* Print one object on a line of stdout. Takes it. */
 void say_json(json_t *object);
 
 /* JSON has numbers up to 2^53 only: larger ones are strings. */
 json_t *json_u64(uint64_t number);
 
-/* Whether stdout has taken everything; PAWL_ECLOSED: nobody reads it any more. */
+/* Flush stdout. PAWL_ECLOSED: nobody reads it any more. */
 int say_finish(pawl_error *error);
 
 /* "12.3 MB", "640 B". */

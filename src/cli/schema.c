@@ -43,7 +43,7 @@ static void say_lane(json_t *lane)
     json_decref(lane);
 }
 
-/* Say each of the values of a text that has them one behind the other. */
+/* Print each value of a text that has several JSON values one behind the other. */
 static void print_each(const pawl_text *text, void (*say)(json_t *value))
 {
     for (size_t at = 0; at < text->size;) {

@@ -1,4 +1,4 @@
-/* cli/state.h: how it is said that a state is, or is not, what its log says. */
+/* cli/state.h: prints whether a state is what its log says. */
 #ifndef CLI_STATE_H
 #define CLI_STATE_H
 
@@ -9,7 +9,7 @@
 void print_state(const pawl_state_report *report, double seconds);
 json_t *state_json(const pawl_state_report *report);
 
-/* The two stores of each shard, and which of them the log agrees with. */
+/* Print the two stores of each shard, and which of them agrees with the log. */
 void print_audit(const pawl_state_report *report);
 json_t *audit_json(const pawl_state_report *report);
 

@@ -16,7 +16,7 @@ static void print_table(const pawl_log_report *r)
     for (size_t i = 0; i < r->stream_count; i++) {
         const pawl_log_report_stream *s = &r->streams[i];
         char name[PAWL_STREAM_TEXT_MAX];
-        if (s->entries == 0) { /* lanes have one in every partition, needed or not */
+        if (s->entries == 0) { /* lanes have a stream in every partition, used or not */
             empty++;
             continue;
         }
@@ -97,7 +97,7 @@ static json_t *report_json(const pawl_log_report *r, double seconds)
 /* What is verified, and what was found. */
 struct verifying {
     const char *where;
-    const char *dir; /* of the engine whose log is sound; NULL: there is a log alone, or it is not */
+    const char *dir; /* the engine's directory, if its log is sound; NULL: it is not, or there is only a log */
     pawl_log_report log;
     double log_seconds;
     pawl_state_report state;

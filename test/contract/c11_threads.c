@@ -1,11 +1,11 @@
 /* C11's threads in terms of POSIX's, for TSan.
  *
- * librdkafka calls thrd_create, mtx_lock and so on, of which TSan knows nothing: to it, such a thread was never
- * born and such a lock orders nothing. glibc's are pthreads underneath, with the same types; here they are so
- * in the open. Linked into a test whose symbols librdkafka sees before glibc's.
+ * librdkafka calls thrd_create, mtx_lock and so on. TSan does not know these: it sees neither such a thread's
+ * start nor the order that such a lock makes. In glibc they are pthreads with the same types, so here each
+ * calls its pthread function, which TSan knows. Linked into a test, these symbols are found before glibc's.
  *
- * What librdkafka orders by atomic counters TSan cannot see either, so a race of its own with us is not told.
- */
+ * TSan cannot see either what librdkafka orders by atomic counters, so races between librdkafka and Pawl are
+ * not reported. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>

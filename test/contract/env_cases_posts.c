@@ -1,4 +1,4 @@
-/* The env suite: posts, and who one is. */
+/* The env suite: posts, and on which shard a thread is. */
 #include "test/contract/env_cases.h"
 
 CONTRACT_TEST(posts_of_one_thread_run_in_their_order_on_the_shard_named)

@@ -1,5 +1,5 @@
-/* The env suite: timers. Which of two is due first is known only if the thread was not interrupted between
- * setting them: a test of their order is made again until that is so. */
+/* The env suite: timers. Which of two timers is due first is known only if the thread was not interrupted while
+ * it set them: a test of their order repeats itself until that is so. */
 #include "test/contract/env_cases.h"
 
 #define APART (2 * PAWL_MILLISECOND)

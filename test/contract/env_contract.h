@@ -1,7 +1,7 @@
-/* test/contract/env_contract.h: every sentence of port/env.h, as tests over any implementation.
+/* test/contract/env_contract.h: tests every sentence of port/env.h, over any implementation.
  *
- * What runs on a shard only writes values down with env_record; the test waits for so many of them with
- * env_await, and judges them on its own thread. */
+ * Code on a shard only notes values with env_record. The test waits for a number of them with env_await, and
+ * judges them on its own thread. */
 #ifndef TEST_CONTRACT_ENV_CONTRACT_H
 #define TEST_CONTRACT_ENV_CONTRACT_H
 

@@ -1,4 +1,4 @@
-/* The log suite: what remains after closing and crashing, what is no request, rivals, and the model. */
+/* The log suite: what is left after closing and crashing, malformed requests, rivals, and the model. */
 #include "test/contract/log_cases.h"
 #include "test/contract/log_model.h"
 

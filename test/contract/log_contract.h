@@ -1,7 +1,8 @@
 /* test/contract/log_contract.h: one suite for every log.
  *
- * An implementation describes itself by a log_contract; log_contract_run runs every test twice, with the calls
- * made on a shard of its env and from a thread that is none. Nothing here knows how a log works inside. */
+ * An implementation describes itself by a log_contract. log_contract_run runs every test twice: with calls from
+ * a shard of its env, and with calls from a thread that is no shard. Nothing here knows how a log works
+ * inside. */
 #ifndef TEST_CONTRACT_LOG_CONTRACT_H
 #define TEST_CONTRACT_LOG_CONTRACT_H
 

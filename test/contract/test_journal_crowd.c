@@ -1,4 +1,4 @@
-/* Many appends at once: who is written together, and who waits for whom. */
+/* Many appends at once: which are written together, and which wait for others. */
 #include <ftw.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* How much of the journal is read: of a stream that is seldom written only where it lies, and of many streams
+/* How much of the journal is read: for a stream with few entries, only where they lie; for many streams,
  * everything once. */
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-/* The log on Kafka with errors to order: librdkafka's mock brokers, and somebody else who writes to the same
+/* The log on Kafka with errors made to order: librdkafka's mock brokers, and a second writer to the same
  * topic. */
 #include <sched.h>
 

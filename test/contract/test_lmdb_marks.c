@@ -1,4 +1,4 @@
-/* What a directory of the LMDB store says of its last life: which store is trusted after which end, and which
+/* What an LMDB store's mark says after each kind of end: which store is trusted at the next opening, and which
  * is thrown away. */
 #include "test/contract/lmdb_site.h"
 

@@ -72,7 +72,7 @@ class File:
 
 
 class Folder:
-    """Its names: as they are, and as they are for good."""
+    """Its names: as they are now, and as they are durable."""
 
     def __init__(self, inode):
         self.inode, self.now, self.durable = inode, {}, {}

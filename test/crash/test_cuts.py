@@ -54,7 +54,7 @@ class Place:
         return os.path.exists(os.path.join(self.path, name))
 
     def mend(self):
-        """Whoever opens it for writing brings it back."""
+        """Open it for writing, which repairs it."""
         self.on('command', '1').expect(0)
 
     def events(self, name='d'):

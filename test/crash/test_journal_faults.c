@@ -256,7 +256,7 @@ static uint64_t entries_shown(struct bed *bed, pawl_log *log)
 }
 
 /* The last entry was synced, and what would say so was not. */
-TEST(who_only_reads_is_shown_what_another_knows_durable)
+TEST(a_reader_is_shown_what_a_witness_knows_to_be_durable)
 {
     struct bed bed;
     struct record r;
@@ -543,7 +543,7 @@ int main(void)
         RUN(a_failed_journal_writes_nothing_until_it_is_claimed_again),
         RUN(a_flipped_bit_in_the_last_acknowledged_entry_is_corruption_and_not_a_torn_tail),
         RUN(a_lost_tail_that_another_knows_durable_is_corruption),
-        RUN(who_only_reads_is_shown_what_another_knows_durable),
+        RUN(a_reader_is_shown_what_a_witness_knows_to_be_durable),
         RUN(a_record_of_another_past_does_not_continue_this_one),
         RUN(a_body_that_looks_like_a_record_is_only_a_body),
         RUN(every_allocation_may_fail_once),

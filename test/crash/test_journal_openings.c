@@ -455,7 +455,7 @@ static void look(void *arg, const struct ramdisk_write *write)
     ramdisk_free(seen.disk);
 }
 
-TEST(who_looks_beside_it_finds_a_sound_journal_at_every_step_of_going_on)
+TEST(another_process_finds_a_sound_journal_at_every_step_of_going_on)
 {
     struct bed bed;
     write_and_close(&bed);
@@ -490,7 +490,7 @@ int main(void)
         RUN(an_index_that_its_segment_has_outgrown_is_made_again),
         RUN(a_newest_segment_that_ends_at_an_older_seal_has_lost_what_its_index_knows),
         RUN(a_reader_beside_it_follows_a_segment_that_was_closed_and_goes_on),
-        RUN(who_looks_beside_it_finds_a_sound_journal_at_every_step_of_going_on),
+        RUN(another_process_finds_a_sound_journal_at_every_step_of_going_on),
     };
     return TEST_MAIN(tests);
 }

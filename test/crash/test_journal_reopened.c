@@ -1,5 +1,5 @@
-/* The journal after a failure, in the same process or the next: what readers see meanwhile, what its outcomes
- * say, and what a second accident may take. */
+/* The journal after a failure, in the same process or the next: what readers see meanwhile, what the outcomes
+ * of its appends are, and what a second failure may destroy. */
 #include <errno.h>
 #include <time.h>
 

@@ -1,5 +1,6 @@
-/* What a reader leaves out: entries that are whole in the files, and that nothing says are durable. They are
- * made by writing and syncing them, and losing the watermark behind them, which is not synced. */
+/* What a reader leaves out: entries that are whole in the files while nothing proves that they are durable. The
+ * tests make them by writing and syncing entries, and then losing the watermark behind them, which is not
+ * synced. */
 #include <inttypes.h>
 
 #include "adapter/mem/env.h"

@@ -1,8 +1,8 @@
-/* test_power.c: the power goes, under load, and what the disk was left with is opened.
+/* test_power.c: power is cut under load, and what the disk has then is opened.
  *
- * Clients send commands all the time, and count what was answered. The power is cut at random moments, in the
- * midst of a checkpoint's commit, and in the midst of copying a new one. Each image has every event that was
- * answered before, replays no more than the lag, and has the state that a full replay says. */
+ * Clients send commands all the time, and count the answers. The power is cut at random moments, in the middle
+ * of a checkpoint's commit, and while a new checkpoint is copied. Each image must have every event that was
+ * answered before, replay no more than the lag, and have the state that a full replay gives. */
 #include <fcntl.h>
 #include <glob.h>
 #include <pthread.h>

@@ -49,7 +49,7 @@ def pawl(*words, stdin=b'', env=None, **how):
 
 
 def patiently(ask, *words):
-    """Ask for something that is to come, again and again: the program itself gives up after ten seconds."""
+    """Run it again as long as it times out: the program itself gives up after ten seconds."""
     until = time.monotonic() + PATIENCE
     while True:
         answer = ask(*words, '--json')

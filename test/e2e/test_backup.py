@@ -12,7 +12,7 @@ NAME = b'Ada Lovelace'
 
 
 def rot(folder, what=NAME):
-    """A bit falls over wherever the files of a folder have these bytes."""
+    """Flip a bit wherever the files of a folder have these bytes."""
     for top, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(top, name)

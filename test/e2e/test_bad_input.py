@@ -1,4 +1,4 @@
-"""What a user can say wrongly: each is refused with its place, writes nothing and uses no number."""
+"""Wrong input of users: each is refused with its place, writes nothing and uses no number."""
 import ctypes
 import json
 import os

@@ -1,5 +1,6 @@
-/* The log as whoever embeds it alone has it: pawl/log.h and pawl/env.h, linked with libpawl and nothing else, on
- * real files. That each log keeps its promises is for test/contract; here it is that the headers are enough. */
+/* The log for a program that embeds only the log: pawl/log.h and pawl/env.h, linked with libpawl and nothing
+ * else, on real files. test/contract tests that each log keeps its promises; this tests that the headers are
+ * enough. */
 #include <pawl/log.h>
 
 #include <fcntl.h>
@@ -226,8 +227,8 @@ static uint32_t number_at(const uint8_t *at)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Zeros over the watermarks behind the last entry, as if it had been killed before they were written: docs/FORMAT.md
- * has the places of a header's size, a record's size and a record's type. */
+/* Write zeros over the watermarks behind the last entry, as if the writer had been killed before it wrote them.
+ * docs/FORMAT.md has the places of a header's size, a record's size and a record's type. */
 static void forget_watermarks(const char *dir)
 {
     enum { HEADER_SIZE = 12, RECORD_SIZE = 32, RECORD_TYPE = 36, RECORD_LEAST = 64, WATERMARK = 3 };
@@ -283,7 +284,7 @@ TEST(what_a_killed_writer_left_is_counted_and_then_recovered)
     test_dir_remove(b.dir);
 }
 
-TEST(what_is_no_log_is_told)
+TEST(a_name_that_is_no_log_is_refused)
 {
     struct bed b = {0};
     pawl_log *log;
@@ -305,7 +306,7 @@ int main(void)
         RUN(a_claim_fences_the_one_before_it),
         RUN(a_follower_sees_what_is_appended_after_it_began),
         RUN(what_a_killed_writer_left_is_counted_and_then_recovered),
-        RUN(what_is_no_log_is_told),
+        RUN(a_name_that_is_no_log_is_refused),
     };
     return TEST_MAIN(tests);
 }

@@ -219,7 +219,7 @@ TEST(a_restore_that_is_cancelled_leaves_the_directory_that_it_was_to_replace)
     twice_remove(&t);
 }
 
-TEST(what_is_not_there_is_told)
+TEST(a_directory_that_does_not_exist_is_refused)
 {
     pawl_log_report log;
     pawl_doctor_report found;
@@ -303,7 +303,7 @@ int main(void)
         RUN(a_replay_tells_its_events_and_when_cancelled_leaves_nothing),
         RUN(a_backup_and_a_restore_tell_how_far_they_are_and_when_cancelled_leave_nothing),
         RUN(a_restore_that_is_cancelled_leaves_the_directory_that_it_was_to_replace),
-        RUN(what_is_not_there_is_told),
+        RUN(a_directory_that_does_not_exist_is_refused),
         RUN(a_directory_says_what_it_was_made_with_and_where_its_log_is),
         RUN(directories_are_named_by_the_same_words_everywhere),
     };

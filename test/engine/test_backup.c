@@ -240,7 +240,7 @@ TEST(a_restore_checks_keeps_what_was_there_and_ends_where_it_is_told)
 }
 
 /* NEW.new and DIR.new are where it is made: only what an interrupted one has left is removed. */
-TEST(what_somebody_else_has_beside_it_is_left_alone)
+TEST(a_foreign_directory_beside_the_target_is_left_alone)
 {
     char backup[300], beside[500], path[400];
     pawl_backup_report report;
@@ -396,7 +396,7 @@ int main(void)
         RUN(a_backup_of_a_directory_in_use_has_what_was_answered_before_it_began),
         RUN(a_directory_that_was_copied_while_in_use_is_derived_anew_or_refused),
         RUN(a_restore_checks_keeps_what_was_there_and_ends_where_it_is_told),
-        RUN(what_somebody_else_has_beside_it_is_left_alone),
+        RUN(a_foreign_directory_beside_the_target_is_left_alone),
         RUN(a_directory_that_is_replaced_is_there_all_the_time_and_finished_after_its_name_lasts),
         RUN(a_file_system_that_cannot_exchange_directories_is_told_and_nothing_is_changed),
         RUN(a_removal_that_is_interrupted_at_any_step_is_done_by_the_next),

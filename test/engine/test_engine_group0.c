@@ -1,5 +1,5 @@
-/* test_engine_group0.c: commands of group0 through a running engine: written once, known to all, there again.
- */
+/* test_engine_group0.c: commands of group0 through a running engine: they are written once, known to all
+ * shards, and there again after a restart. */
 #include <pawl/pawl.h>
 
 #include "base/bytes.h"

@@ -234,7 +234,7 @@ static int succeed(pawl_handler_ctx *ctx, const pawl_event *event, pawl_results 
     return pawl_results_set_int64(results, "event", (int64_t)event->offset);
 }
 
-TEST(whoever_gets_a_number_by_a_decision_is_waited_for)
+TEST(a_decision_waits_for_the_run_that_gets_the_number)
 {
     for (int fails = 0; fails < 2; fails++) {
         struct lanes_bed bed = {0};
@@ -256,7 +256,7 @@ TEST(whoever_gets_a_number_by_a_decision_is_waited_for)
     }
 }
 
-TEST(what_is_alarming_is_for_the_options_to_say)
+TEST(the_options_say_what_is_alarming)
 {
     for (int asked = 0; asked < 2; asked++) {
         struct lanes_bed bed = {.options = {.thresholds = {.active = (uint64_t)asked}}};
@@ -471,8 +471,8 @@ int main(void)
         RUN(a_stalled_number_waits_for_an_operator),
         RUN(a_handler_that_hangs_past_its_lease_is_fenced),
         RUN(a_lease_that_is_taken_back_goes_to_another),
-        RUN(whoever_gets_a_number_by_a_decision_is_waited_for),
-        RUN(what_is_alarming_is_for_the_options_to_say),
+        RUN(a_decision_waits_for_the_run_that_gets_the_number),
+        RUN(the_options_say_what_is_alarming),
         RUN(what_a_handler_reads_is_what_a_serial_run_would_have_read),
         RUN(a_lane_that_hangs_holds_up_neither_another_nor_commands),
         RUN(a_handler_that_hangs_in_one_partition_leaves_the_others_running),

@@ -1,5 +1,5 @@
-/* test_engine_kinds.c: what the kind of a type means, wherever a command has its records: which register their
- * IDs are of, whether they have a table, and how they are read back. */
+/* test_engine_kinds.c: what the kind of a type decides, wherever a command has its records: from which register
+ * their IDs come, whether they have a table, and how they are read back. */
 #include <pawl/pawl.h>
 
 #include "base/id.h"

@@ -1,5 +1,4 @@
-/* What lanes have written, derived again: by a replay, by running everything once more, and by the checkpoint.
- */
+/* The tables of lanes, derived again: by a replay, by running all projectors again, and by the checkpoint. */
 #include <stdatomic.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* test_engine_large.c: how much a handler may want of one event. */
+/* test_engine_large.c: how much a handler may write for one event. */
 #include "test/lib/lanes.h"
 
 struct wanted {

@@ -1,5 +1,5 @@
-/* test_engine_lists.c: what there is in an engine: workspaces, last numbers, entities; from the events that are
- * there, however far the sequence storage has come. */
+/* test_engine_lists.c: lists of workspaces, last numbers and entities. They are right however far the sequence
+ * storage lags behind the events. */
 #include <pawl/pawl.h>
 
 #include "base/bytes.h"
@@ -134,7 +134,7 @@ TEST(all_workspaces_are_listed_once_in_pages_of_any_size)
     check_workspaces(4);
 }
 
-TEST(one_partition_lists_them_too)
+TEST(all_workspaces_of_a_single_partition_are_listed_too)
 {
     check_workspaces(1);
 }
@@ -290,7 +290,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(all_workspaces_are_listed_once_in_pages_of_any_size),
-        RUN(one_partition_lists_them_too),
+        RUN(all_workspaces_of_a_single_partition_are_listed_too),
         RUN(a_workspace_is_as_its_last_event_left_it),
         RUN(last_numbers_are_those_of_the_events_before_and_after_the_storage_has_them),
         RUN(last_numbers_of_many_workspaces_come_in_their_order),

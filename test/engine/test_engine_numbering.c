@@ -1,5 +1,5 @@
-/* test_engine_numbering.c: how an engine's sequencers are doing, as its figures say, and the limits that its options
- * set them. */
+/* test_engine_numbering.c: the figures of an engine's sequencers, and the limits that the engine's options
+ * set. */
 #include "test/lib/lanes.h"
 
 #include "engine/node/node.h"
@@ -25,7 +25,7 @@ static pawl_numbering numbering_of(struct lanes_bed *bed, uint16_t partition)
 
 /* --- figures --- */
 
-TEST(figures_tell_how_many_sequencers_are_ready_and_what_the_view_lacks)
+TEST(figures_tell_how_many_sequencers_are_ready_and_what_their_storage_lacks)
 {
     struct lanes_bed bed = {.options = {.partitions = 4, .shards = 2, .sequences = patient}};
     bed_begin(&bed, LANES_SCHEMA(""));
@@ -113,7 +113,7 @@ static const struct pawl_store_ops failing_ops = {.snapshot = failing_snapshot,
                                                   .commit = failing_commit,
                                                   .abort = failing_abort};
 
-/* On the shard, where the view is written. */
+/* On the shard, which writes the sequence storage. */
 static void begin_to_fail(void *arg)
 {
     struct failing *f = arg;
@@ -129,7 +129,7 @@ static void fail_no_more(void *arg)
     ((struct failing *)arg)->full = false;
 }
 
-TEST(a_view_that_cannot_be_written_shows_in_the_figures_with_its_reason)
+TEST(a_sequence_storage_that_cannot_be_written_shows_in_the_figures_with_its_reason)
 {
     struct lanes_bed bed = {.options = {.partitions = 1, .shards = 1, .sequences = {.flush_events = 1}}};
     struct failing failing = {.store = {.ops = &failing_ops}};
@@ -245,9 +245,9 @@ TEST(a_limit_that_is_out_of_its_bounds_is_named)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(figures_tell_how_many_sequencers_are_ready_and_what_the_view_lacks),
+        RUN(figures_tell_how_many_sequencers_are_ready_and_what_their_storage_lacks),
         RUN(figures_go_on_when_a_new_schema_needs_other_sequencers),
-        RUN(a_view_that_cannot_be_written_shows_in_the_figures_with_its_reason),
+        RUN(a_sequence_storage_that_cannot_be_written_shows_in_the_figures_with_its_reason),
         RUN(an_engine_that_only_reads_numbers_nothing),
         RUN(a_small_cache_of_workspaces_still_numbers_without_gaps),
         RUN(a_limit_of_unflushed_values_is_kept),

@@ -1,5 +1,5 @@
-/* test_engine_openings.c: a node that is opened and closed often: its log holds what was asked of it, and no
- * trace of the openings. */
+/* test_engine_openings.c: a node that is opened and closed often: its log has the commands, and no trace of the
+ * openings. */
 #include "adapter/journal/verify.h"
 #include "test/lib/lanes.h"
 

@@ -1,4 +1,5 @@
-/* test_engine_operations.c: operations of a lane, read from C: what they say, the rows that they wrote, page by page. */
+/* test_engine_operations.c: operations of a lane, read from C: their fields and the rows that they wrote, page
+ * by page. */
 #include "test/lib/lanes.h"
 
 #define NOTES ", \"workers\": 1"

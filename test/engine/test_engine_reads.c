@@ -1,4 +1,4 @@
-/* test_engine_reads.c: reads of a handler that fail: whatever the handler makes of them, it is run again. */
+/* test_engine_reads.c: reads of a handler that fail: the handler is run again, whatever it returned. */
 #include "test/lib/lanes.h"
 
 #include <stdatomic.h>

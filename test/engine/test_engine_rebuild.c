@@ -1,5 +1,5 @@
-/* test_engine_rebuild.c: a lane is worked out anew while it is written to and read: no read fails, none sees
- * less than one before it did. */
+/* test_engine_rebuild.c: a lane is rebuilt while commands are written and its tables are read: no read fails,
+ * and none sees less than an earlier one. */
 #include "test/lib/lanes.h"
 
 #include <pthread.h>
@@ -388,7 +388,7 @@ static uint64_t first_in(struct lanes_bed *bed, uint16_t partition, uint32_t gen
     return number;
 }
 
-TEST(of_a_number_that_is_under_way_in_two_generations_it_is_said_which_is_meant)
+TEST(a_number_that_is_under_way_in_two_generations_needs_the_generation)
 {
     struct lanes_bed bed = {0};
     struct slow slow = {0};
@@ -544,7 +544,7 @@ int main(void)
         RUN(rows_of_a_generation_that_was_replaced_are_removed_at_the_next_opening),
         RUN(rows_of_a_generation_that_begins_while_others_are_removed_stay),
         RUN(a_generation_that_stalls_while_it_is_built_leaves_the_other_one_going),
-        RUN(of_a_number_that_is_under_way_in_two_generations_it_is_said_which_is_meant),
+        RUN(a_number_that_is_under_way_in_two_generations_needs_the_generation),
         RUN(what_is_to_be_done_when_a_projector_fails_changes_with_the_schema),
         RUN(what_is_to_be_done_when_a_projector_fails_is_the_same_after_the_next_opening),
         RUN(a_handler_of_a_generation_that_is_gone_is_given_up_and_waited_for),

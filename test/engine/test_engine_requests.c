@@ -1,5 +1,5 @@
-/* test_engine_requests.c: a request keeps its first error until the command is sent, so that any number of calls
- * needs one check. */
+/* test_engine_requests.c: a request keeps its first error until the command is sent, so that any number of
+ * calls needs one check. */
 #include <pawl/pawl.h>
 
 #include "base/latch.h"

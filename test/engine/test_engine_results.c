@@ -1,4 +1,4 @@
-/* test_engine_results.c: what handlers hand in: nonsense, long words, and much. */
+/* test_engine_results.c: results of handlers: wrong ones, long texts, and many. */
 #include "test/lib/lanes.h"
 
 #include <stdatomic.h>

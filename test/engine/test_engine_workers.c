@@ -1,4 +1,4 @@
-/* test_engine_workers.c: workers outside: what they lease, how they commit, and whose number it is. */
+/* test_engine_workers.c: external workers: what they lease, how they commit, and whose number it is. */
 #include "test/lib/lanes.h"
 
 #include <pthread.h>
@@ -313,7 +313,7 @@ TEST(a_result_that_fails_at_its_turn_says_why)
 
 /* What a worker could make up, having been given nothing: also the ID that a number has before its first lease.
  */
-TEST(whoever_was_given_nothing_is_refused)
+TEST(a_worker_that_was_given_no_lease_is_refused)
 {
     static const uint64_t numbers[] = {0, 1, 2, UINT64_MAX};
     static const pawl_operation_id ids[] = {{0, 0}, {1, 2}};
@@ -370,7 +370,7 @@ TEST(a_lease_that_was_filled_in_by_hand_is_as_good)
     bed_end(&bed);
 }
 
-TEST(what_is_given_back_or_fails_comes_again)
+TEST(a_number_that_is_given_back_or_fails_comes_again)
 {
     struct lanes_bed bed = {.options = {.backoff_min = PAWL_MILLISECOND}};
     pawl_worker_lease lease;
@@ -487,9 +487,9 @@ int main(void)
         RUN(a_commit_waits_for_those_before_it),
         RUN(nonsense_leaves_the_lease_with_its_worker),
         RUN(a_result_that_fails_at_its_turn_says_why),
-        RUN(whoever_was_given_nothing_is_refused),
+        RUN(a_worker_that_was_given_no_lease_is_refused),
         RUN(a_lease_that_was_filled_in_by_hand_is_as_good),
-        RUN(what_is_given_back_or_fails_comes_again),
+        RUN(a_number_that_is_given_back_or_fails_comes_again),
         RUN(closing_ends_the_wait_for_something_to_lease),
         RUN(many_workers_share_the_work_of_all_partitions),
     };

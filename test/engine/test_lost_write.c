@@ -1,8 +1,7 @@
-/* test_lost_write.c: of two hundred thousand writes to the live stores not one is lost, or it is found while
- * everything goes on. Here none is lost; with test/sabotage/applier-drops-a-write.patch every 100,000th is, and
- * this test must fail: no row is written twice, so that no later event brings back what was lost, and only
- * reading it tells.
- */
+/* test_lost_write.c: if one of two hundred thousand writes to the live stores is lost, that is found while
+ * commands go on. Here none is lost. With test/sabotage/applier-drops-a-write.patch every 100,000th is lost,
+ * and this test must fail. No row is written twice: so no later event repairs a lost row, and only reading it
+ * again shows the loss. */
 #include "test/engine/twice.h"
 
 #define COMMANDS 72000 /* of three rows each, in three tables; the workspaces are a fourth */

@@ -1,5 +1,5 @@
-/* What the tests of the two stores share: a directory, an engine on it, commands that make rows which are
- * written again and again, and a look at whether everything is what a replay of the log says. */
+/* What the tests of the two stores share: a directory, an engine on it, commands that write the same rows again
+ * and again, and a check that everything is what a replay of the log gives. */
 #ifndef TEST_ENGINE_TWICE_H
 #define TEST_ENGINE_TWICE_H
 

@@ -1,5 +1,5 @@
-/* fuzz_envelope.c: bytes that decode as an event's envelope are the bytes that it is encoded as, and all it
- * hands out is inside. */
+/* fuzz_envelope.c: bytes that decode as an event's envelope are the same bytes that encoding it gives, and no
+ * pointer leads outside them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fuzz_event.c: bytes that decode as an event are the bytes that it is encoded as, and all it hands out is
- * inside. */
+/* fuzz_event.c: bytes that decode as an event are the same bytes that encoding it gives, and no pointer leads
+ * outside them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

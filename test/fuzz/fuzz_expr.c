@@ -1,5 +1,5 @@
-/* fuzz_expr.c: whatever the text, it is refused with a place or gives null or a value of the type it was said
- * to have; brackets around it change nothing. */
+/* fuzz_expr.c: any text is refused with a place, or gives null or a value of the type that it was compiled to;
+ * brackets around it change nothing. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

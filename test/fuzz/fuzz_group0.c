@@ -1,6 +1,6 @@
-/* fuzz_group0.c: bytes that decode as a command are those that it is encoded as, unless they are of an older
- * version; and whatever they say, group0 refuses it or makes a schema of it, twice the same, that says nothing
- * new the second time; but for a rebuild, which always does. */
+/* fuzz_group0.c: bytes that decode as a command are the same bytes that encoding it gives, unless they are of
+ * an older version. group0 refuses the command, or makes the same schema of it twice. The second time the
+ * command changes nothing, unless it is a rebuild. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fuzz_kafka_record.c: a value that decodes is the value that its record is encoded as. The input is tried as
- * it is, and with its checksum put right, so that what lies behind it is reached too. */
+/* fuzz_kafka_record.c: a value that decodes is the same value that encoding its record gives. The input is
+ * tried as it is, and with its checksum put right, so that the code behind it is reached too. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

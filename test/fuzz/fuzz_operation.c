@@ -1,5 +1,5 @@
-/* fuzz_operation.c: bytes that decode as an operation are the bytes that it is encoded as, and all it hands out
- * is inside. */
+/* fuzz_operation.c: bytes that decode as an operation are the same bytes that encoding it gives, and no pointer
+ * leads outside them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

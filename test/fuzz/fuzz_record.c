@@ -1,6 +1,6 @@
-/* fuzz_record.c: bytes that decode as a record are the bytes that this record is encoded as; what does not says
- * how many bytes it wants, and never more than the largest record has. The input is tried as it is, and with
- * its guard and checksum put right, so that what lies behind them is reached too. */
+/* fuzz_record.c: bytes that decode as a record are the same bytes that encoding it gives. Other bytes are
+ * refused with the number of bytes wanted, never more than the largest record has. The input is tried as it is,
+ * and with its guard and checksum put right, so that the code behind them is reached too. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fuzz_request.c: whatever the text, it is refused with a place, or becomes a request that keeps its promises:
- * and the fields of each of its objects, as a row, shown, and read again, are the same row. */
+/* fuzz_request.c: any text is refused with a place, or becomes a request that keeps its promises. The fields of
+ * each of its objects, written as a row, shown as JSON and read again, are the same row. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

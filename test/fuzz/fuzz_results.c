@@ -1,5 +1,5 @@
-/* fuzz_results.c: whatever the text, it is refused with a place, or becomes calls that make sense: each field
- * is one of the write's entity, and of the type that the call is for; a key's fields come first. */
+/* fuzz_results.c: any text is refused with a place, or becomes calls that make sense: each field is one of the
+ * write's entity, and of the type that the call is for; the fields of a key come first. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

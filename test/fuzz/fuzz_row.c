@@ -1,4 +1,4 @@
-/* fuzz_row.c: bytes that open as a row are those that its values are written as; and the same of keys.
+/* fuzz_row.c: bytes that open as a row are the same bytes that writing its values gives; and the same for keys.
  *
  * Input: a byte n, n bytes that choose the fields' types, a byte: 0 row, else key; then the row or key. */
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* fuzz_schema.c: JSON that reads as a package is shown so that it reads as the same package, and is shown the
- * same. */
+/* fuzz_schema.c: JSON that reads as a package, shown as JSON again, reads as the same package and is shown as
+ * the same JSON. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* fuzz_segment_header.c: bytes that decode as a header are the bytes that it is encoded as; what does not names
- * a byte at fault and says why. The input is tried as it is, and with its checksum put right. */
+/* fuzz_segment_header.c: bytes that decode as a header are the same bytes that encoding it gives. Other bytes
+ * are refused, with the wrong byte and the reason. The input is tried as it is, and with its checksum put
+ * right. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fuzz_stream.c: a text that parses as a stream is the text that this stream is written as, and no other text
- * parses as it. */
+/* fuzz_stream.c: a text that parses as a stream is the same text that formatting the stream gives, and no other
+ * text parses as that stream. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* replay.c: the main of a fuzz target that is not linked with libFuzzer.
+/* replay.c: the main function of a fuzz target that is not linked with libFuzzer.
  *
  *     fuzz_NAME DIRECTORY     runs the target on every file of its corpus
  *
- * So that every build, by any compiler, sees again each input that was ever worth keeping. An input that the
- * target cannot stand ends the program, after its name was printed. */
+ * So every build, with any compiler, runs each input that was kept. If an input breaks the target, the program
+ * prints its name and ends. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* test/kafka/client.c: as little of a Kafka client as shows that brokers work, and as can do harm to a topic.
+/* test/kafka/client.c: a very small Kafka client, to show that brokers work and to damage a topic.
  *
  *     kafka_client BROKERS create TOPIC REPLICAS     with one partition
  *     kafka_client BROKERS delete TOPIC

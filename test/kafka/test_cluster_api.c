@@ -1,5 +1,5 @@
-/* pawl/cluster.h on a real broker, which PAWL_KAFKA names, linked with libpawl and nothing else. Every test has a
- * cluster of its own on it. */
+/* pawl/cluster.h on a real broker, which PAWL_KAFKA names, linked with libpawl and nothing else. Every test has
+ * a cluster of its own on that broker. */
 #include <pawl/cluster.h>
 
 #include <semaphore.h>

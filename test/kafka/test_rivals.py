@@ -29,7 +29,7 @@ SETTLE_SECONDS_MAX = 400
 
 
 class Campaign:
-    """Writers at work, and who disturbs them."""
+    """Writers at work, and the faults that disturb them."""
 
     def __init__(self, brokers, folder, name, chance):
         self.brokers, self.folder, self.chance = brokers, folder, chance

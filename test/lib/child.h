@@ -1,4 +1,4 @@
-/* test/lib/child.h: a part of a test in a process of its own, which may be limited, or die. */
+/* test/lib/child.h: runs a part of a test in a process of its own, which may have limits, or may die. */
 #ifndef TEST_LIB_CHILD_H
 #define TEST_LIB_CHILD_H
 

@@ -1,5 +1,5 @@
-/* What the tests of a processor share: a partition of customers, somebody who asks for one, and faults of the
- * log to order. */
+/* What the tests of a processor share: a partition of customers, a client that asks for one, and faults of the
+ * log made to order. */
 #ifndef TEST_LIB_CUSTOMERS_H
 #define TEST_LIB_CUSTOMERS_H
 

@@ -102,10 +102,10 @@ static void boot(void *arg)
 {
     struct lane_bed *b = arg;
     applier_init(&b->applier, mem_env_port(b->env), 0, b->store);
-    assert_ok(run_room_init(&b->room, &b->memory.allocator));
+    assert_ok(run_buffers_init(&b->buffers, &b->memory.allocator));
     for (size_t i = 0; i < b->lane_count; i++) {
         new_lane_at_last(b, i);
-        lane_poke(b->lanes[i], b->plog.last);
+        lane_log_grew(b->lanes[i], b->plog.last);
     }
 }
 
@@ -155,7 +155,7 @@ static void release(void *arg)
     struct lane_bed *b = arg;
     for (size_t i = 0; i < b->lane_count; i++)
         lane_free(b->lanes[i]);
-    run_room_release(&b->room);
+    run_buffers_release(&b->buffers);
     assert_null(b->applier.first);
     applier_close(&b->applier);
 }
@@ -185,11 +185,11 @@ void lane_bed_crash(struct lane_bed *b)
 
 /* --- events --- */
 
-static void poke(void *arg)
+static void tell_lanes(void *arg)
 {
     struct lane_bed *b = arg;
     for (size_t i = 0; i < b->lane_count; i++)
-        lane_poke(b->lanes[i], b->plog.last);
+        lane_log_grew(b->lanes[i], b->plog.last);
 }
 
 static void write_events(struct lane_bed *b, const char *command, uint64_t wsid, int64_t k, int64_t by,
@@ -211,7 +211,7 @@ static void write_events(struct lane_bed *b, const char *command, uint64_t wsid,
 void lane_bed_event(struct lane_bed *b, const char *command, uint64_t wsid, int64_t k, int64_t by)
 {
     write_events(b, command, wsid, k, by, 1);
-    lane_bed_call(b, poke, b);
+    lane_bed_call(b, tell_lanes, b);
     lane_bed_pass(b, 10 * PAWL_MILLISECOND);
 }
 
@@ -221,7 +221,7 @@ void lane_bed_events(struct lane_bed *b, const char *command, uint64_t wsid, int
         n = count < 64 ? count : 64;
         write_events(b, command, wsid, k, 1, n);
     }
-    lane_bed_call(b, poke, b);
+    lane_bed_call(b, tell_lanes, b);
 }
 
 void lane_bed_pass(struct lane_bed *b, pawl_duration duration)

@@ -37,7 +37,7 @@ struct lane_bed {
     pawl_log *log;
     pawl_store *store;
     struct applier applier;
-    struct run_room room;
+    struct run_buffers buffers;
     struct lane *lanes[LANE_BED_LANES]; /* as the schema has them */
     size_t lane_count;
     size_t closed;

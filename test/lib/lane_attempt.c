@@ -81,10 +81,10 @@ int64_t attempt_read(struct attempt *a, int64_t k)
     struct state state;
     uint8_t room[KEY_ROOM];
     pawl_bytes key = row_key(b, "t.Sum", wsid_of(&a->run), k, room), value;
-    assert_ok(run_look(&a->run, b->store, &b->room, &a->run.seen, &state));
+    assert_ok(run_open_snapshot(&a->run, b->store, &b->buffers, &a->run.seen, &state));
     assert_ok(reads_add_row(&a->run.seen, key));
     int64_t x = state_get(&state, key, &value) == PAWL_OK ? row_field(b, "t.Sum", value, "x") : -1;
-    run_look_away(&b->room);
+    run_close_snapshot(&b->buffers);
     return x;
 }
 
@@ -124,7 +124,7 @@ void attempt_put(struct attempt *a, int64_t k, int64_t x)
 void attempt_explode(struct attempt *a)
 {
     pawl_error error = {0};
-    assert_ok(run_explode(&a->run, a->bed->store, &a->bed->room, &error));
+    assert_ok(run_explode(&a->run, a->bed->store, &a->bed->buffers, &error));
 }
 
 struct acting_on {
@@ -217,7 +217,7 @@ void lane_bed_exploded(struct lane_bed *b, size_t lane, int status)
     struct acting_on q = {.lane = b->lanes[lane], .run = b->exploding, .status = status};
     pawl_error error = {0};
     if (status == PAWL_OK)
-        assert_ok(run_explode(q.run, b->store, &b->room, &error));
+        assert_ok(run_explode(q.run, b->store, &b->buffers, &error));
     b->exploding = NULL;
     lane_bed_call(b, exploded, &q);
 }

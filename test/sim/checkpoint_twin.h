@@ -1,5 +1,5 @@
-/* A partition's state derived a second time, by a checkpoint, from its log alone: in transactions of any size,
- * over a store that fails, in several lives, with power cuts between. It ends with the same bytes. */
+/* Derives a partition's state a second time, by a checkpoint, from its log alone: in transactions of any size,
+ * over a store that fails, in several lives, with power cuts between. It must end with the same bytes. */
 #ifndef TEST_SIM_CHECKPOINT_TWIN_H
 #define TEST_SIM_CHECKPOINT_TWIN_H
 

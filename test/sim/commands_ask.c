@@ -1,5 +1,5 @@
-/* What is asked of a partition: requests of every sort, most of them right, some with one thing about them that
- * is wrong, or nearly, and some that were made before. */
+/* Makes requests of every sort for a partition: most of them right, some with one thing wrong or almost wrong,
+ * and some that were sent before. */
 #include "base/id.h"
 #include "test/sim/commands_sim.h"
 

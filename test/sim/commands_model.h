@@ -1,5 +1,5 @@
-/* What commands do, in the plainest way: arrays that are searched from end to end, and no log, store, cache,
- * batch or schema. The model judges a request, says what event it makes, applies it, and compares itself with
+/* What commands do, in the simplest way: arrays that are searched from end to end, and no log, store, cache,
+ * batch or schema. The model judges a request, says which event it makes, applies it, and compares itself with
  * the rows of a store.
  *
  * Refusals are sets: a request that is wrong in several ways may be refused for any of them. */

@@ -191,7 +191,7 @@ struct sim {
     pawl_log *log;
     pawl_store *store;
     struct applier applier;
-    struct run_room room;
+    struct run_buffers buffers;
     struct worker workers[WORKERS_MAX];
     struct job *jobs;
     struct errand *errands;

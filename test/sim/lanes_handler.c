@@ -1,5 +1,5 @@
-/* What handlers do: functions of their event and of what they read, and of nothing else. What they read decides
- * about everything that they write, so that a read that did not stand shows. */
+/* What handlers do. They depend on their event and on what they read, and on nothing else. Everything that they
+ * write depends on what they read, so a read that did not stand shows in the tables. */
 #include "base/bytes.h"
 #include "core/schema/row.h"
 #include "core/state/key.h"

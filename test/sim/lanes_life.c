@@ -41,12 +41,12 @@ static struct sim_event *add_event(struct sim *s, struct feed *feed)
     return e;
 }
 
-static void poke(void *arg)
+static void tell_lanes(void *arg)
 {
     struct sim *s = arg;
     for (unsigned i = 0; i < s->site_count; i++)
         if (!s->sites[i].closing)
-            lane_poke(s->sites[i].lane, s->sites[i].feed->plog.last);
+            lane_log_grew(s->sites[i].lane, s->sites[i].feed->plog.last);
 }
 
 void sim_feed(struct sim *s, struct feed *feed, size_t count)
@@ -56,7 +56,7 @@ void sim_feed(struct sim *s, struct feed *feed, size_t count)
         bodies[i] = add_event(s, feed)->body;
     plog_append(&feed->plog, bodies, count);
     if (s->alive)
-        sim_call(s, poke, s);
+        sim_call(s, tell_lanes, s);
 }
 
 /* --- the world --- */
@@ -154,7 +154,7 @@ static void boot(void *arg)
 {
     struct sim *s = arg;
     applier_init(&s->applier, mem_env_port(s->env), 0, s->store);
-    assert_ok(run_room_init(&s->room, &s->memory.allocator));
+    assert_ok(run_buffers_init(&s->buffers, &s->memory.allocator));
     workers_init(s);
     for (unsigned i = 0; i < s->site_count; i++) {
         struct site *site = &s->sites[i];
@@ -181,7 +181,7 @@ static void boot(void *arg)
         if (status != PAWL_OK)
             print_error("%s\n", error.text);
         assert_ok(status);
-        lane_poke(site->lane, site->feed->plog.last);
+        lane_log_grew(site->lane, site->feed->plog.last);
     }
 }
 
@@ -238,7 +238,7 @@ static void release(void *arg)
         s->sites[i].lane = NULL;
     }
     workers_release(s);
-    run_room_release(&s->room);
+    run_buffers_release(&s->buffers);
     assert_null(s->applier.first);
     applier_close(&s->applier);
 }

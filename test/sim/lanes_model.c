@@ -1,7 +1,7 @@
-/* The serial run: each match at its turn, alone, on a plain store. A void of the log is a decision, and is
- * followed. */
+/* The serial run: each match at its turn, alone, on a plain store. If the log has a void, the model takes it
+ * over. */
 #include "base/bytes.h"
-#include "core/project/match.h"
+#include "core/project/projector_match.h"
 #include "core/project/redo.h"
 #include "core/state/key.h"
 #include "test/sim/lanes.h"

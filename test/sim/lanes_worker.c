@@ -1,6 +1,6 @@
-/* Workers: they acquire, read, explode and hand in, each at a moment of its own; and fail, hang, repeat
- * themselves, come back too late or under another's ID. All on the shard: what a thread does between two looks
- * at the store, nobody can see. */
+/* Workers: they acquire, read, explode and hand in, each at a moment of its own. They also fail, hang, repeat
+ * themselves, come too late or use another's ID. All run on the shard: what a thread does between two reads of
+ * the store is invisible to others anyway. */
 #include "base/bytes.h"
 #include "base/heap.h"
 #include "test/sim/lanes.h"
@@ -90,7 +90,7 @@ static void note_told(struct sim *s, struct site *site, const struct run *run, i
         assert_true(lane_cursor(site->lane)->applied >= run->number);
     s->seen.fenced += status == PAWL_EFENCED;
     if (s->told_count < HANDED_MAX)
-        s->told[s->told_count++] = (struct told){site, run->number, run->id, status, run->looking != NULL};
+        s->told[s->told_count++] = (struct told){site, run->number, run->id, status, run->lookup_lane != NULL};
 }
 
 /* Who was told that it counts has its operation in the log; nobody else's is there. */
@@ -199,7 +199,7 @@ void workers_visit(struct sim *s, struct site *site, uint64_t number, pawl_opera
 static void explode_again(struct sim *s, struct lane *lane, struct run *run)
 {
     pawl_error error = {0};
-    int status = run_explode(run, s->store, &s->room, &error);
+    int status = run_explode(run, s->store, &s->buffers, &error);
     if (status == PAWL_OK && s->trouble && below(s, s->trouble * 4) == 0 && !s->settling)
         status = PAWL_ENOMEM;
     s->seen.elsewhere++;
@@ -344,11 +344,11 @@ static int look(struct sim *s, struct job *j)
 {
     struct state state;
     uint64_t fails = s->memory.fails_in;
-    int status = run_look(&j->run, s->store, &s->room, &j->run.seen, &state);
+    int status = run_open_snapshot(&j->run, s->store, &s->buffers, &j->run.seen, &state);
     if (status != PAWL_OK)
         return status;
-    status = handler_read(&j->handling, j->run.schema, &state, &j->run.seen, &s->room.memory);
-    run_look_away(&s->room);
+    status = handler_read(&j->handling, j->run.schema, &state, &j->run.seen, &s->buffers.memory);
+    run_close_snapshot(&s->buffers);
     if (status != PAWL_OK || --j->steps_left > 0)
         return status;
     j->fails = handler_fails(&j->handling);
@@ -408,7 +408,7 @@ static void work_on(pawl_timer *timer)
         return;
     } else if (!j->exploded) {
         pawl_error error = {0};
-        status = run_explode(&j->run, s->store, &s->room, &error);
+        status = run_explode(&j->run, s->store, &s->buffers, &error);
         j->exploded = status == PAWL_OK;
         j->run.rows = below(s, 6); /* as if it had looked at many */
     } else {

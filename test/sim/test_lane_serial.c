@@ -56,7 +56,7 @@ struct history {
     struct arena memory;
     struct operation_maker maker;
     struct reads reads;
-    struct recent *recent;
+    struct recent_writes *recent;
     struct overlay overlay;
     mem_store_disk *disk;
     pawl_store *serial, *lane, *replayed;
@@ -241,8 +241,8 @@ static void begin_history(struct history *h)
     arena_init(&h->memory, NULL, 1 << 16);
     operation_maker_init(&h->maker, NULL);
     reads_init(&h->reads, NULL);
-    assert_ok(recent_new(NULL, 1u << (2 + below(h, 7)), &h->recent));
-    recent_reset(h->recent, 1);
+    assert_ok(recent_writes_new(NULL, 1u << (2 + below(h, 7)), &h->recent));
+    recent_writes_reset(h->recent, 1);
     overlay_init(&h->overlay, NULL);
     assert_ok(mem_store_disk_new(NULL, &h->disk));
     h->serial = open_store(h, "serial");
@@ -264,7 +264,7 @@ static void end_history(struct history *h)
     cursor_release(&h->cursor);
     overlay_release(&h->overlay);
     mem_store_disk_free(h->disk);
-    recent_free(h->recent);
+    recent_writes_free(h->recent);
     reads_release(&h->reads);
     operation_maker_release(&h->maker);
     arena_release(&h->memory);
@@ -418,7 +418,7 @@ static void take_turn(struct history *h, struct run *run)
     struct state state = {&h->overlay, pawl_store_writer(h->lane), scratch};
     struct operation o = operation_of(run);
     bool good = run_early(h, run);
-    if (good && recent_stands(h->recent, &h->reads)) {
+    if (good && reads_stand(&h->reads, h->recent)) {
         h->stood++;
         o.writes = made(h, &o.count);
         log_operation(h, run, &o);
@@ -434,7 +434,7 @@ static void take_turn(struct history *h, struct run *run)
         log_operation(h, run, &o);
     }
     h->failed += !good;
-    recent_note(h->recent, &o, &run->changes);
+    recent_writes_note(h->recent, &o, &run->changes);
     h->staged++;
     assert_int_equal(good, run->serial.data != NULL);
     assert_true(!good || bytes_equal(o.writes, run->serial));

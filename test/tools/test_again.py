@@ -97,7 +97,7 @@ def what_is_not_a_step_or_a_number_is_refused(folder):
 
 
 def runs(pid):
-    """Whether it does anything any more; nobody may have asked yet how it ended."""
+    """Whether it still runs. It may have ended without being waited for."""
     try:
         return text(f'/proc/{pid}/stat').rpartition(')')[2].split()[0] != 'Z'
     except OSError:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/sabotage tells a patch that is noticed from every other."""
+"""tools/sabotage finds out which patches are noticed by their test, and which are not."""
 import tap
 
 TREE = {

@@ -374,7 +374,7 @@ TEST(an_item_whose_owner_goes_is_forgotten_and_the_others_are_not)
     bed_close(&bed);
 }
 
-TEST(with_its_last_item_gone_it_is_not_stuck_and_takes_the_next_one_at_once)
+TEST(is_not_stuck_after_its_last_item_was_taken_back_and_takes_the_next_at_once)
 {
     struct bed bed;
     bed_open(&bed);
@@ -462,7 +462,7 @@ static bool has_other(struct bed *bed)
     return pawl_store_get(pawl_store_writer(bed->store), SPACE, text_bytes("other"), &value) == PAWL_OK;
 }
 
-TEST(what_is_no_batch_has_a_transaction_of_its_own)
+TEST(another_write_has_a_transaction_of_its_own)
 {
     struct bed bed;
     bed_open(&bed);
@@ -476,7 +476,7 @@ TEST(what_is_no_batch_has_a_transaction_of_its_own)
     bed_close(&bed);
 }
 
-TEST(what_is_no_batch_and_fails_leaves_nothing_for_the_next_transaction)
+TEST(another_write_that_fails_leaves_nothing_for_the_next_transaction)
 {
     struct bed bed;
     bed_open(&bed);
@@ -490,7 +490,7 @@ TEST(what_is_no_batch_and_fails_leaves_nothing_for_the_next_transaction)
     bed_close(&bed);
 }
 
-TEST(what_is_no_batch_says_why_it_could_not_be_committed)
+TEST(another_write_says_why_it_could_not_be_committed)
 {
     struct bed bed;
     bed_open(&bed);
@@ -520,12 +520,12 @@ int main(void)
         RUN(an_item_that_is_run_from_a_done_is_done_after_all_those_before_it),
         RUN(a_caller_that_asks_again_in_every_done_takes_turns_and_not_the_stack),
         RUN(an_item_whose_owner_goes_is_forgotten_and_the_others_are_not),
-        RUN(with_its_last_item_gone_it_is_not_stuck_and_takes_the_next_one_at_once),
+        RUN(is_not_stuck_after_its_last_item_was_taken_back_and_takes_the_next_at_once),
         RUN(closed_while_stuck_it_makes_no_more_attempts),
         RUN(closed_before_the_loops_next_turn_it_makes_no_attempt_then),
-        RUN(what_is_no_batch_has_a_transaction_of_its_own),
-        RUN(what_is_no_batch_and_fails_leaves_nothing_for_the_next_transaction),
-        RUN(what_is_no_batch_says_why_it_could_not_be_committed),
+        RUN(another_write_has_a_transaction_of_its_own),
+        RUN(another_write_that_fails_leaves_nothing_for_the_next_transaction),
+        RUN(another_write_says_why_it_could_not_be_committed),
     };
     return TEST_MAIN(tests);
 }

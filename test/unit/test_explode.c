@@ -1,4 +1,4 @@
-/* What intents come to: the rows, what is logged, what was looked at.
+/* What intents become: the rows, the log's bytes, and the reads.
  *
  * Rows of the entity that most tests use: i0 is the key; i1, i2, s3 are its fields. */
 #include "test/lib/explode.h"
@@ -120,7 +120,7 @@ TEST(other_workspaces_and_other_generations_are_left_alone)
     close_bed(&b);
 }
 
-TEST(what_decides_is_read_and_nothing_else)
+TEST(reads_are_only_what_decides_about_the_writes)
 {
     struct bed b;
     open_bed(&b, "iIis"); /* i1 is required */
@@ -416,7 +416,7 @@ int main(void)
         RUN(by_a_key_that_is_not_there_nothing_is_updated_or_deleted),
         RUN(a_row_of_an_earlier_schema_becomes_one_of_this_and_one_of_a_later_is_refused),
         RUN(other_workspaces_and_other_generations_are_left_alone),
-        RUN(what_decides_is_read_and_nothing_else),
+        RUN(reads_are_only_what_decides_about_the_writes),
         RUN(an_intent_that_fails_is_named_and_nothing_is_pushed),
         RUN(what_a_row_cannot_hold_is_refused),
         RUN(a_clause_is_cut_into_slices_and_finds_the_same),

@@ -1,4 +1,4 @@
-/* The expression language: which texts are expressions, of which types, and what is said against all others. */
+/* The expression language: which texts are expressions, of which types, and how all others are refused. */
 #include "test/lib/test.h"
 
 #include "test/lib/alloc.h"

@@ -1,5 +1,5 @@
-/* Random expressions, printed with as few brackets as the grammar needs and with as many as it allows, mean to
- * the module what they mean to an evaluator that walks their tree. */
+/* Random expressions, printed with as few brackets as possible and with as many, have the same value for the
+ * compiler and for an evaluator that walks their tree. */
 #include "test/lib/test.h"
 
 #include <math.h>

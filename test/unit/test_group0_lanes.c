@@ -190,7 +190,7 @@ TEST(a_generation_projects_an_event_with_the_newest_schema_that_has_it)
     group0_free(group0);
 }
 
-TEST(what_is_decided_of_lanes_is_in_the_digest)
+TEST(the_digest_has_the_decisions_about_lanes)
 {
     struct group0 *a = fresh(), *b = fresh();
     enum group0_outcome outcome;
@@ -252,7 +252,7 @@ int main(void)
         RUN(a_switch_can_be_repeated),
         RUN(a_lane_that_takes_an_entity_over_serves_it_when_it_is_switched),
         RUN(a_generation_projects_an_event_with_the_newest_schema_that_has_it),
-        RUN(what_is_decided_of_lanes_is_in_the_digest),
+        RUN(the_digest_has_the_decisions_about_lanes),
         RUN(refuses_bytes_that_are_no_command_about_a_lane),
     };
     return TEST_MAIN(tests);

@@ -21,7 +21,7 @@ TEST(a_url_has_brokers_a_cluster_and_options)
     assert_int_equal(url.timeout_ms, 1000);
 }
 
-TEST(what_is_no_url_is_told_what_is_wrong)
+TEST(a_wrong_url_is_refused_and_named)
 {
     static const struct {
         const char *text, *words;
@@ -149,7 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_url_has_brokers_a_cluster_and_options),
-        RUN(what_is_no_url_is_told_what_is_wrong),
+        RUN(a_wrong_url_is_refused_and_named),
         RUN(a_stream_is_a_topic_and_back),
         RUN(a_topic_with_weaker_settings_is_refused_by_their_name),
     };

@@ -1,4 +1,5 @@
-/* A lane, by hand: who gets which number, what becomes of what is handed in, and what holds up what. */
+/* A lane, driven by hand: which run gets which number, what becomes of runs that are handed in, and what waits
+ * for what. */
 #include "test/lib/two_lanes.h"
 
 /* --- order --- */
@@ -159,7 +160,7 @@ TEST(a_late_result_of_a_number_that_another_has_is_fenced_before_and_after_the_c
     close_lanes(&b);
 }
 
-TEST(who_hands_in_twice_is_told_the_same_twice)
+TEST(a_run_that_is_handed_in_twice_is_told_the_same_twice)
 {
     struct lane_bed b;
     struct attempt before, slow, again, after;
@@ -512,7 +513,7 @@ int main(void)
         RUN(with_disjoint_keys_64_slow_workers_repeat_hardly_anything),
         RUN(a_late_result_counts_if_nobody_else_has_begun),
         RUN(a_late_result_of_a_number_that_another_has_is_fenced_before_and_after_the_commit),
-        RUN(who_hands_in_twice_is_told_the_same_twice),
+        RUN(a_run_that_is_handed_in_twice_is_told_the_same_twice),
         RUN(after_a_crash_a_worker_is_told_what_became_of_its_number),
         RUN(a_thousand_leases_that_expire_at_once_are_given_out_again_without_a_herd),
         RUN(a_stalled_number_holds_up_its_own_lane_and_nothing_else),

@@ -58,7 +58,7 @@ TEST(after_a_retry_a_number_has_all_its_failures_before_it_again)
 
 /* 100 / x, of a row whose x will be zero when its turn comes. Whoever handed it in is told why it does not
  * count, and so is whoever asks for the same number again. */
-TEST(what_fails_at_its_turn_says_why)
+TEST(a_run_that_fails_at_its_turn_says_why)
 {
     struct lane_bed b;
     struct attempt slow, share, again;
@@ -92,7 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(slowness_never_makes_a_failure_the_last_one),
         RUN(after_a_retry_a_number_has_all_its_failures_before_it_again),
-        RUN(what_fails_at_its_turn_says_why),
+        RUN(a_run_that_fails_at_its_turn_says_why),
     };
     return TEST_MAIN(tests);
 }

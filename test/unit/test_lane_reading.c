@@ -1,5 +1,5 @@
-/* What a lane reads: clauses that match nothing or very much, events that it is not for, events that it was in
- * the middle of, logs that are long or busy. */
+/* What a lane reads: clauses that match nothing or very much, events that match no projector, events that were
+ * half done, logs that are long or busy. */
 #include "test/lib/two_lanes.h"
 
 /* --- clauses --- */

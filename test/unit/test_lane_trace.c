@@ -122,7 +122,7 @@ static void end(struct script *s, const char *expected)
     assert_string_equal(s->text, expected);
 }
 
-TEST(whoever_is_first_waits_for_its_turn_and_whoever_read_too_early_begins_again)
+TEST(a_run_that_is_early_waits_for_its_turn_and_one_that_read_too_early_begins_again)
 {
     static struct script s;
     begin(&s);
@@ -233,7 +233,7 @@ TEST(a_number_is_never_lost_it_is_worked_on_again_or_void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(whoever_is_first_waits_for_its_turn_and_whoever_read_too_early_begins_again),
+        RUN(a_run_that_is_early_waits_for_its_turn_and_one_that_read_too_early_begins_again),
         RUN(a_number_is_never_lost_it_is_worked_on_again_or_void),
     };
     return TEST_MAIN(tests);

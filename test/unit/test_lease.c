@@ -434,7 +434,7 @@ TEST(what_cannot_be_committed_is_left_to_the_policy_at_once)
                "figures voids failed -> 1 2\n");
 }
 
-TEST(what_was_taken_last_can_be_worked_on_again)
+TEST(the_number_taken_last_can_be_worked_on_again)
 {
     play(NULL, "bind 4           -> 1 2 3 4\n"
                "acquire abc      -> a=1 b=2 c=3\n"
@@ -638,7 +638,7 @@ int main(void)
         RUN(nothing_counts_without_the_present_id),
         RUN(numbers_that_came_back_go_first_and_the_lowest_of_them),
         RUN(what_cannot_be_committed_is_left_to_the_policy_at_once),
-        RUN(what_was_taken_last_can_be_worked_on_again),
+        RUN(the_number_taken_last_can_be_worked_on_again),
         RUN(only_what_was_taken_is_committed),
         RUN(a_full_window_is_busy_until_a_commit),
         RUN(a_window_of_one_is_a_queue_of_one),

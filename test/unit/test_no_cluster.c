@@ -1,4 +1,4 @@
-/* engine/cluster.c as a build without Kafka has it: every function is there, and says why it does nothing. */
+/* engine/log/cluster.c in a build without Kafka: every function exists, and says why it does nothing. */
 #include <pawl/cluster.h>
 
 #include "engine/log/cluster.h"

@@ -228,7 +228,7 @@ TEST(bytes_that_are_no_operation_are_refused)
         {1, 2, PAWL_ECORRUPT, "byte 0"},
         {1, OPERATION_VOID, PAWL_ECORRUPT, "reason"},
         {68, 1, PAWL_ECORRUPT, "byte 0"},
-        {64, 1, PAWL_ECORRUPT, "more than its writes"},
+        {64, 1, PAWL_ECORRUPT, "there are bytes behind the last write"},
         {64, 3, PAWL_ECORRUPT, "head of a write"},
         {72, 0, PAWL_ECORRUPT, "byte 80: this is not the head of a write"},
         {72, 4, PAWL_ECORRUPT, "head of a write"},

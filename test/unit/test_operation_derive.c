@@ -1,5 +1,5 @@
-/* What an operation does that does not fit its schema or the state. What those do that fit is told by the tests
- * of exploding, which derive whatever they explode. */
+/* Operations that do not fit their schema or the state. Those that fit are covered by the tests of exploding,
+ * which derive whatever they explode. */
 #include "test/lib/explode.h"
 #include "test/lib/test.h"
 
@@ -42,7 +42,7 @@ TEST(an_operation_that_does_not_fit_is_refused_and_nothing_is_pushed)
         {ACTION_UPDATE, 301, NULL, 2, "entity 301"}, /* a document */
         {ACTION_UPDATE, 300, "\1\0\0\0\0\0\0\0\7", 2, "is not there"},
         {ACTION_DELETE, 300, "\1\0\0\0\0\0\0\0\7", 0, "is not there"},
-        {ACTION_UPSERT, 300, "\1\0\0\0\0\0\0\0\7!", 2, "a key that is none"},
+        {ACTION_UPSERT, 300, "\1\0\0\0\0\0\0\0\7!", 2, "a key that cannot be decoded"},
         {ACTION_UPSERT, 300, "\0", 2, "null in its key"},
         {ACTION_UPSERT, 300, NULL, 1, "set in its key"},
         {ACTION_UPSERT, 300, NULL, 16, "later schema"},

@@ -1,5 +1,5 @@
-/* What a processor does with one thing after the other: who waits for what, and what becomes of it when the log
- * or the store fails at that moment. test/sim/test_commands.c does everything at once. */
+/* A processor, one case at a time: which command waits for what, and what becomes of it when the log or the
+ * store fails at that moment. test/sim/test_commands.c does everything at once. */
 #include "test/lib/customers.h"
 
 TEST(a_refusal_that_rests_on_a_staged_event_waits_for_it)

@@ -1,4 +1,4 @@
-/* Whether what was looked at stands: by cases, and against a model that remembers everything. */
+/* Whether reads stand: by cases, and against a model that remembers everything. */
 #include "test/lib/test.h"
 
 #include "core/project/reads.h"
@@ -26,7 +26,7 @@ static pawl_bytes row_key(uint32_t table, uint64_t wsid, uint64_t id, uint8_t ke
     return key_numbered(table, wsid, id, key);
 }
 
-static void note(struct recent *recent, uint64_t number, const struct wrote *rows, size_t count)
+static void note(struct recent_writes *recent, uint64_t number, const struct wrote *rows, size_t count)
 {
     struct operation_maker maker;
     struct row_change change[ROWS] = {0};
@@ -49,7 +49,7 @@ static void note(struct recent *recent, uint64_t number, const struct wrote *row
         change[i].digest.rows = w->effect == INSERTS ? 1 : deletes ? (uint64_t)-1 : 0;
     }
     assert_ok(operation_maker_writes(&maker, &o.writes, &o.count));
-    recent_note(recent, &o, &changes);
+    recent_writes_note(recent, &o, &changes);
     operation_maker_release(&maker);
 }
 
@@ -68,7 +68,7 @@ static void look(struct reads *reads, enum look what, uint64_t id, uint64_t fiel
     }
 }
 
-TEST(what_was_looked_at_stands_unless_it_was_changed)
+TEST(a_read_stands_unless_what_it_read_was_changed)
 {
     static const struct {
         const char *name;
@@ -109,41 +109,41 @@ TEST(what_was_looked_at_stands_unless_it_was_changed)
         {"a range of another workspace", RANGE, 0, 0, {{UPDATES, 300, 6, 9, 1, 0}}, 1, true},
         {"nothing was written", RANGE, 0, 0, {{0}}, 0, true},
     };
-    struct recent *recent;
+    struct recent_writes *recent;
     struct reads reads;
     reads_init(&reads, NULL);
-    assert_ok(recent_new(NULL, 64, &recent));
+    assert_ok(recent_writes_new(NULL, 64, &recent));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        recent_reset(recent, 6);
+        recent_writes_reset(recent, 6);
         note(recent, 6, cases[i].wrote, cases[i].count);
         note(recent, 7, NULL, 0);
         for (uint64_t at = 5; at <= 7; at++) {
             reads_reset(&reads, at);
             look(&reads, cases[i].look, cases[i].id, cases[i].fields);
             bool expected = cases[i].stands || at >= 6;
-            if (recent_stands(recent, &reads) != expected)
+            if (reads_stand(&reads, recent) != expected)
                 fail_msg("%s, at %d", cases[i].name, (int)at);
         }
     }
-    recent_free(recent);
+    recent_writes_free(recent);
     reads_release(&reads);
 }
 
-TEST(what_is_older_than_the_ring_does_not_stand_unless_it_looked_at_nothing)
+TEST(a_read_older_than_the_ring_does_not_stand_unless_it_read_nothing)
 {
-    struct recent *recent;
+    struct recent_writes *recent;
     struct reads reads;
     struct wrote other = {INSERTS, 900, 7, 1, 0, 0};
     reads_init(&reads, NULL);
-    assert_ok(recent_new(NULL, 8, &recent)); /* two entries for each number below */
-    recent_reset(recent, 11);
+    assert_ok(recent_writes_new(NULL, 8, &recent)); /* two entries for each number below */
+    recent_writes_reset(recent, 11);
     for (uint64_t number = 11; number <= 20; number++)
         note(recent, number, &other, 1);
     for (uint64_t at = 10; at <= 20; at++) {
         reads_reset(&reads, at);
-        assert_true(recent_stands(recent, &reads));
+        assert_true(reads_stand(&reads, recent));
         look(&reads, ROW, 1, 0);
-        assert_int_equal(recent_stands(recent, &reads), at >= 16);
+        assert_int_equal(reads_stand(&reads, recent), at >= 16);
     }
 
     /* One that does not fit is forgotten as a whole, and all before it; what follows is not. */
@@ -154,22 +154,22 @@ TEST(what_is_older_than_the_ring_does_not_stand_unless_it_looked_at_nothing)
     note(recent, 22, &other, 1);
     reads_reset(&reads, 20);
     look(&reads, ROW, 77, 0);
-    assert_false(recent_stands(recent, &reads));
+    assert_false(reads_stand(&reads, recent));
     reads_reset(&reads, 21);
     look(&reads, ROW, 0, 0);
-    assert_true(recent_stands(recent, &reads));
-    recent_free(recent);
+    assert_true(reads_stand(&reads, recent));
+    recent_writes_free(recent);
     reads_release(&reads);
 }
 
-TEST(whoever_looked_at_too_much_stands_only_if_nothing_at_all_was_written)
+TEST(a_run_that_read_too_much_stands_only_if_nothing_at_all_was_written)
 {
-    struct recent *recent;
+    struct recent_writes *recent;
     struct reads reads;
     struct wrote other = {UPDATES, 900, 9, 1, 1, 0};
     reads_init(&reads, NULL);
-    assert_ok(recent_new(NULL, 64, &recent));
-    recent_reset(recent, 1);
+    assert_ok(recent_writes_new(NULL, 64, &recent));
+    recent_writes_reset(recent, 1);
     for (int sort = 0; sort < 2; sort++) {
         reads_reset(&reads, 0);
         for (uint64_t i = 0; i < READS_MAX; i++)
@@ -178,15 +178,15 @@ TEST(whoever_looked_at_too_much_stands_only_if_nothing_at_all_was_written)
         look(&reads, ROW, READS_MAX, 0);
         look(&reads, sort ? EVERYTHING : ROW, READS_MAX, 0);
         assert_true(reads.all);
-        recent_reset(recent, 1);
+        recent_writes_reset(recent, 1);
         note(recent, 1, NULL, 0);
-        assert_true(recent_stands(recent, &reads));
+        assert_true(reads_stand(&reads, recent));
         note(recent, 2, &other, 1);
-        assert_false(recent_stands(recent, &reads));
+        assert_false(reads_stand(&reads, recent));
         reads.at = 2;
-        assert_true(recent_stands(recent, &reads));
+        assert_true(reads_stand(&reads, recent));
     }
-    recent_free(recent);
+    recent_writes_free(recent);
     reads_release(&reads);
 }
 
@@ -234,14 +234,14 @@ static bool model_stands(const struct model *m, uint64_t at, uint64_t last, enum
 }
 
 /* Whether the ring still knows of every write behind a number: whoever looked at what nobody writes stands. */
-static bool reaches(const struct recent *recent, struct reads *reads, uint64_t at)
+static bool reaches(const struct recent_writes *recent, struct reads *reads, uint64_t at)
 {
     reads_reset(reads, at);
     look(reads, ROW, 77, 0);
-    return recent_stands(recent, reads);
+    return reads_stand(reads, recent);
 }
 
-TEST(it_says_what_a_model_says_that_forgets_nothing_as_far_back_as_it_reaches)
+TEST(agrees_with_a_model_that_forgets_nothing_as_far_back_as_it_reaches)
 {
     static struct model m;
     struct reads reads;
@@ -249,9 +249,9 @@ TEST(it_says_what_a_model_says_that_forgets_nothing_as_far_back_as_it_reaches)
     m.random = test_seed(20261102);
     reads_init(&reads, NULL);
     for (int i = 0; i < 200; i++) {
-        struct recent *recent;
-        assert_ok(recent_new(NULL, 1u << (1 + test_below(&m.random, 8)), &recent));
-        recent_reset(recent, 1);
+        struct recent_writes *recent;
+        assert_ok(recent_writes_new(NULL, 1u << (1 + test_below(&m.random, 8)), &recent));
+        recent_writes_reset(recent, 1);
         for (uint64_t n = 1; n <= HISTORY; n++) {
             write_random(&m, n);
             note(recent, n, m.wrote[n], m.count[n]);
@@ -261,12 +261,12 @@ TEST(it_says_what_a_model_says_that_forgets_nothing_as_far_back_as_it_reaches)
             bool known = reaches(recent, &reads, at);
             reads_reset(&reads, at);
             look(&reads, what, id, fields);
-            bool expected = model_stands(&m, at, n, what, id, fields), stands = recent_stands(recent, &reads);
+            bool expected = model_stands(&m, at, n, what, id, fields), stands = reads_stand(&reads, recent);
             assert_true(known ? stands == expected : !stands || expected);
             stood += stands;
             fell += !stands;
         }
-        recent_free(recent);
+        recent_writes_free(recent);
     }
     assert_true(stood > 1000 && fell > 1000);
     reads_release(&reads);
@@ -277,12 +277,12 @@ TEST(every_allocation_may_fail)
     for (uint64_t k = 1;; k++) {
         struct test_alloc memory;
         struct reads reads;
-        struct recent *recent = NULL;
+        struct recent_writes *recent = NULL;
         test_alloc_init(&memory);
         test_alloc_fail(&memory, k, TEST_ALLOC_ONCE);
         reads_init(&reads, &memory.allocator);
         uint8_t key[KEY_NUMBERED];
-        int status = recent_new(&memory.allocator, 16, &recent);
+        int status = recent_writes_new(&memory.allocator, 16, &recent);
         for (uint64_t i = 0; status == PAWL_OK && i < 20; i++) {
             status = reads_add_row(&reads, row_key(300, 7, i, key));
             if (status == PAWL_OK)
@@ -296,13 +296,13 @@ TEST(every_allocation_may_fail)
         struct wrote many[ROWS] = {0};
         for (uint64_t n = 1; recent && n < 40; n++) {
             if (n == 1)
-                recent_reset(recent, 1);
+                recent_writes_reset(recent, 1);
             for (uint64_t i = 0; i < ROWS; i++)
                 many[i] = (struct wrote){INSERTS, 300, n, i, 0, 0};
             note(recent, n, many, 1 + n % ROWS);
         }
         assert_int_equal(memory.calls, calls); /* none after new */
-        recent_free(recent);
+        recent_writes_free(recent);
         reads_release(&reads);
         test_alloc_release(&memory);
         if (!failed)
@@ -313,10 +313,10 @@ TEST(every_allocation_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(what_was_looked_at_stands_unless_it_was_changed),
-        RUN(what_is_older_than_the_ring_does_not_stand_unless_it_looked_at_nothing),
-        RUN(whoever_looked_at_too_much_stands_only_if_nothing_at_all_was_written),
-        RUN(it_says_what_a_model_says_that_forgets_nothing_as_far_back_as_it_reaches),
+        RUN(a_read_stands_unless_what_it_read_was_changed),
+        RUN(a_read_older_than_the_ring_does_not_stand_unless_it_read_nothing),
+        RUN(a_run_that_read_too_much_stands_only_if_nothing_at_all_was_written),
+        RUN(agrees_with_a_model_that_forgets_nothing_as_far_back_as_it_reaches),
         RUN(every_allocation_may_fail),
     };
     static struct entities entities;

@@ -1,5 +1,5 @@
-/* Operations applied again: many in one transaction, whose rows are looked at when they are put, come to what
- * each by itself comes to. */
+/* Operations applied again: many in one transaction, whose rows are read only when they are put, give the same
+ * tables as one transaction each. */
 #include "core/project/redo.h"
 #include "test/lib/explode.h"
 #include "test/lib/test.h"

@@ -163,7 +163,7 @@ static void assert_peeks_inside(const struct sample *s, const uint8_t *bytes, si
     }
 }
 
-TEST(a_field_of_a_row_that_was_only_viewed_is_checked_when_it_is_read)
+TEST(a_field_of_an_unchecked_row_is_checked_when_it_is_read)
 {
     uint64_t seed = test_seed(3);
     for (int round = 0; round < 200; round++) {
@@ -371,7 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(random_rows_are_read_back),
         RUN(a_changed_byte_is_refused_or_gives_another_sound_row),
-        RUN(a_field_of_a_row_that_was_only_viewed_is_checked_when_it_is_read),
+        RUN(a_field_of_an_unchecked_row_is_checked_when_it_is_read),
         RUN(a_row_cut_anywhere_is_refused),
         RUN(a_type_may_grow_and_old_rows_stay),
         RUN(a_row_of_a_later_schema_is_read_as_far_as_the_type_goes),

@@ -230,7 +230,7 @@ static void assert_serving(struct group0 *group0, const char *expected)
     assert_string_equal(text, expected);
 }
 
-TEST(what_serves_goes_on_beside_a_new_generation)
+TEST(the_serving_generation_goes_on_beside_a_new_one)
 {
     static const struct {
         const char *schema;
@@ -340,7 +340,7 @@ int main(void)
         RUN(a_handler_says_how_it_is_run),
         RUN(what_does_not_concern_a_lane_leaves_its_generation),
         RUN(another_package_may_join_a_lane),
-        RUN(what_serves_goes_on_beside_a_new_generation),
+        RUN(the_serving_generation_goes_on_beside_a_new_one),
         RUN(a_lane_that_goes_ends_with_the_last_schema_that_had_it),
         RUN(a_lane_has_no_more_generations_than_tables_can_be_told_apart),
         RUN(two_lanes_cannot_have_one_name),

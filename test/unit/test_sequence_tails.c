@@ -1,4 +1,4 @@
-/* What the stored of several partitions lag by: read once for all, handed out once to each. */
+/* What the sequence storages of several partitions lack: it is read once for all, and given to each once. */
 #include "adapter/mem/env.h"
 #include "adapter/mem/log.h"
 #include "adapter/mem/store.h"

@@ -1,4 +1,5 @@
-/* Being told that start is worth another try: when, once, in which order, and what at the end. */
+/* A sequencer tells its waiters that start is worth another try: when, once, in which order, and what happens
+ * at the end. */
 #include "test/lib/test.h"
 
 #include "test/lib/sequence.h"

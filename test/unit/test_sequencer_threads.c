@@ -1,4 +1,5 @@
-/* A sequencer on real threads, as an embedding program has it: the calls that block, and who may look on. */
+/* A sequencer on real threads, as an embedding program uses it: the calls that block, and what other threads
+ * may read. */
 #include "test/lib/test.h"
 
 #include <pthread.h>

@@ -155,7 +155,7 @@ static uint64_t offset_of(const struct bed *bed, size_t i)
     return bed->parts[i].claim.next - 1;
 }
 
-TEST(what_comes_in_one_turn_is_one_append)
+TEST(appends_of_one_turn_of_the_loop_are_one_append)
 {
     struct bed bed;
     bed_open(&bed, 0);
@@ -190,7 +190,7 @@ static void send_again(struct bed *bed)
     send_0_1_2(bed);
 }
 
-TEST(what_dones_append_goes_together_again)
+TEST(appends_made_by_dones_go_together_again)
 {
     struct bed bed;
     bed_open(&bed, 0);
@@ -237,7 +237,7 @@ static void send_with_1_fenced(struct bed *bed)
     send_0_1_2(bed);
 }
 
-TEST(what_is_refused_of_one_is_not_refused_of_the_others)
+TEST(a_refused_append_leaves_the_others_of_its_turn_alone)
 {
     struct bed bed;
     bed_open(&bed, 0);
@@ -260,7 +260,7 @@ static void send_one_malformed(struct bed *bed)
     part_send(&bed->parts[2], 1, text_bytes("event"));
 }
 
-TEST(one_that_the_log_does_not_take_holds_up_no_other)
+TEST(an_append_that_the_log_does_not_take_holds_up_no_other)
 {
     struct bed bed;
     bed_open(&bed, 0);
@@ -324,7 +324,7 @@ TEST(while_the_log_is_busy_what_is_kept_stays_and_more_is_refused)
     bed_close(&bed);
 }
 
-TEST(without_memory_each_goes_by_itself)
+TEST(without_memory_each_append_goes_by_itself)
 {
     for (uint64_t k = 1; k <= 2; k++) { /* the request, and its entries */
         struct bed bed;
@@ -352,7 +352,7 @@ static void send_alone(struct bed *bed)
     assert_ok(pawl_log_append(turn_appends_port(&bed->appends), &p->append));
 }
 
-TEST(one_that_is_alone_is_not_kept)
+TEST(a_lone_append_is_not_kept_for_the_end_of_the_turn)
 {
     struct bed bed;
     bed_open(&bed, 0);
@@ -396,7 +396,7 @@ static void send_large_alone(struct bed *bed)
 }
 
 /* Of what goes in several the second would overtake the first: such is not alone, and refused here. */
-TEST(what_is_alone_as_a_whole_is_done_when_it_was_sent)
+TEST(appends_that_are_alone_in_the_log_are_done_when_they_were_sent)
 {
     static const struct pawl_log_ops ops = {.append = append_here};
     static const struct {
@@ -421,7 +421,7 @@ TEST(what_is_alone_as_a_whole_is_done_when_it_was_sent)
     }
 }
 
-TEST(what_is_kept_is_counted_in_entries)
+TEST(kept_appends_are_counted_in_entries)
 {
     struct bed bed;
     bed_open(&bed, 0);
@@ -437,18 +437,18 @@ TEST(what_is_kept_is_counted_in_entries)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(what_comes_in_one_turn_is_one_append),
+        RUN(appends_of_one_turn_of_the_loop_are_one_append),
         RUN(the_turn_s_end_sends_and_leaves_nothing_for_the_loop),
-        RUN(what_dones_append_goes_together_again),
+        RUN(appends_made_by_dones_go_together_again),
         RUN(a_failure_of_the_log_reaches_all_of_them),
-        RUN(what_is_refused_of_one_is_not_refused_of_the_others),
-        RUN(one_that_the_log_does_not_take_holds_up_no_other),
+        RUN(a_refused_append_leaves_the_others_of_its_turn_alone),
+        RUN(an_append_that_the_log_does_not_take_holds_up_no_other),
         RUN(a_large_one_goes_by_itself_and_in_its_place),
         RUN(while_the_log_is_busy_what_is_kept_stays_and_more_is_refused),
-        RUN(without_memory_each_goes_by_itself),
-        RUN(one_that_is_alone_is_not_kept),
-        RUN(what_is_alone_as_a_whole_is_done_when_it_was_sent),
-        RUN(what_is_kept_is_counted_in_entries),
+        RUN(without_memory_each_append_goes_by_itself),
+        RUN(a_lone_append_is_not_kept_for_the_end_of_the_turn),
+        RUN(appends_that_are_alone_in_the_log_are_done_when_they_were_sent),
+        RUN(kept_appends_are_counted_in_entries),
     };
     return TEST_MAIN(tests);
 }

@@ -27,7 +27,7 @@ enum call {
     ON_UNDO,
     ON_FATE,
     ON_MOVED,
-    ON_STUMBLED,
+    ON_WILL_RETRY,
     ON_DRAINED,
     ON_PREPARE,
     ON_RUN,
@@ -75,7 +75,7 @@ struct bed {
     bool hooked[BATCHES];
     size_t early; /* what the hook did, and nobody took back or used yet */
     size_t hooks; /* how often it was called */
-    size_t replays, rereads, stumbles, prepares;
+    size_t replays, rereads, retries, prepares;
     unsigned seen; /* states */
     bool prepare_later;
     enum call close_in; /* close from inside this; CALLS: do not */
@@ -309,11 +309,11 @@ static void moved(void *ctx, enum writer_state from)
     called(bed, ON_MOVED);
 }
 
-static void stumbled(void *ctx)
+static void will_retry(void *ctx)
 {
     struct bed *bed = ctx;
-    bed->stumbles++;
-    called(bed, ON_STUMBLED);
+    bed->retries++;
+    called(bed, ON_WILL_RETRY);
 }
 
 static bool drained(void *ctx)
@@ -380,7 +380,7 @@ static const struct writer_ops ops = {.position = read_position,
                                       .undo = undo,
                                       .fate = fate,
                                       .moved = moved,
-                                      .stumbled = stumbled,
+                                      .will_retry = will_retry,
                                       .drained = drained,
                                       .prepare = prepare,
                                       .run = run,
@@ -862,9 +862,9 @@ TEST(prepares_again_without_a_claim_when_nothing_was_lost)
 
 /* --- claiming --- */
 
-static bool has_stumbled(void *arg)
+static bool has_retried(void *arg)
 {
-    return ((struct bed *)arg)->stumbles > 0;
+    return ((struct bed *)arg)->retries > 0;
 }
 
 TEST(claims_again_after_ever_longer_pauses)
@@ -878,8 +878,8 @@ TEST(claims_again_after_ever_longer_pauses)
     for (uint64_t i = 1; i <= DELAYS; i++)
         order(&bed, i % 2 ? MEM_LOG_FAIL : MEM_LOG_RIVAL, i, 0);
     for (size_t i = 0; i < DELAYS; i++) {
-        bed.stumbles = 0;
-        assert_true(mem_world_run_until(bed.world, has_stumbled, &bed, STEPS_MAX));
+        bed.retries = 0;
+        assert_true(mem_world_run_until(bed.world, has_retried, &bed, STEPS_MAX));
         uint64_t now = pawl_env_now(mem_env_port(bed.env)).ns;
         assert_int_equal(bed.writer.retry_delay, delays[i] * PAWL_MILLISECOND);
         assert_true(i == 0 || now - before >= (uint64_t)(delays[i - 1] * PAWL_MILLISECOND));

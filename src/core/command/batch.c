@@ -6,36 +6,36 @@
 #include "base/hash.h"
 #include "core/command/processor_impl.h"
 
-/* Durable, and applied if that was asked. */
+/* The event is durable, and applied for those who asked to wait for that. */
 static void answer(struct writer_batch *batch, size_t index)
 {
     const pawl_entry *entry = &batch->entries[index].entry;
     struct call *call;
-    while ((call = calls_take(&batch_staged(batch)[index].calls))) {
+    while ((call = call_list_take(&batch_staged(batch)[index].calls))) {
         call->offset = entry->offset;
         call->body = entry->body;
         call_finish(call, PAWL_OK);
     }
 }
 
-/* Those who did not ask for more than this. */
+/* Answer those who did not ask to wait until it is applied. */
 static void answer_durable(struct writer_batch *batch, size_t index)
 {
     const pawl_entry *entry = &batch->entries[index].entry;
     struct staged *staged = &batch_staged(batch)[index];
-    struct calls rest;
+    struct call_list rest;
     struct call *call;
-    calls_init(&rest);
-    while ((call = calls_take(&staged->calls))) {
+    call_list_init(&rest);
+    while ((call = call_list_take(&staged->calls))) {
         if (call->ack == ACK_APPLIED) {
-            calls_add(&rest, call);
+            call_list_add(&rest, call);
             continue;
         }
         call->offset = entry->offset;
         call->body = entry->body;
         call_finish(call, PAWL_OK);
     }
-    calls_prepend(&staged->calls, &rest);
+    call_list_prepend(&staged->calls, &rest);
 }
 
 void batch_durable(void *ctx, struct writer_batch *batch)
@@ -47,7 +47,7 @@ void batch_durable(void *ctx, struct writer_batch *batch)
     for (size_t i = 0; i < batch->count; i++)
         answer_durable(batch, i);
     struct call *call;
-    while ((call = calls_take(&p->waiting[batch->index])))
+    while ((call = call_list_take(&p->waiting[batch->index])))
         call_finish(call, call->status);
 }
 
@@ -100,8 +100,8 @@ int batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
     return status;
 }
 
-/* The position's own fields are those of the next attempt's last batch in any case; only sums must be taken
- * back. */
+/* Only the digests must be taken back. The position's other fields are set again when the batch is written
+ * again. */
 void batch_unwrite(void *ctx, struct writer_batch *batch)
 {
     struct processor *p = ctx;
@@ -127,7 +127,8 @@ void batch_applied(void *ctx, struct writer_batch *batch)
         answer(batch, i);
 }
 
-/* The event is truth, and is applied whenever that can be: but nobody waits for it for ever. */
+/* The event is in the log and will be applied as soon as the store can be written. But nobody waits for
+ * ever. */
 void batch_late(void *ctx, struct writer_batch *batch)
 {
     const struct processor *p = ctx;
@@ -137,7 +138,7 @@ void batch_late(void *ctx, struct writer_batch *batch)
     snprintf(words, sizeof words, "the event is in the log, and the state cannot be written now (%s)",
              pawl_status_name(p->options.applier->stuck));
     for (size_t i = 0; i < batch->count; i++)
-        calls_refuse(&batch_staged(batch)[i].calls, PAWL_EUNKNOWN, words);
+        call_list_refuse(&batch_staged(batch)[i].calls, PAWL_EUNKNOWN, words);
 }
 
 /* --- undoing --- */
@@ -148,7 +149,8 @@ static bool is_certain(int status)
     return status != PAWL_OK && status != PAWL_EUNKNOWN;
 }
 
-/* What was not written is refused, with the reason of the first failure; of the rest recovery finds out. */
+/* Refuse the commands whose events were certainly not written, with the reason of the first failure. Recovery
+ * finds out what became of the others. */
 static void refuse_unwritten(struct processor *p, struct writer_batch *batch)
 {
     const struct writer *w = &p->writer;
@@ -157,23 +159,24 @@ static void refuse_unwritten(struct processor *p, struct writer_batch *batch)
         if (!is_certain(reason))
             continue;
         reason = reason == PAWL_EFENCED && is_certain(w->cause) ? w->cause : reason;
-        calls_refuse(&batch_staged(batch)[i].calls, reason,
-                     w->error.text[0] ? w->error.text : pawl_status_text(reason));
+        call_list_refuse(&batch_staged(batch)[i].calls, reason,
+                         w->error.text[0] ? w->error.text : pawl_status_text(reason));
     }
 }
 
-/* Numbers from here on are void. Whatever rested on them is processed again; and so is what was never sent. What
- * is durable and cannot be applied any more will be when the state is opened again: that is an answer. */
+/* Numbers from this batch on are void. Commands whose answer rested on it are processed again, and so are
+ * commands that were never sent. If the batch is durable and the writer is closing, the store gets its events
+ * when it is opened again: so these commands are answered. */
 void batch_undo(void *ctx, struct writer_batch *batch)
 {
     struct processor *p = ctx;
     leave_overlay(p, batch);
     for (size_t i = 0; i < batch->count; i++)
         if (batch->state == BATCH_FILLING)
-            calls_return(&p->queue, &batch_staged(batch)[i].calls);
+            call_list_return(&p->queue, &batch_staged(batch)[i].calls);
         else if (batch->state == BATCH_DURABLE)
             answer(batch, i);
-    calls_return(&p->queue, &p->waiting[batch->index]);
+    call_list_return(&p->queue, &p->waiting[batch->index]);
     if (batch->state == BATCH_LOST)
         refuse_unwritten(p, batch);
 }
@@ -181,11 +184,14 @@ void batch_undo(void *ctx, struct writer_batch *batch)
 void batch_fate(void *ctx, struct writer_batch *batch, size_t index, enum writer_fate fate)
 {
     const struct processor *p = ctx;
-    struct calls *calls = &batch_staged(batch)[index].calls;
+    struct call_list *calls = &batch_staged(batch)[index].calls;
     if (fate == FATE_WRITTEN)
         answer(batch, index);
     else if (fate == FATE_NOT_WRITTEN)
-        calls_refuse(calls, PAWL_EIO, "the event was not written");
+        call_list_refuse(calls, PAWL_EIO, "the event was not written");
     else
-        calls_refuse(calls, PAWL_EUNKNOWN, p->writer.state == WRITER_CLOSED ? "closed" : p->writer.error.text);
+        call_list_refuse(calls, PAWL_EUNKNOWN,
+                         p->writer.state == WRITER_CLOSED
+                             ? "the partition is closed, and it is not known whether the event was written"
+                             : p->writer.error.text);
 }

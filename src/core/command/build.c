@@ -1,4 +1,4 @@
-/* core/command/build.c: numbers for what the check let through, and the event's bytes. */
+/* core/command/build.c: gives numbers to a request that passed the check, and writes the event's bytes. */
 #include "core/command/build.h"
 
 #include <assert.h>
@@ -116,7 +116,8 @@ static int number_object(struct plan *plan, size_t i, size_t *number)
     return PAWL_OK;
 }
 
-/* The sequences that will be used, before any is: so that the event's size is known, and can be refused. */
+/* Count the sequences that numbering will use, before it uses any: so the event's size is known and a too large
+ * event is refused without using a number. */
 static int count_sequences(struct plan *plan)
 {
     const struct build *b = plan->build;

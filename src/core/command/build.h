@@ -5,11 +5,11 @@
  *       ▼         ▼                    ▼
  *     refused   cancelled            cancelled          no number is consumed, nothing is written
  *
- * Everything that a request can get wrong is found by the check, which names the path in the request. Then the
- * sequencer opens an event and gives the numbers: the PLog offset, the workspace offset, then for each record
- * in the request's order, and after them for the argument and its children, an ID and the custom numbers that
- * its fields ask for. Raw IDs are replaced by those wherever they stand. The event is left open in the
- * sequencer: whoever called stages it, or cancels it. */
+ * The check finds everything that can be wrong with a request, and names the path in the request. Then the
+ * sequencer opens an event and gives the numbers: first the PLog offset, then the workspace offset, then those
+ * of the records in the request's order, then those of the argument and its children. Each of these objects
+ * gets an ID, and a custom number for every field that asks for one. The new IDs replace the raw ones wherever
+ * a raw ID stands. The event is left open in the sequencer: the caller stages it or cancels it. */
 #ifndef CORE_COMMAND_BUILD_H
 #define CORE_COMMAND_BUILD_H
 
@@ -33,7 +33,7 @@ struct build {
     pawl_sequencer *sequencer;
     pawl_wall now;
     size_t event_bytes_max;
-    struct arena *memory; /* the event's body is taken from it, and what is needed on the way */
+    struct arena *memory; /* for the event's body and for temporary data */
 };
 
 struct built {

@@ -50,8 +50,8 @@ static int by_raw(const void *a, const void *b)
                             : (x->object > y->object) - (x->object < y->object);
 }
 
-/* Every id of the request, raw or not, in order: none may be there twice, or the outcome would depend on which.
- */
+/* Sort all ids of the request, raw or not. No id may be there twice, or the outcome would depend on which of
+ * the two is taken. */
 static int gather_ids(struct plan *plan)
 {
     const struct request *r = plan->build->request;
@@ -69,7 +69,7 @@ static int gather_ids(struct plan *plan)
     qsort(plan->raws, plan->raw_count, sizeof plan->raws[0], by_raw);
     for (size_t i = 1; i < plan->raw_count; i++)
         if (plan->raws[i - 1].raw == plan->raws[i].raw && plan->raws[i].raw != 0)
-            return refuse(plan, PAWL_EINVAL, plan->raws[i].object, -1, "id %" PRIu64 " is there twice",
+            return refuse(plan, PAWL_EINVAL, plan->raws[i].object, -1, "id %" PRIu64 " is used twice",
                           plan->raws[i].raw);
     return PAWL_OK;
 }
@@ -134,8 +134,8 @@ static int check_argument_object(const struct plan *plan, const struct schema_co
     return PAWL_OK;
 }
 
-/* The place, plus 1, of the container that a record asks for in a parent of this type; 0 if it has none for it.
- */
+/* The place, plus 1, of the container that a record asks for in a parent of this type; 0: the type has no such
+ * container. */
 static uint16_t container_in(const struct schema_type *parent, const struct request_object *o,
                              const struct schema_type *child)
 {
@@ -145,8 +145,8 @@ static uint16_t container_in(const struct schema_type *parent, const struct requ
     return (uint16_t)(place + 1);
 }
 
-/* A record with a parent is its child in a container; the parent is created here too, or exists. What lives in
- * its event is whole when the event is written, so a part of it is created together with its parent. */
+/* A record with a parent is its child in a container. The parent exists, or this command creates it too. A type
+ * that lives only in its event is whole when the event is written: its parts are created together with it. */
 static int check_parent(struct plan *plan, size_t i)
 {
     const struct request *r = plan->build->request;
@@ -154,7 +154,7 @@ static int check_parent(struct plan *plan, size_t i)
     const struct schema_type *type = plan->objects[i].type;
     bool child = type_is_child(type->kind);
     if (o->parent_id == 0 && (o->container != 0 || o->container_name.size != 0))
-        return refuse(plan, PAWL_EINVAL, i, -1, "a container without a parent");
+        return refuse(plan, PAWL_EINVAL, i, -1, "it names a container, but no parent");
     if (!plan->objects[i].creates)
         return o->parent_id == 0 ? PAWL_OK
                                  : refuse(plan, PAWL_EINVAL, i, -1, "a record's parent cannot be changed");
@@ -182,7 +182,7 @@ static int check_parent(struct plan *plan, size_t i)
     return PAWL_OK;
 }
 
-/* The parent exists, in a table of a type that has such children. */
+/* Check that the stored parent exists, in the table of a type that has such children. */
 static int check_stored_parent(struct plan *plan, size_t i)
 {
     const struct build *b = plan->build;
@@ -220,7 +220,7 @@ static int check_existing(const struct plan *plan, size_t i)
     return status;
 }
 
-/* There is none yet, and the request, argument included, makes one. */
+/* Check that the singleton does not exist yet, and that the request, argument included, makes only one. */
 static int check_singleton(const struct plan *plan, size_t i)
 {
     const struct build *b = plan->build;
@@ -252,15 +252,15 @@ static int check_record(struct plan *plan, const struct schema_command *command,
         return refuse(plan, PAWL_EINVAL, i, -1, "a %.*s lives in its event, and never changes",
                       TEXT(type->name));
     if (plan->objects[i].creates && o->active == ACTIVE_NO)
-        return refuse(plan, PAWL_EINVAL, i, -1, "a record is active when it is created");
+        return refuse(plan, PAWL_EINVAL, i, -1, "a record cannot be created inactive");
     int status = check_parent(plan, i);
     if (status == PAWL_OK)
         status = check_stored_parent(plan, i);
     return status == PAWL_OK && !plan->objects[i].creates ? check_existing(plan, i) : status;
 }
 
-/* A reference to what this command creates is of the right type; any other exists, where existence can be seen.
- */
+/* A reference to a record that this command creates must be of the right type. Any other record that is
+ * referred to must exist, if its type has rows. */
 static int check_reference(const struct plan *plan, size_t i, const struct request_field *f,
                            const struct schema_field *field)
 {
@@ -372,7 +372,7 @@ int plan_check(struct plan *plan)
     const struct request *r = plan->build->request;
     const struct schema_command *command;
     int status = check_head(plan, &command);
-    if (status != PAWL_OK || !command) /* to create a workspace there is nothing else to check */
+    if (status != PAWL_OK || !command) /* creating a workspace needs no other check */
         return status;
     if ((command->argument != NULL) != (r->argument_count > 0))
         return error_set(plan->error, PAWL_EINVAL,

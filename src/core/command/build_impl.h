@@ -5,12 +5,12 @@
 #include "core/command/build.h"
 #include "core/event/event.h"
 
-/* What the check found out about an object, and what numbering adds. */
+/* An object: what the check found out about it, and what numbering adds. */
 struct plan_object {
     const struct schema_type *type;
     bool creates;
     uint16_t container;   /* its place in the parent's type, plus 1; 0: none */
-    uint64_t id;          /* after numbering; of an update from the beginning */
+    uint64_t id;          /* set by numbering; of an update it is known before */
     size_t numbers;       /* where its custom numbers begin among plan.numbers */
     size_t cleared_count; /* fields that an update makes null */
     size_t row_size;
@@ -34,7 +34,7 @@ struct plan {
     size_t taken_room;
     struct value *values; /* room for the fields of one object */
     struct event_head head;
-    size_t size; /* of the event's body, once all is counted */
+    size_t size; /* of the event's body; complete after count_sequences */
     pawl_error *error;
 };
 
@@ -45,8 +45,8 @@ void plan_write(struct plan *plan, uint8_t *body);
 /* The object that a raw ID stands for, or NULL. */
 const struct plan_raw *plan_find_raw(const struct plan *plan, uint64_t raw);
 
-/* The values of an object's row, as far as they are known: raw references and numbers are replaced once the
- * plan is numbered. */
+/* Fill plan->values with an object's row. Once the plan is numbered, IDs replace raw references, and numbers
+ * replace the zeros of fields that ask for one. */
 void plan_fill_values(struct plan *plan, size_t object, bool numbered);
 
 /* The request's order of numbering: its records, then its argument. */

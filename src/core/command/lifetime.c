@@ -1,7 +1,6 @@
 /* core/command/lifetime.c: how a processor begins, changes its schema, and ends.
  *
- * It ends when nothing is under way that would come back to it: no append, no apply, no claim, no read, no
- * sequencer. */
+ * It ends when no append, apply, claim, read or sequencer is left that would call it back. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -12,12 +11,12 @@
 
 #define ARENA_CHUNK ((size_t)256 * 1024)
 
-/* The sequence storage lags by so much at most: a row that is written once for many events costs next to nothing,
- * while one for each would cost as much as the event. What it lags by is read when the state is opened again.
- */
+/* How many events the sequence storage may lag behind the log. A row that is written once for many events costs
+ * next to nothing; a row for each event would cost as much as the event. What the storage lacks is read from
+ * the log when the state is opened again. */
 #define FLUSH_EVENTS   8192
 #define FLUSH_INTERVAL (5 * PAWL_SECOND)
-/* Of so many numbers at most, in one transaction of the shard's, which does nothing else meanwhile. */
+/* How many numbers one transaction flushes at most: the shard does nothing else meanwhile. */
 #define UNFLUSHED_MAX 16384
 
 static void fill_u32(uint32_t *option, uint32_t fallback)
@@ -52,7 +51,7 @@ static void fill_options(struct processor_options *o)
     o->wait = o->wait ? o->wait : 10 * PAWL_SECOND;
 }
 
-/* The state was from. */
+/* from: the state before this move. */
 static void moved(void *ctx, enum writer_state from)
 {
     struct processor *p = ctx;
@@ -63,7 +62,7 @@ static void moved(void *ctx, enum writer_state from)
     if ((to == WRITER_RUNNING || to == WRITER_REFUSED) && p->changed)
         p->changed(p->changed_arg);
     if (to == WRITER_REFUSED)
-        calls_refuse(&p->queue, p->writer.error.code, p->writer.error.text);
+        call_list_refuse(&p->queue, p->writer.error.code, p->writer.error.text);
 }
 
 static void run(void *ctx)
@@ -71,13 +70,13 @@ static void run(void *ctx)
     processor_run(ctx, false);
 }
 
-/* CLOSED, and every batch is over: then the sequencer ends. */
+/* The writer is CLOSED and no batch is left: now the sequencer is closed. */
 static bool end(void *ctx)
 {
     struct processor *p = ctx;
     if (p->repeats > 0 || p->sequencer_closing)
         return false;
-    calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
+    call_list_refuse(&p->queue, PAWL_ECLOSED, "the partition is closed");
     if (p->sequencer)
         recover_close_sequencer(p);
     return !p->sequencer;
@@ -95,7 +94,7 @@ static int new_writer(struct processor *p)
                                           .undo = batch_undo,
                                           .fate = batch_fate,
                                           .moved = moved,
-                                          .stumbled = recover_stumbled,
+                                          .will_retry = recover_will_retry,
                                           .prepare = recover_prepare,
                                           .run = run,
                                           .end = end};
@@ -114,7 +113,7 @@ static int new_writer(struct processor *p)
                                     .allocator = o->allocator};
     p->waiting = mem_new(o->allocator, o->batches_max, sizeof p->waiting[0]);
     for (uint32_t i = 0; p->waiting && i < o->batches_max; i++)
-        calls_init(&p->waiting[i]);
+        call_list_init(&p->waiting[i]);
     return p->waiting ? writer_init(&p->writer, &writer) : PAWL_ENOMEM;
 }
 
@@ -126,7 +125,7 @@ int processor_new(const struct processor_options *options, struct processor **re
     p->options = *options;
     fill_options(&p->options);
     p->schema = options->schema;
-    calls_init(&p->queue);
+    call_list_init(&p->queue);
     overlay_init(&p->overlay, options->allocator);
     position_init(&p->position, options->allocator, options->partition);
     p->scratch = mem_new(options->allocator, 1, STATE_SCRATCH_BYTES);
@@ -185,8 +184,8 @@ static bool same_kinds(const struct schema *a, const struct schema *b)
     return true;
 }
 
-/* Events that are staged keep the schema that they were built under; the next one has the new one. Only a
- * change of sequences needs another sequencer, and that needs a moment without staged events. */
+/* Staged events keep the schema that they were built under; the next event has the new one. Only a change of
+ * sequences needs another sequencer, and that waits until nothing is staged. */
 void processor_schema(struct processor *p, const struct schema *schema)
 {
     p->resequence = p->resequence || !same_kinds(p->schema, schema);
@@ -202,5 +201,5 @@ void processor_close(struct processor *p, void (*closed)(void *arg), void *arg)
 {
     writer_close(&p->writer, closed, arg);
     pawl_env_cancel(p->options.env, &p->queue_timer);
-    calls_refuse(&p->queue, PAWL_ECLOSED, "closed");
+    call_list_refuse(&p->queue, PAWL_ECLOSED, "the partition is closed");
 }

@@ -56,7 +56,7 @@ static void queue_late(pawl_timer *timer)
     struct processor *p = heap_entry(timer, struct processor, queue_timer);
     pawl_instant now = pawl_env_now(p->options.env);
     while (p->queue.first && p->queue.first->deadline.ns <= now.ns && p->writer.state != WRITER_RUNNING) {
-        struct call *call = calls_take(&p->queue);
+        struct call *call = call_list_take(&p->queue);
         error_set(call->error, PAWL_EBUSY, "partition %u is recovering%s%s", p->options.partition,
                   p->writer.error.text[0] ? ": " : "", p->writer.error.text);
         call_finish(call, PAWL_EBUSY);
@@ -72,7 +72,7 @@ void queue_watch(struct processor *p)
     pawl_env_after(p->options.env, &p->queue_timer, p->options.wait);
 }
 
-/* The newest batch that is numbered and not yet durable; what is computed now rests on it (P2). */
+/* The newest batch that is numbered and not yet durable: an answer computed now rests on it (P2). */
 static struct writer_batch *newest_undurable(struct processor *p)
 {
     struct writer_batch *newest = NULL;
@@ -87,12 +87,13 @@ void processor_answer(struct processor *p, struct call *call, int status)
     struct writer_batch *rests_on = newest_undurable(p);
     call->status = status;
     if (rests_on)
-        calls_add(&p->waiting[rests_on->index], call);
+        call_list_add(&p->waiting[rests_on->index], call);
     else
         call_finish(call, status);
 }
 
-/* The facts that the event is numbered by; of a workspace that it creates, before anything. */
+/* The facts by which the event is numbered. If the command creates the workspace, they are those of an empty
+ * one. */
 static int find_workspace(struct processor *p, const struct request *r, const struct state *state,
                           struct workspace_facts *ret_facts, pawl_error *error)
 {
@@ -110,7 +111,8 @@ static int find_workspace(struct processor *p, const struct request *r, const st
     return PAWL_OK;
 }
 
-/* Whether the command's key was used within the window; then *ret_offset is that event's, else 0. */
+/* Look for the command's key in the window. *ret_offset is the offset of the event that seems to have it,
+ * or 0. */
 static int find_key(struct processor *p, const struct call *call, const struct state *state,
                     const struct workspace_facts *facts, uint64_t *ret_offset)
 {
@@ -136,7 +138,7 @@ static int check_expectation(const struct call *call, const struct workspace_fac
     return PAWL_OK;
 }
 
-/* The event is built, and open in the sequencer: find what it writes, and close it, one way or the other. */
+/* The event is built and open in the sequencer. Find out what it writes, then stage the event or cancel it. */
 static int stage(struct processor *p, struct writer_batch *batch, const struct state *state, struct call *call,
                  const struct built *built)
 {
@@ -152,8 +154,8 @@ static int stage(struct processor *p, struct writer_batch *batch, const struct s
     }
     status = pawl_sequencer_stage(p->sequencer);
     assert(status == PAWL_OK);
-    calls_init(&staged->calls);
-    calls_add(&staged->calls, call);
+    call_list_init(&staged->calls);
+    call_list_add(&staged->calls, call);
     writer_add(batch, built->offset, built->body);
     return PAWL_OK;
 }
@@ -168,12 +170,12 @@ static void note_staged(struct processor *p, const struct request *r, struct wor
     windows_note(&p->windows, r->wsid, built->workspace_offset, r->key.size ? idempotency_hash(r->key) : 0);
 }
 
-/* PAWL_OK: staged, or answered, or being looked into. PAWL_EBUSY: the sequencer has no room now; try again
- * later. */
+/* PAWL_OK: the call was staged or answered, or the event that may have its key is being read. PAWL_EBUSY: the
+ * sequencer has no room now; try again later. */
 static int process(struct processor *p, struct writer_batch *batch, struct call *call)
 {
     const struct request *r = call->request;
-    struct state state = processor_view(p);
+    struct state state = processor_staged_state(p);
     struct workspace_facts facts;
     struct built built;
     uint64_t repeated = 0;
@@ -184,7 +186,7 @@ static int process(struct processor *p, struct writer_batch *batch, struct call 
     if (status == PAWL_OK)
         status = find_key(p, call, &state, &facts, &repeated);
     if (status == PAWL_OK && repeated != 0) {
-        repeat_look(p, call, repeated);
+        repeat_check(p, call, repeated);
         return PAWL_OK;
     }
     if (status == PAWL_OK)
@@ -208,13 +210,13 @@ static int process(struct processor *p, struct writer_batch *batch, struct call 
     arena_rewind(&batch->memory, start);
     if (status == PAWL_EBUSY)
         return status;
-    if (call->error && call->error->code != status) /* of the store's, which has no request to speak of */
+    if (call->error && call->error->code != status) /* an error of the store, which does not know the request */
         error_set(call->error, status, "the state cannot be read: %s", pawl_status_text(status));
     processor_answer(p, call, status);
     return PAWL_OK;
 }
 
-/* What the sequencer will be asked next is fetched into the cache together, while there is other work to do. */
+/* Prefetch what the sequencer will need for the next commands into the CPU's cache, all at once. */
 static void fetch_ahead(struct processor *p)
 {
     uint64_t wsids[FETCH_AHEAD];
@@ -225,7 +227,8 @@ static void fetch_ahead(struct processor *p)
         pawl_sequencer_prefetch(p->sequencer, wsids, count);
 }
 
-/* There is no room for a command now: later, or not at all, if it has waited for long enough. */
+/* The sequencer has no room for a command now. Try it again later, or refuse it if it has waited long
+ * enough. */
 static bool wait_for_room(struct processor *p, struct call *call)
 {
     if (call->deadline.ns <= pawl_env_now(p->options.env).ns) {
@@ -233,10 +236,10 @@ static bool wait_for_room(struct processor *p, struct call *call)
         processor_answer(p, call, PAWL_EBUSY);
         return false;
     }
-    struct calls back;
-    calls_init(&back);
-    calls_add(&back, call);
-    calls_return(&p->queue, &back);
+    struct call_list back;
+    call_list_init(&back);
+    call_list_add(&back, call);
+    call_list_return(&p->queue, &back);
     writer_pause(&p->writer, PAUSE);
     return true;
 }
@@ -248,7 +251,7 @@ static void fill(struct processor *p, struct writer_batch *batch)
            && batch->bytes < p->options.batch_bytes_max) {
         if (taken++ % FETCH_AHEAD == 0)
             fetch_ahead(p);
-        struct call *call = calls_take(&p->queue);
+        struct call *call = call_list_take(&p->queue);
         if (process(p, batch, call) == PAWL_EBUSY && wait_for_room(p, call))
             return;
     }
@@ -258,9 +261,9 @@ void processor_run(struct processor *p, bool alone)
 {
     while (p->writer.state == WRITER_RUNNING && !p->writer.pausing) {
         if (p->options.applier->stuck != PAWL_OK)
-            calls_refuse(&p->queue, p->options.applier->stuck, "the state cannot be written");
+            call_list_refuse(&p->queue, p->options.applier->stuck, "the state cannot be written");
         struct writer_batch *batch = p->writer.state == WRITER_RUNNING ? writer_fill(&p->writer) : NULL;
-        if (!batch) /* all are under way; or whoever was refused has closed it */
+        if (!batch) /* all batches are under way; or a caller that was refused has closed it */
             return;
         fill(p, batch);
         if (batch->count == 0) {
@@ -268,7 +271,7 @@ void processor_run(struct processor *p, bool alone)
             writer_unfill(batch);
             return;
         }
-        if (p->writer.state != WRITER_RUNNING) /* whoever was answered may have closed it */
+        if (p->writer.state != WRITER_RUNNING) /* a caller that was answered may have closed it */
             return;
         bool lone = alone && batch->count == 1 && p->writer.first == batch && !p->queue.first;
         if (!writer_send(&p->writer, batch, lone))
@@ -280,7 +283,7 @@ void processor_run(struct processor *p, bool alone)
 int processor_submit(struct processor *p, struct call *call)
 {
     if (p->writer.state == WRITER_CLOSED)
-        return error_set(call->error, PAWL_ECLOSED, "closed");
+        return error_set(call->error, PAWL_ECLOSED, "the partition is closed");
     if (p->writer.state == WRITER_REFUSED)
         return error_set(call->error, p->writer.error.code, "%s", p->writer.error.text);
     if (p->queue.count >= p->options.queue_max)
@@ -293,6 +296,6 @@ int processor_submit(struct processor *p, struct call *call)
     call->found = NULL;
     call->order = p->submitted++;
     call->deadline = (pawl_instant){pawl_env_now(p->options.env).ns + p->options.wait};
-    calls_add(&p->queue, call);
+    call_list_add(&p->queue, call);
     return PAWL_OK;
 }

@@ -2,7 +2,7 @@
  *
  *     processor.c   the queue and numbering: what happens while it runs
  *     batch.c       what becomes of a batch: durable, applied and answered; or undone
- *     calls.c       lists of commands that wait
+ *     call_list.c       lists of commands that wait
  *     repeat.c      a key that was used before
  *     recover.c     catching up, and numbering
  *     lifetime.c    how it begins and ends */
@@ -14,7 +14,7 @@
 /* An event of a batch, and who waits for it: a batch of the writer's has one for each entry. */
 struct staged {
     struct changes changes;
-    struct calls calls; /* who asked first, and then those who asked the same again */
+    struct call_list calls; /* the first caller, then those who repeated the same command */
 };
 
 struct processor {
@@ -24,7 +24,7 @@ struct processor {
     bool resequence; /* the schema's sequences are not the sequencer's */
     pawl_sequencer *sequencer;
     struct sequencer_waiter ready;
-    bool sequencer_waits; /* ready is known to it */
+    bool sequencer_waits; /* ready is registered with the sequencer */
     bool sequencer_closing;
     pawl_sequencer_figures ended; /* what the sequencers before this one have counted */
 
@@ -34,11 +34,11 @@ struct processor {
     struct workspaces workspaces;
     struct windows windows;
 
-    struct calls queue; /* in the order of submission, whatever came back to it */
+    struct call_list queue; /* in the order of submission, also for calls that came back to it */
     uint64_t submitted;
-    pawl_timer queue_timer; /* at the first one's deadline */
-    size_t repeats;         /* reads of suspected events that are under way */
-    struct calls *waiting;  /* by a batch's index: answers that are true once it is durable (P2) */
+    pawl_timer queue_timer;    /* at the first one's deadline */
+    size_t repeats;            /* reads of suspected events that are under way */
+    struct call_list *waiting; /* by a batch's index: calls whose answer waits until it is durable (P2) */
 
     struct processor_figures figures;
     void (*changed)(void *arg);
@@ -50,35 +50,36 @@ static inline struct staged *batch_staged(const struct writer_batch *batch)
     return batch->staged;
 }
 
-void calls_init(struct calls *calls);
-void calls_add(struct calls *calls, struct call *call);
-struct call *calls_take(struct calls *calls); /* NULL: empty */
+void call_list_init(struct call_list *calls);
+void call_list_add(struct call_list *calls, struct call *call);
+struct call *call_list_take(struct call_list *calls); /* NULL: empty */
 
-/* All of from, in order, before all of to. */
-void calls_prepend(struct calls *to, struct calls *from);
+/* Move all of from to the front of to, in order. */
+void call_list_prepend(struct call_list *to, struct call_list *from);
 
-/* All of from, each to its place in to, which is in the order of submission. */
-void calls_return(struct calls *to, struct calls *from);
+/* Move each call of from to its place in to, by the order of submission. */
+void call_list_return(struct call_list *to, struct call_list *from);
 
-/* The call is over. */
+/* Answer the call. Its owner has it back from then on. */
 void call_finish(struct call *call, int status);
 
-/* The same, but by the words of an error, for all of a list. */
-void calls_refuse(struct calls *calls, int status, const char *words);
+/* Answer all calls of a list with an error, in these words. */
+void call_list_refuse(struct call_list *calls, int status, const char *words);
 
-static inline struct state processor_view(const struct processor *p)
+/* The state as the next command sees it: staged changes over the store. */
+static inline struct state processor_staged_state(const struct processor *p)
 {
     return (struct state){.overlay = (struct overlay *)&p->overlay,
                           .reader = pawl_store_writer(p->options.store),
                           .scratch = p->scratch};
 }
 
-/* processor.c. queue_watch: nobody waits for ever; from now on the first of the queue is looked at when its
- * time is over. processor_answer: as soon as that which the answer rests on is durable (P2). */
+/* processor.c. queue_watch: from now on, refuse commands in the queue whose time is over. processor_answer:
+ * answer the call as soon as everything is durable that was staged when the answer was computed (P2). */
 void queue_watch(struct processor *p);
 void processor_answer(struct processor *p, struct call *call, int status);
 
-/* batch.c: callbacks of the writer; and telling whoever asked how far the state has come. */
+/* batch.c: callbacks of the writer; and telling the node how far the state has come. */
 void batch_durable(void *ctx, struct writer_batch *batch);
 int batch_write(void *ctx, struct writer_batch *batch, pawl_store *store);
 void batch_unwrite(void *ctx, struct writer_batch *batch);
@@ -89,13 +90,14 @@ void batch_fate(void *ctx, struct writer_batch *batch, size_t index, enum writer
 void processor_tell_applied(struct processor *p);
 void processor_audit(struct processor *p, uint64_t offset);
 
-/* repeat.c: read the event at this offset, and answer with it, or process the call after all. */
-void repeat_look(struct processor *p, struct call *call, uint64_t offset);
+/* repeat.c: read the event at this offset. Answer the call with it, or process the call if the key is
+ * another. */
+void repeat_check(struct processor *p, struct call *call, uint64_t offset);
 
 /* recover.c: callbacks of the writer. */
 int recover_position(void *ctx, bool again, struct writer_position *ret_position, pawl_error *error);
 int recover_replay(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error);
-void recover_stumbled(void *ctx);
+void recover_will_retry(void *ctx);
 void recover_prepare(void *ctx);
 void recover_close_sequencer(struct processor *p);
 

@@ -1,7 +1,7 @@
 /* core/command/recover.c: the state catches up with its log, and the sequencer with both.
  *
- * Catching up derives the events that the state lacks, and applies them. Then the sequencer reads the log's tail
- * for itself; that is what PREPARING is for. */
+ * Catching up derives the events that the state lacks, and applies them. Then the sequencer reads the log's
+ * tail for itself: that happens in PREPARING. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@
 #include "core/sequence/storage.h"
 #include "core/state/replay.h"
 
-/* It will be found out what became of lost events, but nobody waits for it for ever. */
+/* Recovery will find out what became of lost events. But nobody waits for ever: who has waited long enough is
+ * told that it is not known. */
 static void tell_lost(struct processor *p)
 {
     const struct writer *w = &p->writer;
@@ -25,10 +26,10 @@ static void tell_lost(struct processor *p)
     snprintf(words, sizeof words, "it is not known whether the event was written: %.400s", w->error.text);
     for (struct writer_batch *b = w->first; b; b = b->next)
         for (size_t i = 0; b->state == BATCH_LOST && i < b->count; i++)
-            calls_refuse(&batch_staged(b)[i].calls, PAWL_EUNKNOWN, words);
+            call_list_refuse(&batch_staged(b)[i].calls, PAWL_EUNKNOWN, words);
 }
 
-void recover_stumbled(void *ctx)
+void recover_will_retry(void *ctx)
 {
     struct processor *p = ctx;
     tell_lost(p);
@@ -176,7 +177,7 @@ void recover_close_sequencer(struct processor *p)
     sequencer_close(p->sequencer, sequencer_closed, p);
 }
 
-/* Nothing is staged now. What was remembered of staged events that came to nothing is forgotten. */
+/* Nothing is staged now. The caches may still know of staged events that were lost, so clear them. */
 void recover_prepare(void *ctx)
 {
     struct processor *p = ctx;
@@ -195,7 +196,7 @@ void recover_prepare(void *ctx)
             writer_retry(&p->writer);
             return;
         }
-    } else /* after a failure there are staged events, and after a new schema there is a new sequencer */
+    } else /* its staged events were lost: it reads the log again */
         (void)pawl_sequencer_actualize(p->sequencer);
     p->sequencer_waits = true;
     p->ready.fn = sequencer_ready;

@@ -1,9 +1,8 @@
-/* core/command/repeat.c: a command whose idempotency key was used before is answered by the event of then.
+/* core/command/repeat.c: a command whose idempotency key was used before is answered by the earlier event.
  *
- * The window of keys raises the suspicion; the event decides. It is either under way, and then the command
- * waits with the one that made it, or in the log, and is read. Another body under the same key is refused;
- * another key with the same hash means nothing, and the command is processed as if it had never been suspected.
- */
+ * The window of keys raises the suspicion; the event decides. If the event is under way, the command waits with
+ * the one that made it. If it is in the log, it is read. If the event has the same key and another body, the
+ * command is refused. If it has another key with the same hash, the command is processed as usual. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,14 +28,14 @@ static int judge(const struct request *request, pawl_bytes body, enum verdict *r
     return PAWL_OK;
 }
 
-/* To where it was in the queue: it has waited already. */
+/* Back to its place in the queue: it has waited already. */
 static void process_again(struct processor *p, struct call *call)
 {
-    struct calls one;
+    struct call_list one;
     call->not_repeated = true;
-    calls_init(&one);
-    calls_add(&one, call);
-    calls_return(&p->queue, &one);
+    call_list_init(&one);
+    call_list_add(&one, call);
+    call_list_return(&p->queue, &one);
 }
 
 static int refuse_other_body(struct call *call, uint64_t offset)
@@ -65,7 +64,7 @@ static void drop_found(struct call *call)
     call->body = (pawl_bytes){0};
 }
 
-static void looked(pawl_read *read)
+static void event_read(pawl_read *read)
 {
     struct call *call = read->arg;
     struct processor *p = call->processor;
@@ -87,7 +86,7 @@ static void looked(pawl_read *read)
     if (status == PAWL_OK && verdict == VERDICT_OTHER_BODY)
         status = refuse_other_body(call, call->offset);
     if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY)
-        status = error_set(call->error, PAWL_ECLOSED, "closed");
+        status = error_set(call->error, PAWL_ECLOSED, "the partition is closed");
     call->repeated = status == PAWL_OK;
     call_finish(call, status);
     if (p->writer.state == WRITER_CLOSED)
@@ -106,7 +105,7 @@ static struct writer_batch *find_staged(const struct processor *p, uint64_t offs
     return NULL;
 }
 
-/* True: the call is seen to. */
+/* True: the event is staged, and the call is dealt with. */
 static bool join_staged(struct processor *p, struct call *call, uint64_t offset)
 {
     size_t index;
@@ -126,11 +125,11 @@ static bool join_staged(struct processor *p, struct call *call, uint64_t offset)
         return true;
     }
     call->repeated = true;
-    calls_add(&batch_staged(batch)[index].calls, call);
+    call_list_add(&batch_staged(batch)[index].calls, call);
     return true;
 }
 
-void repeat_look(struct processor *p, struct call *call, uint64_t offset)
+void repeat_check(struct processor *p, struct call *call, uint64_t offset)
 {
     if (join_staged(p, call, offset))
         return;
@@ -138,7 +137,7 @@ void repeat_look(struct processor *p, struct call *call, uint64_t offset)
                              .from = offset,
                              .limit = 1,
                              .visit = visit,
-                             .done = looked,
+                             .done = event_read,
                              .arg = call,
                              .error = call->error};
     p->repeats++;

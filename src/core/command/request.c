@@ -13,7 +13,8 @@ void request_init(struct request *request, struct arena *memory)
     *request = (struct request){.memory = memory};
 }
 
-/* Room for one more in an array that lies in an arena: the old one is left behind when it grows. */
+/* Room for one more element in an array that lies in an arena. When the array grows, the old copy stays unused
+ * in the arena. */
 static void *grow(struct arena *memory, void *array, size_t count, size_t size, size_t *room)
 {
     if (count < *room)
@@ -106,7 +107,7 @@ static uint64_t digest_value(uint64_t digest, const struct value *value)
     return digest;
 }
 
-/* A sum, because the order in which fields are said means nothing. */
+/* A sum, so that the order of the fields does not matter. */
 static uint64_t digest_fields(uint64_t digest, const struct request *r, const struct request_object *o)
 {
     uint64_t sum = 0;
@@ -123,7 +124,7 @@ uint64_t request_digest(const struct request *r)
     digest = digest_number(digest, r->argument_count);
     for (size_t i = 0; i < r->object_count; i++) {
         const struct request_object *o = &r->objects[i];
-        /* The place beside a name depends on the schema of the day, and on who has built the request. */
+        /* With a name, the place does not count: it depends on the schema and on who built the request. */
         uint64_t container = o->container_name.size ? 0 : o->container;
         digest = digest_number(digest, o->id);
         digest = digest_number(digest, (uint64_t)o->type << 48 | container << 32 | o->parent);

@@ -59,8 +59,8 @@ static bool load_row(void *arg, pawl_bytes key, pawl_bytes value)
     return !loading->bad;
 }
 
-/* The store's rows, and then one by one those behind them, which are staged: a scan of the state would go
- * through all that is staged, of every workspace. */
+/* Read the store's rows with a scan, and then the staged rows behind them one by one: a scan of the overlay
+ * would go through the staged rows of every workspace. */
 static int load(const struct state *state, uint64_t wsid, uint64_t last, struct window *window)
 {
     struct loading loading = {.window = window, .offset = first_of_window(last) - 1};
@@ -78,7 +78,7 @@ static int load(const struct state *state, uint64_t wsid, uint64_t last, struct 
     return loading.bad || status == PAWL_ENOTFOUND ? PAWL_ECORRUPT : status;
 }
 
-/* Whether the event at this offset has the key's hash, all of it. */
+/* Whether the key of the event at this offset has this whole hash. */
 static int check_row(const struct state *state, uint64_t wsid, uint64_t offset, uint64_t hash,
                      uint64_t *ret_plog_offset)
 {
@@ -93,7 +93,7 @@ static int check_row(const struct state *state, uint64_t wsid, uint64_t offset, 
     return status;
 }
 
-/* Without a branch inside, so that it becomes vector code: the answer is nearly always no. */
+/* No branch inside the loop, so that the compiler makes vector code of it: the answer is nearly always no. */
 static bool has_tag(const struct window *window, uint32_t tag)
 {
     uint32_t found = 0;
@@ -125,7 +125,7 @@ int windows_find(struct windows *w, const struct state *state, uint64_t wsid, ui
     for (size_t i = 0; i < WINDOW_EVENTS; i++) {
         if (window->tags[i] != tag)
             continue;
-        /* The one offset of the window that lies at this place. */
+        /* The one offset of the window that has this place. */
         uint64_t offset = last - (last - i) % WINDOW_EVENTS;
         uint64_t plog_offset = 0;
         if (offset == 0 || offset > last || offset < first_of_window(last))

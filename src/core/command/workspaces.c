@@ -36,7 +36,7 @@ static bool see_last(void *arg, pawl_bytes key, pawl_bytes value)
     return false;
 }
 
-/* What is staged lies behind it, and has no gaps. */
+/* The staged rows follow it without gaps. */
 static int find_last(const struct state *state, uint64_t wsid, struct last_row *last, pawl_error *error)
 {
     uint8_t from[KEY_WORKSPACE], to[KEY_WORKSPACE], key[KEY_NUMBERED];
@@ -51,7 +51,7 @@ static int find_last(const struct state *state, uint64_t wsid, struct last_row *
         last->offset++;
     }
     if (last->bad)
-        return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": a row of its log is not one", wsid);
+        return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": a row of its log is not valid", wsid);
     if (status != PAWL_OK && status != PAWL_ENOTFOUND)
         return error_set(error, status, "cannot read the log of workspace %" PRIu64, wsid);
     return PAWL_OK;
@@ -74,7 +74,7 @@ int workspaces_get(struct workspaces *w, const struct state *state, uint64_t wsi
     if (status != PAWL_OK)
         return error_set(error, status, "cannot read workspace %" PRIu64, wsid);
     if (value.size != WORKSPACE_BYTES)
-        return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": its row is not one", wsid);
+        return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": its row is not valid", wsid);
     uint16_t kind = get_u16(value.data);
     status = find_last(state, wsid, &last, error);
     if (status != PAWL_OK)

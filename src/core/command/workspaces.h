@@ -1,6 +1,6 @@
 /* core/command/workspaces.h: what the processor must know of a workspace to number its next event.
  *
- * A cache over the state, with what is staged included: after a failure it is cleared, and read again. */
+ * A cache over the state. It includes what is staged, so after a failure it is cleared and read again. */
 #ifndef CORE_COMMAND_WORKSPACES_H
 #define CORE_COMMAND_WORKSPACES_H
 

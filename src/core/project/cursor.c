@@ -61,7 +61,7 @@ int cursor_write(struct cursor *c, pawl_store *store)
                           (pawl_bytes){at, size});
 }
 
-/* All but the tables, which are what is left; ret_count of them. */
+/* Everything but the tables, which are the rest of the bytes: ret_count of them. */
 static int decode_head(struct decoder *d, struct cursor *ret_head, uint32_t *ret_count)
 {
     uint8_t version = decode_u8(d), zero = decode_u8(d);

@@ -1,7 +1,7 @@
-/* core/project/cursor.h: how far a generation of a lane has come in its partition, and what its tables sum up
- * to.
+/* core/project/cursor.h: how far a generation of a lane has come in its partition, and the digests of its
+ * tables.
  *
- * A row of the state (TABLE_LANE), written in the same transaction as what it speaks of:
+ * A row of the state (TABLE_LANE), written in the same transaction as the rows that it counts:
  *
  *      0  version    u8    1
  *      1  zero       u8, u16
@@ -13,9 +13,11 @@
  *     48  within     u64   how many operations of the event behind it are applied
  *     56  tables     28 each, ascending: core/state/digests.h
  *
- * and its key: TABLE_LANE u32 | partition u64 | lane u16 | generation u32. Numbers are bound in the order of
- * events, and of the projectors in one: so number applied + 1 is match number (within + 1) of event scanned +
- * 1, or of the first behind it that has any. */
+ * Its key is TABLE_LANE u32 | partition u64 | lane u16 | generation u32.
+ *
+ * Numbers are bound in the order of events, and within an event in the order of the projectors. So number
+ * applied + 1 is match number (within + 1) of event scanned + 1, or of the first event behind it that has a
+ * match. */
 #ifndef CORE_PROJECT_CURSOR_H
 #define CORE_PROJECT_CURSOR_H
 
@@ -43,10 +45,10 @@ void cursor_init(struct cursor *cursor, const pawl_allocator *alloc, uint16_t pa
                  uint32_t generation);
 void cursor_release(struct cursor *cursor);
 
-/* From the store; one that was never written is at 0. PAWL_ECORRUPT, PAWL_EVERSION; PAWL_ENOMEM. */
+/* Read it from the store; one that was never written is at 0. PAWL_ECORRUPT, PAWL_EVERSION; PAWL_ENOMEM. */
 int cursor_read(struct cursor *cursor, pawl_reader *reader, pawl_error *error);
 
-/* Only how far it has come, of a snapshot: without memory. Errors as read, without words. */
+/* Read from a snapshot only how far it has come, without allocating. Errors as cursor_read, without words. */
 int cursor_peek(pawl_reader *reader, uint16_t partition, uint16_t lane, uint32_t generation,
                 uint64_t *ret_applied, uint64_t *ret_scanned);
 
@@ -56,7 +58,7 @@ int cursor_write(struct cursor *cursor, pawl_store *store);
 /* The row's key. Those of all lanes of a partition begin with the same CURSOR_PREFIX bytes. */
 pawl_bytes cursor_key(uint16_t partition, uint16_t lane, uint32_t generation, uint8_t key[CURSOR_KEY]);
 
-/* The other way; false: it is not such a key. */
+/* Take such a key apart. False: it is no such key. */
 bool cursor_key_read(pawl_bytes key, uint16_t *ret_partition, uint16_t *ret_lane, uint32_t *ret_generation);
 
 #endif

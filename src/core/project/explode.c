@@ -28,7 +28,7 @@ bool intents_are_quick(const struct intent *intents, size_t count)
     return true;
 }
 
-/* Values come from handlers: what a row could not hold is refused before anything is written. */
+/* Values come from handlers: refuse what a row cannot hold before anything is written. */
 
 static int check_value(const struct schema_field *field, const struct value *value, pawl_error *error)
 {
@@ -49,7 +49,7 @@ static int check_intent(const struct intent *intent, pawl_error *error)
     int status = PAWL_OK;
     bool by_key = intent->key || intent->key_exprs;
     if (by_key ? intent->where != NULL : intent->kind == ACTION_UPSERT)
-        return error_set(error, PAWL_EINVAL, "it does not say which rows, or says it twice");
+        return error_set(error, PAWL_EINVAL, "it needs a key or a clause, but not both; an upsert needs a key");
     for (size_t i = 0; status == PAWL_OK && intent->key && i < entity->key_count; i++)
         status = check_value(&entity->fields[entity->key[i]], &intent->key[i], error);
     for (size_t i = 0; status == PAWL_OK && i < intent->set_count; i++) {

@@ -1,4 +1,4 @@
-/* core/project/lane.c: numbers of a lane: who gets them, and whose turn it is. */
+/* core/project/lane.c: the numbers of a lane: which run gets which, and whose turn it is. */
 #include "core/project/lane_impl.h"
 
 #include <assert.h>
@@ -37,20 +37,20 @@ struct run *runs_take(struct runs *runs)
 
 void lane_forget(struct lane *lane, uint64_t number)
 {
-    struct lane_work *work = lane_work(lane, number);
-    lane->bytes -= work->last ? work->event->size : 0;
-    lane_event_drop(work->event);
-    *work = (struct lane_work){0};
+    struct lane_binding *binding = lane_binding(lane, number);
+    lane->bytes -= binding->last ? binding->event->size : 0;
+    lane_event_drop(binding->event);
+    *binding = (struct lane_binding){0};
 }
 
-/* Up to the event of the first number that is not applied; or, if all that are bound are, to where it has read.
- * What has been told stays true, also when it starts over and reads the same events again. */
-/* The tables have all of events up to where? */
+/* The tables have the effects of all events up to this offset. It is the event before the first number that is
+ * not applied; if every bound number is applied, it is the last event read. An offset that was told once stays
+ * told, also when the lane starts over and reads the same events again. */
 static uint64_t lane_scanned(const struct lane *lane)
 {
     uint64_t applied = lane->cursor.applied, scanned = lane->cursor.scanned;
     if (applied < lane->bound)
-        scanned = lane->works[(applied + 1) & (lane->options.window - 1)].event->offset - 1;
+        scanned = lane->bindings[(applied + 1) & (lane->options.window - 1)].event->offset - 1;
     else if (lane->seen > scanned)
         scanned = lane->seen;
     return scanned > lane->told ? scanned : lane->told;
@@ -64,7 +64,7 @@ void lane_tell_applied(struct lane *lane)
         lane->options.applied(lane->options.ctx, lane, lane->told);
 }
 
-/* What is quick is leased to the lane itself, and is ready at once: its work is done when its turn has come. */
+/* The lane leases quick numbers to itself, ready at once, and runs them when their turn has come. */
 static void lease_quick(struct lane *lane)
 {
     pawl_lease leases[QUICK_AT_ONCE];
@@ -80,10 +80,10 @@ static void lease_quick(struct lane *lane)
     }
 }
 
-/* The next number in line, if it is ready; or the last one, if it was gone to be exploded again and is back. */
+/* The next number, if it is ready; or the last one, if it was exploded again on another thread and is back. */
 static bool next_turn(struct lane *lane, pawl_turn *ret_turn)
 {
-    if (!lane->redoing) {
+    if (!lane->exploding) {
         if (pawl_leases_take(lane->leases, 1, ret_turn) != 1)
             return false;
         const struct run *run = ret_turn->result;
@@ -91,10 +91,10 @@ static bool next_turn(struct lane *lane, pawl_turn *ret_turn)
         lane->ready -= run ? run->held : 0;
         return true;
     }
-    if (!lane->redo_back)
+    if (!lane->exploded)
         return false;
-    *ret_turn = lane->redone;
-    lane->redoing = NULL;
+    *ret_turn = lane->exploding_turn;
+    lane->exploding = NULL;
     return true;
 }
 
@@ -103,7 +103,7 @@ static bool is_full(const struct lane *lane, const struct writer_batch *batch)
     return batch->count == lane->options.batch_operations || batch->bytes >= lane->options.batch_bytes;
 }
 
-/* Numbers whose turn has come are staged, and sent. True: there is more to do. */
+/* Stage the numbers whose turn has come, and send them. True: there is more to do. */
 static bool take_turns(struct lane *lane)
 {
     struct writer_batch *batch = NULL;
@@ -112,7 +112,7 @@ static bool take_turns(struct lane *lane)
     bool stopped = false;
     while (lane->writer.state == WRITER_RUNNING && !lane->writer.pausing && taken < TURNS_AT_ONCE) {
         batch = batch ? batch : writer_fill(&lane->writer);
-        if (batch && is_full(lane, batch)) { /* perhaps since the log was busy */
+        if (batch && is_full(lane, batch)) { /* it was filled before, and the log was busy */
             stopped = !writer_send(&lane->writer, batch, false);
             batch = NULL;
             continue;
@@ -170,7 +170,7 @@ void lane_pump(struct lane *lane)
         (void)pawl_env_post(lane->options.env, lane->options.shard, &lane->task);
 }
 
-void lane_poke(struct lane *lane, uint64_t offset)
+void lane_log_grew(struct lane *lane, uint64_t offset)
 {
     if (offset <= lane->known)
         return;
@@ -193,18 +193,18 @@ const struct schema_projector *lane_projector(const struct lane *lane, uint32_t 
     return NULL;
 }
 
-int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid)
+int lane_copy_staged_rows(struct lane *lane, struct run *run, uint64_t wsid)
 {
-    struct front_row **last = &run->front;
+    struct staged_row **last = &run->staged_rows;
     for (const struct writer_batch *b = lane->writer.first; b; b = b->next)
         for (size_t i = 0; i < b->count; i++)
             for (const struct row_change *c = lane_staged(b)[i].changes.first; c; c = c->next) {
                 if (key_wsid(c->key) != wsid)
                     continue;
-                struct front_row *row = arena_take(&run->memory, sizeof *row);
+                struct staged_row *row = arena_take(&run->memory, sizeof *row);
                 if (!row)
                     return PAWL_ENOMEM;
-                *row = (struct front_row){.key = arena_copy(&run->memory, c->key)};
+                *row = (struct staged_row){.key = arena_copy(&run->memory, c->key)};
                 if (c->value.data)
                     row->value = arena_copy(&run->memory, c->value);
                 if (!row->key.data || (c->value.data && !row->value.data))
@@ -218,7 +218,7 @@ int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid)
 
 static int fill_run(struct lane *lane, const pawl_lease *lease, struct run *run)
 {
-    const struct lane_work *work = lane_work(lane, lease->number);
+    const struct lane_binding *binding = lane_binding(lane, lease->number);
     run_reset(run);
     run->number = lease->number;
     run->id = lease->operation;
@@ -228,17 +228,18 @@ static int fill_run(struct lane *lane, const pawl_lease *lease, struct run *run)
     run->partition = lane->options.partition;
     run->lane = lane->options.lane;
     run->generation = lane->options.generation;
-    run->schema = work->schema;
-    run->projector = work->projector;
-    run->event = lane_event_hold(work->event);
-    if (work->at_turn && lane_copy_front(lane, run, work->wsid) != PAWL_OK) {
+    run->schema = binding->schema;
+    run->projector = binding->projector;
+    run->event = lane_event_hold(binding->event);
+    if (binding->at_turn && lane_copy_staged_rows(lane, run, binding->wsid) != PAWL_OK) {
         run_reset(run);
         return PAWL_ENOMEM;
     }
     return PAWL_OK;
 }
 
-/* What is behind a number that takes long, and is large, must not pile up: others are done when that is. */
+/* Runs that wait for a slow number must not take more than ready_bytes. Beyond it, only the next number in turn
+ * is given out. */
 static bool may_run_ahead(const struct lane *lane, uint32_t projection)
 {
     return lane->ready < lane->options.ready_bytes
@@ -260,7 +261,7 @@ int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration,
     return status;
 }
 
-static bool look_at_one(void *arg, const pawl_lease *lease)
+static bool copy_lease(void *arg, const pawl_lease *lease)
 {
     *(pawl_lease *)arg = *lease;
     return false;
@@ -271,9 +272,9 @@ int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct
     pawl_lease lease = {0};
     if (lane->writer.state != WRITER_RUNNING)
         return PAWL_EBUSY;
-    if (number == 0) /* which would be listed from the first on */
+    if (number == 0) /* pawl_leases_list would begin at the first number */
         return PAWL_EFENCED;
-    pawl_leases_list(lane->leases, number, look_at_one, &lease);
+    pawl_leases_list(lane->leases, number, copy_lease, &lease);
     bool known = lease.number == number;
     bool again = known ? lease.state >= PAWL_LEASE_READY : number <= lane->cursor.applied;
     if ((known && (lease.operation.high != id.high || lease.operation.low != id.low)) || (!known && !again))
@@ -293,11 +294,11 @@ int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct
 
 /* --- what becomes of a run --- */
 
-static void looked(pawl_read *read)
+static void lookup_done(pawl_read *read)
 {
     struct run *run = read->arg;
-    struct lane *lane = run->looking;
-    lane->looks--;
+    struct lane *lane = run->lookup_lane;
+    lane->lookups--;
     run->finished(run, lane->writer.state == WRITER_CLOSED ? PAWL_ECLOSED
                        : run->found                        ? PAWL_OK
                                                            : PAWL_EFENCED);
@@ -305,7 +306,7 @@ static void looked(pawl_read *read)
         writer_step(&lane->writer);
 }
 
-static bool look_at(pawl_read *read, const pawl_entry *entry, pawl_place place)
+static bool compare_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     struct run *run = read->arg;
     struct operation op;
@@ -315,19 +316,19 @@ static bool look_at(pawl_read *read, const pawl_entry *entry, pawl_place place)
     return false;
 }
 
-/* The number is long committed: the log knows whose it was. */
-static int look_into_log(struct lane *lane, struct run *run)
+/* The number is applied already: read the log to find out whose it was. */
+static int look_up_in_log(struct lane *lane, struct run *run)
 {
-    run->looking = lane;
+    run->lookup_lane = lane;
     run->found = false;
-    run->look = (pawl_read){.stream = lane->writer.options.stream,
-                            .from = run->number,
-                            .limit = 1,
-                            .visit = look_at,
-                            .done = looked,
-                            .arg = run};
-    int status = pawl_log_read(lane->options.log, &run->look);
-    lane->looks += status == PAWL_OK;
+    run->lookup = (pawl_read){.stream = lane->writer.options.stream,
+                              .from = run->number,
+                              .limit = 1,
+                              .visit = compare_entry,
+                              .done = lookup_done,
+                              .arg = run};
+    int status = pawl_log_read(lane->options.log, &run->lookup);
+    lane->lookups += status == PAWL_OK;
     return status;
 }
 
@@ -337,7 +338,7 @@ int lane_hand_in(struct lane *lane, struct run *run)
     if (lane->writer.state == WRITER_CLOSED)
         return PAWL_ECLOSED;
     if (run->number <= lane->cursor.applied)
-        return look_into_log(lane, run);
+        return look_up_in_log(lane, run);
     int status = pawl_leases_ready(lane->leases, run->number, run->id, run, &again);
     if (status != PAWL_OK)
         return PAWL_EFENCED;
@@ -362,7 +363,7 @@ bool lane_leave(struct lane *lane, struct run *run)
     return true;
 }
 
-/* A number that is not bound, or not any more, is nobody's. */
+/* Go on after a change of the lease table. */
 static int after(struct lane *lane, int status)
 {
     if (status == PAWL_OK)
@@ -422,7 +423,7 @@ int lane_void(struct lane *lane, uint64_t number, const char *words)
     return after(lane, pawl_leases_void(lane->leases, number, words));
 }
 
-/* --- looking --- */
+/* --- reading its state --- */
 
 void lane_figures(const struct lane *lane, struct lane_figures *ret_figures)
 {
@@ -455,6 +456,6 @@ uint64_t lane_event_of(const struct lane *lane, uint64_t number)
 {
     if (number <= lane->cursor.applied || number > lane->bound)
         return 0;
-    const struct lane_event *event = lane->works[number & (lane->options.window - 1)].event;
+    const struct lane_event *event = lane->bindings[number & (lane->options.window - 1)].event;
     return event ? event->offset : 0;
 }

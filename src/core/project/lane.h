@@ -10,7 +10,8 @@
  * projector whose actions all go by key is not worth a hand-over: it is run here, at its turn.
  *
  * The operation log is written by a writer (core/stream/writer.h), whose states are the lane's. In DRAINING a
- * lane forgets all that is not applied: its numbers are bound anew, and whoever works on them is fenced.
+ * lane forgets all that is not applied: its numbers are bound again, and runs that still work on them are
+ * fenced.
  *
  * Invariants
  *   N1  The n-th match of the PLog is operation n: numbers are bound in the order of events, and of the
@@ -43,17 +44,17 @@ struct lane_options {
     /* A schema that has this generation; it says which projectors there are. */
     const struct schema *schema;
 
-    /* The schema under which the generation projects an event that was made under another; NULL: it does not.
-     * And the schema at a position, for operations that are in the log already. Both stay as long as the lane.
-     */
+    /* schema_for: the schema under which the generation projects an event that was made under another schema;
+     * NULL: it does not project it. schema_at: the schema at a position, for operations that are in the log
+     * already. Both schemas stay valid as long as the lane. */
     const struct schema *(*schema_for)(void *ctx, uint16_t lane, uint32_t generation, uint64_t event_schema);
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
 
-    /* Explode a run again, on another thread (run_explode), and come back with lane_exploded. NULL: it is done
-     * here, however long it takes. */
+    /* Explode a run again on another thread (run_explode), then call lane_exploded. NULL: the lane does it on
+     * its shard, however long it takes. */
     void (*explode)(void *ctx, struct lane *lane, struct run *run);
 
-    /* There may be something to acquire. And: the tables have come to the effects of all events up to an
+    /* available: there may be something to acquire. applied: the tables have the effects of all events up to an
      * offset. Either may be NULL. */
     void (*available)(void *ctx, struct lane *lane);
     void (*applied)(void *ctx, struct lane *lane, uint64_t scanned);
@@ -62,11 +63,11 @@ struct lane_options {
     /* Zero means the default. */
     uint32_t window;     /* 1024 numbers bound and not committed, a power of two */
     size_t window_bytes; /* 4 MiB of their events */
-    size_t ready_bytes;  /* 64 MiB of runs that wait for their turn; then only the next in turn is given out */
+    size_t ready_bytes;  /* 64 MiB of runs that wait for their turn; then only the next number is given out */
     uint32_t batch_operations; /* 256 */
     size_t batch_bytes;        /* 1 MiB */
     uint32_t batches;          /* 4 between staged and applied */
-    size_t rows_here;          /* 1024: a clause that looked at more is done again elsewhere */
+    size_t rows_here;          /* 1024: a clause that looked at more rows is exploded again on another thread */
     pawl_duration lease_first; /* these three: as in pawl/lease.h */
     pawl_duration lease_min;
     pawl_duration backoff_min;
@@ -76,12 +77,12 @@ struct lane_options {
 
 struct lane_figures {
     enum writer_state state;
-    uint64_t read;       /* the last event looked at */
+    uint64_t read;       /* the last event read */
     uint64_t scanned;    /* all operations of events up to here are applied */
     uint64_t applied;    /* the last operation */
     uint64_t operations; /* applied since it was made, those of catching up included */
     uint64_t rows;       /* written or removed by them */
-    uint64_t quick;      /* done at their turn, without a lease to others */
+    uint64_t quick;      /* run by the lane itself at their turn */
     uint64_t repeated;   /* runs that did not stand */
     uint64_t failures;   /* of the log */
     bool paused;
@@ -92,60 +93,60 @@ struct lane_figures {
  * cursor). */
 int lane_new(const struct lane_options *options, struct lane **ret_lane, pawl_error *error);
 
-/* The PLog has come to this offset. */
-void lane_poke(struct lane *lane, uint64_t offset);
+/* The PLog has events up to this offset: the lane reads on. */
+void lane_log_grew(struct lane *lane, uint64_t offset);
 
-/* Nothing is given out, nor done here, while it is paused; what was given out is still taken. */
+/* While it is paused, the lane gives out no number and runs none itself. Runs that were given out before may
+ * still be handed in. */
 void lane_pause(struct lane *lane, bool paused);
 
-/* --- runs, for whoever works --- */
+/* --- runs, for workers --- */
 
-/* Its projectors, in their order: a projection is an index among them. NULL beyond the last. */
+/* The lane's projectors in their order: a projection is an index into them. NULL beyond the last. */
 const struct schema_projector *lane_projector(const struct lane *lane, uint32_t projection);
 
 /* Lease the next number of a projection (duration 0: adaptive). PAWL_ENOTFOUND: none; PAWL_ENOMEM. */
 int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run);
 
-/* The run of a lease that was acquired before, and is held under this ID: for a worker that keeps nothing of it
- * but number and ID. *ret_again: it was handed in before, or committed, or nobody knows any more; the run has
- * nothing but number and ID, and handing it in tells. PAWL_EFENCED: the number is another's. PAWL_EBUSY: it is
- * recovering. PAWL_ENOMEM. */
+/* Get the run of a lease that was acquired before and is held under this ID, for a worker that kept nothing but
+ * number and ID. *ret_again: the run was handed in before, or is committed, or nobody knows any more. Then the
+ * run has nothing but number and ID, and handing it in tells which. PAWL_EFENCED: the number is another's.
+ * PAWL_EBUSY: the lane is recovering. PAWL_ENOMEM. */
 int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct run *run, bool *ret_again);
 
 /* Hand in a run that was exploded. PAWL_OK: finished will be called, perhaps from inside. PAWL_EFENCED: the
- * number is another's, or has been committed by another. If it was handed in before, under the same ID, by a
- * run that is gone (an external worker that repeats itself), *ret_again and finished is called when that one is
- * applied. */
+ * number is another's, or was committed by another. An external worker may hand in the same number and ID
+ * twice, the second time with a new run: then finished is called for it when the first one is applied. */
 int lane_hand_in(struct lane *lane, struct run *run);
 
-/* Take a run back that waits for nothing but to be told: it was handed in again, or lost from sight. It is not
- * told any more. False: it is not such a run. */
+/* Take back a run that only waits to be told what became of its operation: it was handed in a second time, or
+ * its batch was lost. finished is not called for it. False: it is no such run. */
 bool lane_leave(struct lane *lane, struct run *run);
 
-/* What options.explode was asked for is done, with this status. */
+/* The run that options.explode was given is exploded, with this status. */
 void lane_exploded(struct lane *lane, struct run *run, int status);
 
-/* The handler of a run failed. What it read may have been too early, and a failure that decides (permanent, or
- * the last that the lease table allows) counts only if it would be the same at its turn: then the run is kept
- * until that comes, as one that is handed in, and this returns true. */
+/* The handler of a run failed. It may have read too early. So a failure that decides (permanent, or the last
+ * that the lease table allows) counts only if what the handler read still stands at its turn. Then the lane
+ * keeps the run until its turn, like one that is handed in, and returns true. */
 bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const char *words);
 
-/* As in pawl/lease.h. The run is not kept. */
+/* As in pawl/lease.h. The lane does not keep the run. */
 int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool permanent, const char *words);
 int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
 int lane_postpone(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
 int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration);
 
-/* What a later schema says of its projectors without making another generation of them: how often they are
- * tried, and what becomes of a number that fails each time. */
+/* Take over what a later schema may change without a new generation: how often a projector is tried, and what
+ * becomes of a number that fails each time. */
 void lane_follow(struct lane *lane, const struct schema *schema);
 
-/* An operator's. */
+/* For operators. */
 int lane_reclaim(struct lane *lane, uint64_t number);
 int lane_retry(struct lane *lane, uint64_t number);
 int lane_void(struct lane *lane, uint64_t number, const char *words);
 
-/* --- looking --- */
+/* --- reading its state --- */
 
 void lane_figures(const struct lane *lane, struct lane_figures *ret_figures);
 const pawl_leases *lane_leases(const struct lane *lane);
@@ -155,9 +156,9 @@ const pawl_error *lane_error(const struct lane *lane);
 /* The event that a bound number is for; 0: it is not known. */
 uint64_t lane_event_of(const struct lane *lane, uint64_t number);
 
-/* Finish: runs that were handed in and not sent are told PAWL_ECLOSED; what was sent is applied. closed is
- * called, not from inside, when nothing is under way any more; then free it. Runs elsewhere may go on, and must
- * not come back. */
+/* Finish: runs that were handed in and not sent are told PAWL_ECLOSED; those that were sent are applied. closed
+ * is called by a later turn of the loop, when nothing is under way any more; then free the lane. Runs on other
+ * threads may go on, but must not be handed in. */
 void lane_close(struct lane *lane, void (*closed)(void *arg), void *arg);
 void lane_free(struct lane *lane);
 

@@ -7,8 +7,8 @@
 #include "core/project/lane_impl.h"
 #include "core/state/key.h"
 
-#define MOVE_EVENTS 4096                     /* without a match, before the cursor is written for them alone */
-#define MOVE_AFTER  (100 * PAWL_MILLISECOND) /* or so long after the first of them */
+#define MOVE_EVENTS 4096                     /* events without a match, before the cursor is written for them */
+#define MOVE_AFTER  (100 * PAWL_MILLISECOND) /* or when the first of them is so old */
 
 void lane_tell_waiting(struct lane *lane, uint64_t number, const struct id128 *id)
 {
@@ -49,26 +49,26 @@ void lane_tell_refused(struct lane *lane, const pawl_turn *turn, int status, con
 
 static void move_past(struct lane *lane, uint64_t number)
 {
-    const struct lane_work *work = lane_work(lane, number);
+    const struct lane_binding *binding = lane_binding(lane, number);
     lane->cursor.applied = number;
-    lane->cursor.scanned = work->last ? work->event->offset : work->event->offset - 1;
-    lane->cursor.within = work->last ? 0 : work->index;
+    lane->cursor.scanned = binding->last ? binding->event->offset : binding->event->offset - 1;
+    lane->cursor.within = binding->last ? 0 : binding->index;
 }
 
-static void rewind_to(struct cursor *cursor, const struct lane_mark *mark)
+static void rewind_to(struct cursor *cursor, const struct lane_progress *progress)
 {
-    cursor->applied = mark->applied;
-    cursor->place = mark->place;
-    cursor->checksum = mark->checksum;
-    cursor->scanned = mark->scanned;
-    cursor->within = mark->within;
+    cursor->applied = progress->applied;
+    cursor->place = progress->place;
+    cursor->checksum = progress->checksum;
+    cursor->scanned = progress->scanned;
+    cursor->within = progress->within;
 }
 
 int lane_batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
 {
     struct lane *lane = ctx;
     struct cursor *cursor = &lane->cursor;
-    struct lane_mark before = lane_mark(cursor);
+    struct lane_progress before = lane_progress(cursor);
     const struct lane_staged *staged = lane_staged(batch);
     size_t i = 0;
     int status = PAWL_OK;
@@ -108,7 +108,7 @@ void lane_batch_applied(void *ctx, struct writer_batch *batch)
     int status = pawl_leases_commit(lane->leases, batch->entries[batch->count - 1].entry.offset);
     assert(status == PAWL_OK);
     (void)status;
-    lane->committed = lane_mark(&lane->cursor);
+    lane->committed = lane_progress(&lane->cursor);
     for (size_t i = 0; i < batch->count; i++) {
         overlay_remove(&lane->overlay, &staged[i].changes);
         lane->figures.rows += staged[i].changes.count;
@@ -129,8 +129,7 @@ void lane_batch_applied(void *ctx, struct writer_batch *batch)
     }
 }
 
-/* Whether its operations are in the log is not known yet, or it is known that they are not: runs are told when
- * the log was read. */
+/* The runs are told when the log was read: until then nobody knows whether it has their operations. */
 void lane_batch_undo(void *ctx, struct writer_batch *batch)
 {
     struct lane *lane = ctx;
@@ -142,7 +141,7 @@ void lane_batch_undo(void *ctx, struct writer_batch *batch)
     }
 }
 
-/* --- over events without matches --- */
+/* --- past events without matches --- */
 
 static int move_write(struct apply_item *item, pawl_store *store)
 {
@@ -159,12 +158,12 @@ static void move_done(struct apply_item *item)
 {
     struct lane *lane = heap_entry(item, struct lane, moved);
     lane->moving = false;
-    lane->committed = lane_mark(&lane->cursor);
+    lane->committed = lane_progress(&lane->cursor);
     if (lane->writer.state != WRITER_RUNNING)
         writer_step(&lane->writer);
 }
 
-/* Events that have no matches were seen, or all of theirs are applied, and the cursor does not say so yet. */
+/* Everything that was read is applied, and the cursor does not say so yet. */
 static bool has_moved(const struct lane *lane)
 {
     return lane->writer.state == WRITER_RUNNING && !lane->moving && lane->cursor.applied == lane->bound
@@ -190,8 +189,8 @@ static void rest_over(pawl_timer *timer)
     lane_move_cursor_now(lane);
 }
 
-/* It is not written for every event: what is read again costs less. But other processes see no more of how far
- * the tables have come than the cursor, so it is not left behind for long. */
+/* The cursor is not written for every event, because reading a few events again after a restart costs less. But
+ * it is all that other processes see of the lane's progress, so it is written after a while. */
 void lane_move_cursor(struct lane *lane)
 {
     if (!has_moved(lane))

@@ -11,19 +11,19 @@
 
 #include "core/project/lane.h"
 
-/* What a number is for. */
-struct lane_work {
+/* What a number is bound to: an event and a projector. */
+struct lane_binding {
     struct lane_event *event; /* held; NULL: the number is not bound */
     const struct schema *schema;
     const struct schema_projector *projector;
     uint64_t wsid;
-    uint32_t index; /* which match of its event it is, from 1 */
-    bool last;      /* of its event's */
-    bool at_turn;   /* it is being repeated: whoever gets it next gets what is in front of it, too */
+    uint32_t index; /* which match of its event, from 1 */
+    bool last;      /* the last match of its event */
+    bool at_turn;   /* it is repeated at its turn: the next run gets the staged rows, too */
 };
 
-/* Where the cursor stood. */
-struct lane_mark {
+/* How far a cursor had come, so that a failed transaction can be taken back. */
+struct lane_progress {
     uint64_t applied;
     pawl_place place;
     uint64_t checksum;
@@ -34,7 +34,7 @@ struct lane_mark {
 /* A staged operation: a batch of the writer's has one for each entry. */
 struct lane_staged {
     struct changes changes;
-    struct run *run; /* who made it, and is to be told; NULL: nobody */
+    struct run *run; /* the run that made it, which will be told; NULL: none */
 };
 
 /* Runs, in the order in which they came. */
@@ -48,58 +48,58 @@ struct lane {
     struct writer writer;
     pawl_leases *leases;
     uint32_t projections;
-    bool *quick;             /* by projection: run here */
-    struct lane_work *works; /* by number, window of them */
-    struct recent *recent;
+    bool *quick;                   /* by projection: the lane runs it itself */
+    struct lane_binding *bindings; /* by number modulo the window */
+    struct recent_writes *recent;
     struct overlay overlay;
     uint8_t *scratch;
-    struct operation_maker writes; /* of what is exploded here */
+    struct operation_maker writes; /* for what the lane explodes itself */
     struct cursor cursor;
-    struct lane_mark committed; /* what the store has */
+    struct lane_progress committed; /* what the store has */
     bool paused;
-    bool pumping; /* inside pump: whoever calls it from there is served by the loop that is running */
+    bool pumping; /* inside lane_pump: a nested call only sets again */
     bool again;
     pawl_task task;
 
     /* Scanning. */
     pawl_read scan;
     bool scanning;
-    uint64_t known;   /* the PLog has come to here */
+    uint64_t known;   /* the last offset of the PLog */
     uint64_t seen;    /* events up to here are bound */
     pawl_place place; /* of event seen */
-    uint64_t told;    /* that the tables have all of events up to here */
-    uint64_t skip;    /* matches of the next event that were applied before */
+    uint64_t told;    /* the offset that was last told as applied */
+    uint64_t skip;    /* matches of the next event that are applied already */
     uint64_t bound;
     uint64_t staged;
     size_t bytes; /* of the events that are bound */
     size_t ready; /* of the runs that wait for their turn */
     int scan_status;
-    const struct schema *schema; /* under which events of the last one's schema are projected, or NULL */
+    const struct schema *schema; /* for events of schema schema_of; NULL: not projected */
     uint64_t schema_of;
     bool schema_known;
 
     /* Turns. */
-    struct run *redoing; /* being exploded again elsewhere; its number is the last one taken */
-    bool redo_back;      /* and done */
-    size_t redos;        /* runs that will come back from there, whether they are still wanted or not */
-    pawl_turn redone;
+    struct run *exploding;  /* being exploded again on another thread; it has the last number taken */
+    bool exploded;          /* it is done, and its turn can go on */
+    size_t exploding_count; /* runs on other threads that will come back, wanted or not */
+    pawl_turn exploding_turn;
 
-    struct apply_item moved; /* the cursor alone, over events without matches */
+    struct apply_item moved; /* writes the cursor alone, past events without matches */
     bool moving;
-    pawl_timer rest; /* until the cursor is written in any case */
+    pawl_timer rest; /* when it is over, the cursor is written */
     bool resting;
-    struct runs waiting; /* handed in again, while the first is on its way; or lost from sight */
-    size_t looks;
+    struct runs waiting; /* handed in a second time; or their batch was lost */
+    size_t lookups;
 
     struct lane_figures figures;
 };
 
-static inline struct lane_work *lane_work(struct lane *lane, uint64_t number)
+static inline struct lane_binding *lane_binding(struct lane *lane, uint64_t number)
 {
-    return &lane->works[number & (lane->options.window - 1)];
+    return &lane->bindings[number & (lane->options.window - 1)];
 }
 
-static inline struct state lane_view(struct lane *lane)
+static inline struct state lane_staged_state(struct lane *lane)
 {
     return (struct state){
         .overlay = &lane->overlay, .reader = pawl_store_writer(lane->options.store), .scratch = lane->scratch};
@@ -110,38 +110,38 @@ static inline struct lane_staged *lane_staged(const struct writer_batch *batch)
     return batch->staged;
 }
 
-static inline struct lane_mark lane_mark(const struct cursor *cursor)
+static inline struct lane_progress lane_progress(const struct cursor *cursor)
 {
-    return (struct lane_mark){.applied = cursor->applied,
-                              .place = cursor->place,
-                              .checksum = cursor->checksum,
-                              .scanned = cursor->scanned,
-                              .within = cursor->within};
+    return (struct lane_progress){.applied = cursor->applied,
+                                  .place = cursor->place,
+                                  .checksum = cursor->checksum,
+                                  .scanned = cursor->scanned,
+                                  .within = cursor->within};
 }
 
 void runs_init(struct runs *runs);
 void runs_add(struct runs *runs, struct run *run);
 struct run *runs_take(struct runs *runs);
 
-/* lane.c: go on with whatever can be done. */
+/* lane.c: do whatever can be done now. */
 void lane_pump(struct lane *lane);
 
-/* Rows of a workspace that are staged, and that a snapshot may not have: for a run whose turn it is. */
-int lane_copy_front(struct lane *lane, struct run *run, uint64_t wsid);
+/* Copy the staged rows of a workspace, which a snapshot may not have yet, for a run whose turn it is. */
+int lane_copy_staged_rows(struct lane *lane, struct run *run, uint64_t wsid);
 
-/* The number is over: it was applied, or forgotten. */
+/* Free a number: it was applied, or the lane starts over. */
 void lane_forget(struct lane *lane, uint64_t number);
 
 void lane_tell_applied(struct lane *lane);
 
-/* lane_scan.c: read on, if there is something to read and room for it. */
+/* lane_scan.c: read on, if there are events to read and room for their numbers. */
 void lane_scan(struct lane *lane);
 
-/* lane_stage.c: take the turn of a number. False: not now; the batch is as it was. */
+/* lane_stage.c: stage a number at its turn. False: not now; the batch is unchanged. */
 bool lane_stage(struct lane *lane, struct writer_batch *batch, const pawl_turn *turn);
 
-/* lane_batch.c: callbacks of the writer. move_cursor: over events that the lane has nothing to do for; in a
- * while, or now. */
+/* lane_batch.c: callbacks of the writer. move_cursor: write the cursor past events that have no match, in a
+ * while; move_cursor_now: write it now. */
 int lane_batch_write(void *ctx, struct writer_batch *batch, pawl_store *store);
 void lane_batch_unwrite(void *ctx, struct writer_batch *batch);
 void lane_batch_applied(void *ctx, struct writer_batch *batch);
@@ -149,14 +149,14 @@ void lane_batch_undo(void *ctx, struct writer_batch *batch);
 void lane_move_cursor(struct lane *lane);
 void lane_move_cursor_now(struct lane *lane);
 
-/* Waiting runs up to this number, which is applied: those whose operation it was are told so. id NULL: it was
- * another's, whichever they had. */
+/* This number is applied: tell the waiting runs up to it. Those with this id are told that it was theirs, all
+ * others that it was another's. id NULL: it was nobody's. */
 void lane_tell_waiting(struct lane *lane, uint64_t number, const struct id128 *id);
 
-/* Waiting runs of this operation, which was refused at its turn: they are told so, and why. */
+/* This operation was refused at its turn: tell the runs that wait for it, and why. */
 void lane_tell_refused(struct lane *lane, const pawl_turn *turn, int status, const char *words);
 
-/* lane_recover.c: callbacks of the writer. start_over: forget all that is not applied. */
+/* lane_recover.c: callbacks of the writer. start_over: forget every number that is not applied. */
 int lane_position(void *ctx, bool again, struct writer_position *ret_position, pawl_error *error);
 int lane_replay(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error);
 bool lane_drained(void *ctx);

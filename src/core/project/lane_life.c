@@ -1,7 +1,6 @@
 /* core/project/lane_life.c: how a lane begins and ends.
  *
- * It ends when nothing is under way that would come back to it: no append, no apply, no claim, no read, no run
- * that is exploded again for it. */
+ * It ends when no append, apply, claim, read or run on another thread is left that would call it back. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -52,7 +51,7 @@ void lane_follow(struct lane *lane, const struct schema *schema)
     }
 }
 
-/* What each of its projectors needs: whether it is quick, and what is to be done when it fails. */
+/* Note for each projector whether it is quick, and set its policy for failures. */
 static int know_projectors(struct lane *lane)
 {
     int status = PAWL_OK;
@@ -67,21 +66,21 @@ static int know_projectors(struct lane *lane)
             continue;
         status = intents_of(projector, &memory, &intents, &count);
         lane->quick[i] = status == PAWL_OK && intents_are_quick(intents, count);
-        if (lane->quick[i]) /* what it does itself says nothing about those who work for it */
+        if (lane->quick[i]) /* the lane's own speed says nothing about that of workers */
             status = pawl_leases_uncounted(lane->leases, i);
     }
     arena_release(&memory);
     return status;
 }
 
-/* CLOSED. What it does for others comes back, and then all who wait are told. */
+/* The writer is CLOSED. Wait for what is under way, then tell all runs that wait. */
 static bool end(void *ctx)
 {
     struct lane *lane = ctx;
     struct run *run;
     if (lane->moving && applier_remove(lane->options.applier, &lane->moved))
         lane->moving = false;
-    if (lane->scanning || lane->redos > 0 || lane->looks > 0 || lane->moving)
+    if (lane->scanning || lane->exploding_count > 0 || lane->lookups > 0 || lane->moving)
         return false;
     lane_start_over(lane);
     while ((run = runs_take(&lane->waiting)))
@@ -139,15 +138,15 @@ static int new_parts(struct lane *lane, pawl_error *error)
                                   .ctx = lane,
                                   .allocator = o->allocator};
     lane->scratch = mem_new(o->allocator, 1, STATE_SCRATCH_BYTES);
-    lane->works = mem_new(o->allocator, o->window, sizeof lane->works[0]);
+    lane->bindings = mem_new(o->allocator, o->window, sizeof lane->bindings[0]);
     lane->quick = mem_new(o->allocator, lane->projections, sizeof lane->quick[0]);
-    if (!lane->scratch || !lane->works || !lane->quick || new_writer(lane)
-        || recent_new(o->allocator, RECENT_CAPACITY, &lane->recent))
+    if (!lane->scratch || !lane->bindings || !lane->quick || new_writer(lane)
+        || recent_writes_new(o->allocator, RECENT_CAPACITY, &lane->recent))
         return error_set(error, PAWL_ENOMEM, "no memory for a lane");
     int status = cursor_read(&lane->cursor, pawl_store_writer(o->store), error);
     if (status != PAWL_OK)
         return status;
-    lane->committed = lane_mark(&lane->cursor);
+    lane->committed = lane_progress(&lane->cursor);
     leases.next = lane->cursor.applied + 1;
     status = pawl_leases_new(&leases, &lane->leases, error);
     if (status == PAWL_OK && know_projectors(lane) != PAWL_OK)
@@ -186,15 +185,15 @@ int lane_new(const struct lane_options *options, struct lane **ret_lane, pawl_er
 void lane_free(struct lane *lane)
 {
     const struct lane_options *o = &lane->options;
-    assert(!lane->waiting.first && lane->redos == 0);
+    assert(!lane->waiting.first && lane->exploding_count == 0);
     if (lane->leases)
         pawl_leases_free(lane->leases);
     if (lane->recent)
-        recent_free(lane->recent);
+        recent_writes_free(lane->recent);
     if (lane->writer.batches)
         writer_deinit(&lane->writer);
     mem_free(o->allocator, lane->quick, lane->projections * sizeof lane->quick[0]);
-    mem_free(o->allocator, lane->works, o->window * sizeof lane->works[0]);
+    mem_free(o->allocator, lane->bindings, o->window * sizeof lane->bindings[0]);
     mem_free(o->allocator, lane->scratch, STATE_SCRATCH_BYTES);
     cursor_release(&lane->cursor);
     operation_maker_release(&lane->writes);

@@ -1,7 +1,7 @@
 /* core/project/lane_recover.c: a lane starts over from what its tables have, and catches up with its log.
  *
- * A run that was lost from sight and is found in the log was written, and is told so; the others never will be.
- */
+ * If the log has the operation of a run whose batch was lost, the run is told that it was written. The other
+ * runs are told that theirs was not, and never will be. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -14,14 +14,14 @@ struct dropping {
     struct runs runs;
 };
 
-/* A run that is still being exploded elsewhere is told when it comes back. */
+/* A run that is still on another thread is told when it comes back. */
 static void drop_number(void *arg, uint64_t number, void *work, void *result)
 {
     struct dropping *dropping = arg;
     struct lane *lane = dropping->lane;
     struct run *run = result;
     (void)work;
-    if (run && number > lane->staged && (run != lane->redoing || lane->redo_back))
+    if (run && number > lane->staged && (run != lane->exploding || lane->exploded))
         runs_add(&dropping->runs, run);
 }
 
@@ -34,14 +34,14 @@ void lane_start_over(struct lane *lane)
     for (uint64_t n = lane->cursor.applied + 1; n <= lane->bound; n++)
         lane_forget(lane, n);
     assert(lane->bytes == 0 && lane->overlay.count == 0);
-    lane->redoing = NULL;
+    lane->exploding = NULL;
     lane->ready = 0;
     lane->bound = lane->staged = lane->cursor.applied;
     lane->seen = lane->cursor.scanned;
     lane->skip = lane->cursor.within;
     lane->place = (pawl_place){0};
-    recent_reset(lane->recent, lane->cursor.applied + 1);
-    while ((run = runs_take(&dropping.runs))) /* who may call anything */
+    recent_writes_reset(lane->recent, lane->cursor.applied + 1);
+    while ((run = runs_take(&dropping.runs))) /* its owner may call anything */
         run->finished(run, lane->writer.state == WRITER_CLOSED ? PAWL_ECLOSED : PAWL_EFENCED);
 }
 
@@ -83,7 +83,7 @@ static int put_operations(void *ctx, pawl_store *store, pawl_error *error)
     return redo_put(&r->redo, error);
 }
 
-/* Runs that wait, and whose operations were found: they were written. */
+/* Tell the runs that wait and whose operations the log has. */
 static void tell_found(struct lane *lane, const struct copied_entry *entries)
 {
     struct operation op;
@@ -108,7 +108,7 @@ int lane_replay(void *ctx, const struct copied_entry *entries, struct arena *mem
     gathered_release(&gathered);
     if (status != PAWL_OK)
         return status;
-    lane->committed = lane_mark(&lane->cursor);
+    lane->committed = lane_progress(&lane->cursor);
     lane->figures.operations += r.count;
     lane->figures.rows += r.redo.rows;
     tell_found(lane, entries);
@@ -116,12 +116,12 @@ int lane_replay(void *ctx, const struct copied_entry *entries, struct arena *mem
     return PAWL_OK;
 }
 
-/* Whoever still waits was not found, and never will be. */
+/* The log does not have the operations of runs that still wait, and never will. */
 void lane_prepare(void *ctx)
 {
     struct lane *lane = ctx;
     lane_tell_waiting(lane, UINT64_MAX, NULL);
-    if (lane->writer.state == WRITER_CLOSED) /* by one of those who were told */
+    if (lane->writer.state == WRITER_CLOSED) /* a run's owner has closed it */
         return;
     lane_start_over(lane);
     lane_tell_applied(lane);

@@ -1,13 +1,13 @@
 /* core/project/lane_scan.c: from the PLog to matches.
  *
- * Events are read in slices, as long as there is room for the numbers they may need. Binding is a function of
- * the log and the generation's projectors alone: the n-th match is number n, whenever and wherever it is found
+ * Events are read in slices, as long as there is room for the numbers they may need. Binding depends only on
+ * the log and the generation's projectors: the n-th match is number n, whenever and wherever it is found
  * (N1). */
 #include <inttypes.h>
 
 #include "base/error.h"
 #include "core/project/lane_impl.h"
-#include "core/project/match.h"
+#include "core/project/projector_match.h"
 
 #define EVENTS_AT_ONCE 512
 
@@ -22,7 +22,7 @@ static const struct schema *schema_for(struct lane *lane, uint64_t event_schema)
     return lane->schema;
 }
 
-/* Matches of an event among the lane's projectors. */
+/* How many of the lane's projectors match an event. */
 static size_t count_matches(const struct lane *lane, const struct schema *schema, const struct event *event)
 {
     size_t count = 0;
@@ -32,15 +32,15 @@ static size_t count_matches(const struct lane *lane, const struct schema *schema
     return count;
 }
 
-static int bind(struct lane *lane, uint32_t projection, const struct lane_work *work)
+static int bind(struct lane *lane, uint32_t projection, const struct lane_binding *binding)
 {
     uint64_t number;
-    int status = pawl_leases_bind(lane->leases, projection, NULL, work->event->size, &number);
+    int status = pawl_leases_bind(lane->leases, projection, NULL, binding->event->size, &number);
     if (status != PAWL_OK)
         return status;
     lane->bound = number;
-    *lane_work(lane, number) = *work;
-    lane_event_hold(work->event);
+    *lane_binding(lane, number) = *binding;
+    lane_event_hold(binding->event);
     return PAWL_OK;
 }
 
@@ -54,13 +54,13 @@ static int bind_matches(struct lane *lane, const struct schema *schema, const st
         if (projector->lane != lane->options.lane)
             continue;
         if (projector_matches(projector, event->head.command) && ++index > lane->skip) {
-            struct lane_work work = {.event = held,
-                                     .schema = schema,
-                                     .projector = projector,
-                                     .wsid = event->envelope.wsid,
-                                     .index = index,
-                                     .last = index == matches};
-            status = bind(lane, projection, &work);
+            struct lane_binding binding = {.event = held,
+                                           .schema = schema,
+                                           .projector = projector,
+                                           .wsid = event->envelope.wsid,
+                                           .index = index,
+                                           .last = index == matches};
+            status = bind(lane, projection, &binding);
         }
         projection++;
     }
@@ -105,7 +105,7 @@ static bool scan_entry(pawl_read *read, const pawl_entry *entry, pawl_place plac
     struct lane *lane = read->arg;
     if (lane->writer.state != WRITER_RUNNING || !has_room(lane))
         return false;
-    if (entry->offset == lane->seen) /* it is there to start from */
+    if (entry->offset == lane->seen) /* the last one of the read before: it only says where to begin */
         return true;
     lane->scan_status = take_event(lane, entry);
     if (lane->scan_status != PAWL_OK)

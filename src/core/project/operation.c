@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Not inside a character. */
+/* Cut the reason to OPERATION_REASON bytes, but not inside a UTF-8 character. */
 static pawl_bytes cut_reason(pawl_bytes reason)
 {
     const uint8_t *at = reason.data;
@@ -47,7 +47,7 @@ int operation_encode(const struct operation *o, struct arena *arena, pawl_bytes 
     return PAWL_OK;
 }
 
-/* Reading what was checked. */
+/* Reading operations that were checked. */
 
 static struct operation_row row_at(const uint8_t *at)
 {
@@ -138,7 +138,7 @@ static int check_row(struct check *c, enum action_kind kind)
     for (size_t i = 0; i < cleared && !c->d.bad; i++) {
         int place = decode_u16(&c->d);
         if (place <= last)
-            return bad(c, "what is cleared does not ascend");
+            return bad(c, "the cleared fields are not in ascending order");
         last = place;
     }
     return c->d.bad ? bad(c, "it ends inside a row") : PAWL_OK;
@@ -165,7 +165,7 @@ static int check_tail(struct check *c, const struct operation *o, uint32_t count
     for (uint32_t i = 0; status == PAWL_OK && i < count; i++)
         status = check_write(c);
     if (status == PAWL_OK && c->d.left > 0)
-        return bad(c, "more than its writes");
+        return bad(c, "there are bytes behind the last write");
     return status;
 }
 
@@ -218,7 +218,7 @@ void operation_maker_release(struct operation_maker *m)
     operation_maker_init(m, m->alloc);
 }
 
-#define KEPT ((size_t)1 << 20) /* one that was larger is not kept for the next */
+#define KEPT ((size_t)1 << 20) /* a buffer that is larger is freed after use */
 
 void operation_maker_reset(struct operation_maker *m)
 {
@@ -270,7 +270,7 @@ void operation_maker_write(struct operation_maker *m, enum action_kind kind, uin
     put_u32(at + 4, 0);
 }
 
-/* What is set, by place, with nulls between; how many of it become null. */
+/* Pick the values that are set, by place, with nulls between. Returns how many of them are null. */
 static size_t pick_set(struct operation_maker *m, const struct value *values, const uint64_t *set,
                        size_t field_count)
 {

@@ -70,12 +70,12 @@ struct operation_row {
     size_t cleared_count;
 };
 
-/* Its bytes, in the arena: a head, and the writes as a maker (below) made them, or the reason, of which
- * OPERATION_REASON bytes are kept. PAWL_ETOOBIG; PAWL_ENOMEM. */
+/* Encode it in the arena: a head, then the writes of a maker (below), or the reason, of which OPERATION_REASON
+ * bytes are kept. PAWL_ETOOBIG; PAWL_ENOMEM. */
 int operation_encode(const struct operation *operation, struct arena *arena, pawl_bytes *ret_bytes);
 
-/* The form is checked, all of it, so that next cannot fail; not whether it fits a schema. PAWL_EVERSION;
- * PAWL_ECORRUPT, naming the byte. Borrows from bytes. */
+/* Decode. The whole form is checked, so the next functions cannot fail; whether it fits a schema is not
+ * checked. PAWL_EVERSION; PAWL_ECORRUPT, naming the byte. Borrows from bytes. */
 int operation_decode(pawl_bytes bytes, struct operation *ret_operation, pawl_error *error);
 
 /* *cursor begins as 0. False: there is none left. */
@@ -83,18 +83,18 @@ bool operation_next_write(const struct operation *operation, size_t *cursor, str
 bool operation_next_row(const struct operation_write *write, size_t *cursor, struct operation_row *ret_row);
 uint16_t operation_cleared(const struct operation_row *row, size_t i);
 
-/* The rows of all writes; begins as zeros. False: there is none left. */
+/* Walk over the rows of all writes; begin with zeros. False: there is none left. */
 struct operation_walk {
     size_t at;
-    uint32_t rows; /* left of the write at hand, of which these are: */
+    uint32_t rows; /* left of the present write, whose kind and entity are: */
     enum action_kind kind;
     uint16_t entity;
 };
 bool operation_walk(const struct operation *operation, struct operation_walk *walk,
                     struct operation_row *ret_row);
 
-/* Writes being put together. It grows in memory of its own, up to OPERATION_BYTES_MAX; then, or without memory,
- * it remembers the failure, and whoever asks for the bytes gets it. */
+/* Puts writes together, in memory of its own, up to OPERATION_BYTES_MAX. If they grow larger, or there is no
+ * memory, it remembers the failure, and operation_maker_writes returns it. */
 struct operation_maker {
     const pawl_allocator *alloc;
     uint8_t *data;
@@ -114,12 +114,12 @@ void operation_maker_reset(struct operation_maker *maker);
 /* Begin a write; rows that follow belong to it. A write without rows is left out. */
 void operation_maker_write(struct operation_maker *maker, enum action_kind kind, uint16_t entity);
 
-/* A row. values: by place, field_count of them; set: bit by bit, which of them it sets (to null: it is
- * cleared). Of a delete both are NULL. */
+/* Add a row. values: by place, field_count of them. set: a bit for each field that the row sets; one that is
+ * set to null is cleared. Of a delete both are NULL. */
 void operation_maker_row(struct operation_maker *maker, pawl_bytes key, const struct value *values,
                          const uint64_t *set, size_t field_count);
 
-/* What has been made, or what it failed with: PAWL_ETOOBIG, PAWL_ENOMEM. Borrowed until it is changed. */
+/* The writes made so far, or the failure: PAWL_ETOOBIG, PAWL_ENOMEM. Borrowed until the maker is changed. */
 int operation_maker_writes(const struct operation_maker *maker, pawl_bytes *ret_writes, uint32_t *ret_count);
 
 #endif

@@ -23,7 +23,7 @@ int operation_derive(const struct operation *operation, const struct schema *sch
                      const struct state *state, struct arena *memory, struct changes *ret_changes,
                      pawl_error *error)
 {
-    assert(state->overlay); /* a write sees those before it */
+    assert(state->overlay); /* each write sees the earlier ones */
     struct changes changes = {0};
     struct operation_rows rows;
     int status;

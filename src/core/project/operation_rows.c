@@ -23,7 +23,7 @@ void operation_rows_begin(struct operation_rows *r, const struct operation *oper
         .operation = operation, .schema = schema, .generation = generation, .memory = memory, .error = error};
 }
 
-/* In room that is used for the next one again. */
+/* The key is made in a buffer that is used again for the next one. */
 static int make_key(struct operation_rows *r)
 {
     const struct schema_type *entity = r->change.entity;
@@ -64,7 +64,7 @@ static int open_row(const struct schema_type *entity, pawl_bytes bytes, struct r
 {
     int status = row_open(entity->fields, entity->field_count, bytes, ret_row, error);
     if (status == PAWL_OK && row_fields(*ret_row) > entity->field_count)
-        return corrupt(entity, error, "is of a later schema than what changes it");
+        return corrupt(entity, error, "was written under a later schema than the operation that changes it");
     return status;
 }
 
@@ -74,7 +74,7 @@ int operation_change_fits(const struct operation_change *c, pawl_bytes was, pawl
     return open_row(c->entity, was, &row, error);
 }
 
-/* The values of the key's fields by place, and of no others. */
+/* Read the values of the key's fields, by place, and no others. */
 static int read_key(const struct operation_change *c, struct arena *memory, struct value *values,
                     pawl_error *error)
 {
@@ -88,7 +88,7 @@ static int read_key(const struct operation_change *c, struct arena *memory, stru
     for (size_t i = 0; i < count; i++)
         types[i] = entity->fields[entity->key[i]].type;
     if (row_key_read(c->row.key, types, count, scratch, key) != PAWL_OK)
-        return corrupt(entity, error, "has a key that is none");
+        return corrupt(entity, error, "has a key that cannot be decoded");
     memset(values, 0, entity->field_count * sizeof *values);
     for (size_t i = 0; i < count; i++) {
         if (key[i].type == VALUE_NULL)
@@ -98,7 +98,7 @@ static int read_key(const struct operation_change *c, struct arena *memory, stru
     return PAWL_OK;
 }
 
-/* A row that was not there before, as if it had been there with nothing but its key. */
+/* For a row that did not exist before: the row that has nothing but its key. */
 static int row_of_key(const struct operation_change *c, struct arena *memory, struct row *ret_row,
                       pawl_error *error)
 {
@@ -115,7 +115,7 @@ static int row_of_key(const struct operation_change *c, struct arena *memory, st
     return PAWL_OK;
 }
 
-/* Of the change alone; whoever asks what becomes of a row has done this before. */
+/* Checks the change alone. It must have been checked before operation_change_becomes. */
 int operation_change_check(const struct operation_change *c, pawl_error *error)
 {
     const struct schema_type *entity = c->entity;

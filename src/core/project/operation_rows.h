@@ -2,10 +2,10 @@
  *
  *     begin ──► next: a change, and the key of its row ──► what the state has there ──► becomes: the new row
  *
- * The rows and values are in the operation, so this reads no event and runs no expression; it gives the very
- * bytes that exploding gave. What does not fit the schema or the rows that are there can only come from a wrong
- * log or a wrong state. Where the rows lie, and when they are looked at, is the caller's affair:
- * operation_derive makes changes of them, redo gathers them. */
+ * The operation has the rows and values, so this reads no event and runs no expression. It gives exactly the
+ * bytes that exploding gave. If something does not fit the schema or the rows in the state, the log or the
+ * state is wrong. The caller reads and writes the state: operation_derive makes changes of the rows, redo
+ * gathers them. */
 #ifndef CORE_PROJECT_OPERATION_ROWS_H
 #define CORE_PROJECT_OPERATION_ROWS_H
 
@@ -20,7 +20,7 @@ struct operation_change {
 
 struct operation_rows {
     struct operation_change change; /* at hand */
-    pawl_bytes key;                 /* the whole of it; borrowed until next */
+    pawl_bytes key;                 /* the whole key; borrowed until next */
 
     const struct operation *operation;
     const struct schema *schema;
@@ -32,7 +32,7 @@ struct operation_rows {
     size_t room_size;
 };
 
-/* Copies nothing. What is taken from memory is not needed when the walk is over. */
+/* Copies nothing. What it takes from memory may be freed when the walk is over. */
 void operation_rows_begin(struct operation_rows *rows, const struct operation *operation,
                           const struct schema *schema, uint32_t generation, struct arena *memory,
                           pawl_error *error);
@@ -40,16 +40,16 @@ void operation_rows_begin(struct operation_rows *rows, const struct operation *o
 /* PAWL_ENOTFOUND: there is none left. PAWL_ECORRUPT, PAWL_ENOMEM. */
 int operation_rows_next(struct operation_rows *rows);
 
-/* Whether what it sets fits its entity. PAWL_ECORRUPT, PAWL_EVERSION. */
+/* Check that what the change sets fits its entity. PAWL_ECORRUPT, PAWL_EVERSION. */
 int operation_change_check(const struct operation_change *change, pawl_error *error);
 
-/* Whether a row, as the state has it, is one of the change's entity, of this schema or an earlier one.
+/* Check that a row of the state belongs to the change's entity, as this schema or an earlier one has it.
  * PAWL_ECORRUPT, PAWL_EVERSION. */
 int operation_change_fits(const struct operation_change *change, pawl_bytes was, pawl_error *error);
 
-/* What a row that fits becomes by a change that does; was.data NULL: there was none; the value's: it is
- * removed. The value is in memory. PAWL_ECORRUPT, PAWL_EVERSION; PAWL_ETOOBIG (a row would be too large: it
- * cannot have been logged); PAWL_ENOMEM. */
+/* What the row becomes. Both the change and the row were checked. was.data NULL: there was no row. The value's
+ * data NULL: the row is removed. The value is in memory. PAWL_ECORRUPT, PAWL_EVERSION; PAWL_ETOOBIG (a row
+ * would be too large: it cannot have been logged); PAWL_ENOMEM. */
 int operation_change_becomes(const struct operation_change *change, pawl_bytes was, struct arena *memory,
                              pawl_bytes *ret_value, pawl_error *error);
 

@@ -26,7 +26,7 @@ void reads_reset(struct reads *r, uint64_t at)
     arena_reset(&r->fields);
 }
 
-/* A place for one more; NULL with PAWL_OK: it is too much to remember, and need not be. */
+/* A place for one more element. NULL with PAWL_OK: there are too many to remember, and reads->all is set. */
 static int one_more(struct reads *r, void **array, size_t size, size_t *count, size_t *room, void **ret_slot)
 {
     *ret_slot = NULL;

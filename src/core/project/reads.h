@@ -1,18 +1,19 @@
-/* core/project/reads.h: what a run looked at, and whether that still stands when its turn comes.
+/* core/project/reads.h: what a run read, and whether that still stands when its turn comes.
  *
- * A run at operation r of its lane, as its snapshot says, may be committed as number n if no operation between
- * them changed what it looked at:
+ * A run that read the state as operation r of its lane left it may be committed as number n, if no operation
+ * between r and n changed what it read:
  *
- *     which rows     a clause over a workspace's rows of an entity: stands unless one of them inserted or
- *                    deleted a row of that entity in that workspace, or set a field that the clause reads; a
- *                    range, whose rows were read, unless one of them set any field
- *     which values   a row by its key, found or not: stands unless one of them touched that row
+ *     which rows     a clause over a workspace's rows of an entity stands unless one of these operations
+ *                    inserted or deleted a row of that entity in that workspace, or set a field that the
+ *                    clause reads. A range, whose rows were read, stands unless one of them did so, or set
+ *                    any field
+ *     which values   a row by its key, found or not, stands unless one of them touched that row
  *
- * What recent operations wrote is kept in a bounded ring, newest numbers only; if r is older than the ring, the
- * run is repeated. Everything is compared by hash: what collides costs a repeat, never a wrong result.
+ * A bounded ring keeps what recent operations wrote. If r is older than the ring, the run is repeated.
+ * Everything is compared by hash: a collision costs a repeat, never a wrong result.
  *
- *   R1  recent_note is called once for each number, in order, with the changes as they are staged.
- *   R2  A lookup costs what the run looked at, not how much is in the ring.
+ *   R1  recent_writes_note is called once for each number, in order, with the changes as they are staged.
+ *   R2  A lookup costs what the run read, not how much is in the ring.
  *   R3  Of every number above the floor all that it wrote is in the ring. */
 #ifndef CORE_PROJECT_READS_H
 #define CORE_PROJECT_READS_H
@@ -24,11 +25,11 @@
 
 struct read_rows {
     uint64_t hash;          /* of table and workspace */
-    const uint64_t *fields; /* bits by place: those that the clause reads; NULL: every one */
+    const uint64_t *fields; /* bits by place: fields that the clause reads; NULL: all fields */
     size_t words;
 };
 
-/* What one run looked at. */
+/* What one run read. */
 struct reads {
     const pawl_allocator *alloc;
     uint64_t at;   /* r: the operation that the snapshot had come to, or the oldest of several */
@@ -37,18 +38,18 @@ struct reads {
     struct read_rows *rows;
     size_t rows_count, rows_room;
     struct arena fields;
-    bool all; /* too much to remember: only a lane that wrote nothing since will do */
+    bool all; /* too much to remember: it stands only if nothing was written since */
 };
 
-#define READS_MAX ((size_t)65536) /* of each sort; then all */
+#define READS_MAX ((size_t)65536) /* of each sort; beyond it only the flag all is set */
 
 /* Allocates nothing. */
 void reads_init(struct reads *reads, const pawl_allocator *alloc);
 void reads_release(struct reads *reads);
 void reads_reset(struct reads *reads, uint64_t at);
 
-/* A row by its whole key; a clause (where NULL: every row matches, so no field matters); a range, whose rows
- * were read. PAWL_ENOMEM: it must be taken as failed. */
+/* Note a read. row: by its whole key. rows: by a clause; where NULL: every row matches, so no field matters.
+ * range: all fields of the rows. PAWL_ENOMEM: the run must fail. */
 int reads_add_row(struct reads *reads, pawl_bytes key);
 int reads_add_rows(struct reads *reads, uint32_t table, uint64_t wsid, const struct expr *where,
                    size_t field_count);
@@ -61,27 +62,29 @@ static inline size_t reads_held(const struct reads *reads)
            + reads->fields.held;
 }
 
-/* Nothing was looked at. */
+/* Nothing was read. */
 static inline bool reads_is_blind(const struct reads *reads)
 {
     return !reads->all && reads->row_count == 0 && reads->rows_count == 0;
 }
 
-struct recent;
+struct recent_writes;
 
 /* capacity: a power of two, how many touched rows, and fields of workspaces, it remembers. All its memory is
- * taken here: some 50 bytes each. PAWL_ENOMEM. */
-int recent_new(const pawl_allocator *alloc, uint32_t capacity, struct recent **ret_recent);
-void recent_free(struct recent *recent);
+ * allocated here: some 50 bytes each. PAWL_ENOMEM. */
+int recent_writes_new(const pawl_allocator *alloc, uint32_t capacity, struct recent_writes **ret_recent);
+void recent_writes_free(struct recent_writes *recent);
 
-/* Forget all; the next number noted is next. */
-void recent_reset(struct recent *recent, uint64_t next);
+/* Forget everything; the next number noted will be next. */
+void recent_writes_reset(struct recent_writes *recent, uint64_t next);
 
-/* What an operation wrote, and the changes that it was staged with: one for each of its rows, in its order, as
- * operation_derive and explode give them. Never fails: what does not fit makes the ring shorter. */
-void recent_note(struct recent *recent, const struct operation *operation, const struct changes *changes);
+/* Note what an operation wrote. changes: those it was staged with, one for each of its rows, in its order, as
+ * operation_derive and explode give them. Never fails: if there is no room, the oldest numbers are
+ * forgotten. */
+void recent_writes_note(struct recent_writes *recent, const struct operation *operation,
+                        const struct changes *changes);
 
-/* Whether everything that was looked at stands, with all noted operations above reads->at. */
-bool recent_stands(const struct recent *recent, const struct reads *reads);
+/* Whether everything that was read stands, with all noted operations above reads->at. */
+bool reads_stand(const struct reads *reads, const struct recent_writes *recent);
 
 #endif

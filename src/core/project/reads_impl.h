@@ -1,7 +1,7 @@
-/* core/project/reads_impl.h: how what is read and what is written meet: as hashes.
+/* core/project/reads_impl.h: reads and writes are compared by hash; which hashes there are.
  *
- * A row is the hash of its key, as the overlay has it. A workspace's rows in a table have one too, from which
- * follow those of what may happen to them as a whole. */
+ * A row has the hash of its key, as the overlay has it. The rows of a workspace in a table have one hash
+ * together, from which the hashes of changes to any of them are made. */
 #ifndef CORE_PROJECT_READS_IMPL_H
 #define CORE_PROJECT_READS_IMPL_H
 
@@ -20,7 +20,8 @@ static inline uint64_t hash_of_rows(pawl_bytes key)
     return hash_checksum(1, (pawl_bytes){key.data, KEY_WORKSPACE});
 }
 
-/* One was inserted or deleted; any field of one was set; this field of one was set. */
+/* membership: a row was inserted or deleted. any_field: some field of a row was set. field: this field of a row
+ * was set. */
 static inline uint64_t hash_of_membership(uint64_t rows)
 {
     return hash_mix(rows + 1);

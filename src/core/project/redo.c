@@ -9,7 +9,7 @@
 #include "core/project/operation_rows.h"
 #include "core/state/key.h"
 
-#define STEPS_MAX 8 /* so that a row that is written again and again takes no memory for that */
+#define STEPS_MAX 8 /* a row that is written again and again must not take more memory */
 
 /* Operations come in the order of their events (N1). */
 static int advance(struct cursor *cursor, const struct operation *op, pawl_error *error)
@@ -36,19 +36,19 @@ static int find_schema(struct redo *r, uint64_t position, pawl_error *error)
                                  "it was made under the schema at %" PRIu64 ", which is not known", position);
 }
 
-/* A change that waits for its row to be looked at: there are many of them, so it is kept small. */
+/* A change that waits until its row is read. There are many of them, so it is small. */
 struct step {
     struct gathered_step step;
     const struct schema_type *entity;
     uint64_t number;
     uint32_t set_size;
-    uint32_t room; /* for a set that replaces it */
+    uint32_t room; /* bytes for a set that replaces this one */
     uint16_t cleared_count;
     uint8_t kind;
     uint8_t bytes[]; /* what is set, and what is cleared */
 };
 
-/* A row is checked when it comes from the store, and again when another schema's turn has come. */
+/* A row is checked when it comes from the store, and again when the operations come to another schema. */
 static int become(const struct operation_change *change, struct gathered_row *row, pawl_bytes was,
                   struct arena *memory, pawl_bytes *ret_value, pawl_error *error)
 {
@@ -75,8 +75,8 @@ static int become_later(struct gathered_step *of, struct gathered_row *row, pawl
     return status == PAWL_OK ? status : error_wrap(error, status, "operation %" PRIu64, step->number);
 }
 
-/* Whether nothing of the row's last change is left behind this one. What that had to find, a row or none, is
- * the same for both. */
+/* Whether this change overwrites everything that the row's last change sets. Both need the same row, or none,
+ * to exist. */
 static bool replaces_last(const struct gathered_row *row, const struct operation_change *change)
 {
     const struct step *last = (const struct step *)row->newest;
@@ -151,7 +151,7 @@ int redo_operation(struct redo *r, uint64_t number, pawl_place place, pawl_bytes
     struct operation op;
     int status = operation_decode(body, &op, error);
     if (status == PAWL_OK && op.number != number)
-        status = error_set(error, PAWL_ECORRUPT, "it says that it is operation %" PRIu64, op.number);
+        status = error_set(error, PAWL_ECORRUPT, "the entry says that it is operation %" PRIu64, op.number);
     if (status == PAWL_OK)
         status = advance(r->cursor, &op, error);
     if (status == PAWL_OK)

@@ -5,11 +5,11 @@
 #include "base/alloc.h"
 #include "core/state/position.h"
 
-/* Looking for the end of a piece. */
+/* Finds the end of a piece. */
 struct piece {
     size_t left; /* rows that fit */
     uint8_t *end;
-    size_t end_size; /* of the key behind the last row; 0: it is the table's last */
+    size_t end_size; /* of the first key behind the piece; 0: the table ends before */
 };
 
 static bool count_row(void *arg, pawl_bytes key, pawl_bytes value)

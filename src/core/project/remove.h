@@ -1,12 +1,12 @@
-/* core/project/remove.h: the rows of a generation that nobody reads any more, removed a piece at a time.
+/* core/project/remove.h: removes the rows of a generation that nobody reads any more, a piece at a time.
  *
  *     piece ── commit ── piece ── commit ── ... ── the last one, and the cursor's row
  *
- * A table may have any number of rows, and a transaction's memory grows with what it changes: so each piece is
- * a transaction of its own, of so many rows that lie side by side.
+ * A table may have any number of rows, and a transaction's memory grows with what it changes. So each piece is
+ * a transaction of its own, of at most rows_max rows that lie side by side.
  *
- *   D1  The cursor's row says that there is something, and which tables have rows; it goes with the last piece.
- *       Whatever ends this in between, it is found again. */
+ *   D1  The cursor's row says that the generation has rows, and in which tables; it is removed with the last
+ *       piece. If removing is interrupted, it goes on after the next start, because that row is still there. */
 #ifndef CORE_PROJECT_REMOVE_H
 #define CORE_PROJECT_REMOVE_H
 
@@ -20,8 +20,8 @@ struct removal {
     const pawl_allocator *alloc;
 };
 
-/* Into the store's transaction, which has nothing else, and which the caller commits. ret_last: the cursor's
- * row is among it, nothing is left. After an error, abort. Errors of the store; PAWL_ENOMEM. */
+/* Remove one piece in the store's transaction, which must be empty; the caller commits. ret_last: the cursor's
+ * row was removed too, and nothing is left. After an error, abort. Errors of the store; PAWL_ENOMEM. */
 int remove_piece(const struct removal *removal, bool *ret_last);
 
 #endif

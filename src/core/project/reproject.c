@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "core/project/match.h"
+#include "core/project/projector_match.h"
 
 void reproject_init(struct reproject *r, const pawl_allocator *alloc)
 {
@@ -104,7 +104,7 @@ static int put_before_scan(void *ctx)
     return gathered_put(redo->gathered, redo->store, NULL);
 }
 
-/* PAWL_ENOTFOUND: it cannot be run here. */
+/* PAWL_ENOTFOUND: this process does not have the handler. */
 static int run_again(struct matching *m, struct operation *ret_made, pawl_error *error)
 {
     struct reproject *r = m->reproject;

@@ -3,10 +3,10 @@
  *     event ──► matches ──► for each: the log's next operation ──┬─► run again, and compared
  *                                                                └─► applied as it was logged (redo.h)
  *
- * Everything runs serially, in the order of the log, on the tables as the logged operations make them: so the
- * first operation that differs is named, and what follows is judged by itself. A void is a decision, and is
- * followed. A handler that is not here cannot be run, and its operations are only applied; whether they are of
- * the right events is checked in any case (N1 of lane.h). */
+ * Everything runs serially, in the order of the log, on the tables as the logged operations make them. So the
+ * first operation that differs can be named, and later ones are judged by themselves. A void is a decision: it
+ * is not run again. If this process does not have a handler, its operations are only applied; that they belong
+ * to the right events is checked all the same (N1 of lane.h). */
 #ifndef CORE_PROJECT_REPROJECT_H
 #define CORE_PROJECT_REPROJECT_H
 
@@ -20,7 +20,7 @@ struct logged {
     pawl_bytes body;
 };
 
-/* What did not come out as it was logged. */
+/* The first operation that was not the same when it was run again. */
 struct reproject_difference {
     uint64_t number;
     uint64_t event;
@@ -41,14 +41,15 @@ struct reproject {
     /* The log's next operation; PAWL_ENOTFOUND at its end. */
     int (*next)(void *ctx, struct logged *ret_logged, pawl_error *error);
 
-    /* Run a handler: its intents, in memory. PAWL_ENOTFOUND: it is not here. May be NULL. */
+    /* Run a handler and give its intents, in memory. PAWL_ENOTFOUND: this process does not have it. May be
+     * NULL. */
     int (*handle)(void *ctx, const struct derivation *derivation, const struct schema_projector *projector,
                   uint32_t attempt, const struct state *state, struct arena *memory,
                   const struct intent **ret_intents, size_t *ret_count, pawl_error *error);
     void *ctx;
 
     const pawl_allocator *alloc;
-    pawl_bytes body; /* of the event at hand */
+    pawl_bytes body; /* of the present event */
     struct operation_maker writes;
     uint64_t operations; /* applied */
     uint64_t compared;   /* run again */
@@ -56,12 +57,13 @@ struct reproject {
     struct reproject_difference first;
 };
 
-/* redo and the functions are the caller's to set before; of the cursor, at 0. */
+/* Before the first event the caller sets redo, with a cursor at 0, and the functions. */
 void reproject_init(struct reproject *reproject, const pawl_allocator *alloc);
 void reproject_release(struct reproject *reproject);
 
-/* An event, in order. *ret_ended: the log of operations ended before it: nothing of this event or of later ones
- * can be compared. Errors: as redo_operation, those of next; PAWL_ECORRUPT: the event is none. */
+/* Take the next event, in order. *ret_ended: the log of operations ended before it, so nothing of this event or
+ * of later ones can be compared. Errors: those of redo_operation and of next; PAWL_ECORRUPT: body is no
+ * event. */
 int reproject_event(struct reproject *reproject, uint64_t offset, pawl_bytes body, bool *ret_ended,
                     pawl_error *error);
 

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "core/project/cursor.h"
 
-#define ARENA_CHUNK ((size_t)4096)
-#define ROOM_CHUNK  ((size_t)64 * 1024)
-#define ROOM_KEPT   ((size_t)1 << 20) /* for the next look */
+#define ARENA_CHUNK  ((size_t)4096)
+#define BUFFER_CHUNK ((size_t)64 * 1024)
+#define BUFFER_KEPT  ((size_t)1 << 20) /* kept for the next snapshot */
 
 struct lane_event *lane_event_new(const pawl_allocator *alloc, uint64_t offset, pawl_bytes body)
 {
@@ -53,7 +53,7 @@ void run_reset(struct run *run)
 {
     lane_event_drop(run->event);
     run->event = NULL;
-    run->front = NULL;
+    run->staged_rows = NULL;
     run->at_turn = false;
     run->intents = NULL;
     run->intent_count = 0;
@@ -76,57 +76,59 @@ void run_release(struct run *run)
     reads_release(&run->used);
 }
 
-int run_room_init(struct run_room *room, const pawl_allocator *alloc)
+int run_buffers_init(struct run_buffers *buffers, const pawl_allocator *alloc)
 {
-    *room = (struct run_room){.alloc = alloc};
-    overlay_init(&room->overlay, alloc);
-    arena_init(&room->memory, alloc, ROOM_CHUNK);
-    room->scratch = mem_new(alloc, 1, STATE_SCRATCH_BYTES);
-    return room->scratch ? PAWL_OK : PAWL_ENOMEM;
+    *buffers = (struct run_buffers){.alloc = alloc};
+    overlay_init(&buffers->overlay, alloc);
+    arena_init(&buffers->memory, alloc, BUFFER_CHUNK);
+    buffers->scratch = mem_new(alloc, 1, STATE_SCRATCH_BYTES);
+    return buffers->scratch ? PAWL_OK : PAWL_ENOMEM;
 }
 
-void run_room_release(struct run_room *room)
+void run_buffers_release(struct run_buffers *buffers)
 {
-    overlay_release(&room->overlay);
-    arena_release(&room->memory);
-    mem_free(room->alloc, room->scratch, room->scratch ? STATE_SCRATCH_BYTES : 0);
+    overlay_release(&buffers->overlay);
+    arena_release(&buffers->memory);
+    mem_free(buffers->alloc, buffers->scratch, buffers->scratch ? STATE_SCRATCH_BYTES : 0);
 }
 
-/* What lies in front of a repeated run, over what the store has: for a row that both have they agree, or the
- * overlay is the later one. */
-static int push_front(struct run_room *room, const struct front_row *front, const struct state *state)
+/* Put the rows that are staged before a repeated run over those of the store. If the store has a row already,
+ * the two agree, or the staged one is newer. */
+static int push_staged_rows(struct run_buffers *buffers, const struct staged_row *row,
+                            const struct state *state)
 {
     int status = PAWL_OK;
-    for (; front && status == PAWL_OK; front = front->next) {
+    for (; row && status == PAWL_OK; row = row->next) {
         pawl_bytes old = {0};
-        status = state_get(state, front->key, &old);
+        status = state_get(state, row->key, &old);
         if (status == PAWL_ENOTFOUND)
             status = PAWL_OK;
-        if (status == PAWL_OK && (front->value.data || old.data))
-            status = state_change(state, &room->memory, &room->front, front->key, old, front->value);
+        if (status == PAWL_OK && (row->value.data || old.data))
+            status = state_change(state, &buffers->memory, &buffers->staged, row->key, old, row->value);
     }
     return status;
 }
 
-int run_look(struct run *run, pawl_store *store, struct run_room *room, struct reads *reads,
-             struct state *ret_state)
+int run_open_snapshot(struct run *run, pawl_store *store, struct run_buffers *buffers, struct reads *reads,
+                      struct state *ret_state)
 {
     uint64_t applied = 0, scanned;
-    int status = pawl_store_snapshot(store, &room->snapshot);
+    int status = pawl_store_snapshot(store, &buffers->snapshot);
     if (status != PAWL_OK)
         return status;
-    room->store = store;
-    room->front = (struct changes){0};
-    room->slices = 0;
-    arena_reset(&room->memory);
-    struct state state = {.overlay = &room->overlay, .reader = room->snapshot, .scratch = room->scratch};
+    buffers->store = store;
+    buffers->staged = (struct changes){0};
+    buffers->slices = 0;
+    arena_reset(&buffers->memory);
+    struct state state = {
+        .overlay = &buffers->overlay, .reader = buffers->snapshot, .scratch = buffers->scratch};
     if (run->at_turn) {
         applied = run->number - 1;
-        status = push_front(room, run->front, &state);
+        status = push_staged_rows(buffers, run->staged_rows, &state);
     } else
-        status = cursor_peek(room->snapshot, run->partition, run->lane, run->generation, &applied, &scanned);
+        status = cursor_peek(buffers->snapshot, run->partition, run->lane, run->generation, &applied, &scanned);
     if (status != PAWL_OK) {
-        run_look_away(room);
+        run_close_snapshot(buffers);
         return status;
     }
     if (applied < reads->at)
@@ -135,26 +137,26 @@ int run_look(struct run *run, pawl_store *store, struct run_room *room, struct r
     return PAWL_OK;
 }
 
-void run_look_away(struct run_room *room)
+void run_close_snapshot(struct run_buffers *buffers)
 {
-    overlay_remove(&room->overlay, &room->front);
-    pawl_store_release(room->store, room->snapshot);
-    room->snapshot = NULL;
-    if (room->memory.held > ROOM_KEPT)
-        arena_release(&room->memory);
+    overlay_remove(&buffers->overlay, &buffers->staged);
+    pawl_store_release(buffers->store, buffers->snapshot);
+    buffers->snapshot = NULL;
+    if (buffers->memory.held > BUFFER_KEPT)
+        arena_release(&buffers->memory);
 }
 
-/* A clause over many rows goes on in a fresh snapshot; the one it began with is the one that is noted. */
+/* A clause over many rows goes on in a fresh snapshot. reads->at stays that of the first one. */
 static int exchange(void *ctx, pawl_reader **reader)
 {
-    struct run_room *room = ctx;
+    struct run_buffers *buffers = ctx;
     pawl_reader *fresh;
-    int status = pawl_store_snapshot(room->store, &fresh);
+    int status = pawl_store_snapshot(buffers->store, &fresh);
     if (status != PAWL_OK)
         return status;
-    pawl_store_release(room->store, room->snapshot);
-    room->snapshot = *reader = fresh;
-    room->slices++;
+    pawl_store_release(buffers->store, buffers->snapshot);
+    buffers->snapshot = *reader = fresh;
+    buffers->slices++;
     return PAWL_OK;
 }
 
@@ -163,7 +165,7 @@ static bool is_its_own_fault(int status)
     return status == PAWL_EINVAL || status == PAWL_ETOOBIG;
 }
 
-int run_explode(struct run *run, pawl_store *store, struct run_room *room, pawl_error *error)
+int run_explode(struct run *run, pawl_store *store, struct run_buffers *buffers, pawl_error *error)
 {
     struct state state;
     struct event event;
@@ -174,7 +176,7 @@ int run_explode(struct run *run, pawl_store *store, struct run_room *room, pawl_
     if (status == PAWL_OK && !run->intents && !run->projector->handler)
         status = intents_of(run->projector, &run->memory, &run->intents, &run->intent_count);
     if (status == PAWL_OK)
-        status = run_look(run, store, room, &run->used, &state);
+        status = run_open_snapshot(run, store, buffers, &run->used, &state);
     if (status != PAWL_OK)
         return status;
     struct derivation derivation = {.offset = run->event->offset, .event = &event, .schema = run->schema};
@@ -185,13 +187,13 @@ int run_explode(struct run *run, pawl_store *store, struct run_room *room, pawl_
                                   .writes = &run->writes,
                                   .reads = &run->used,
                                   .pause = exchange,
-                                  .pause_ctx = room};
+                                  .pause_ctx = buffers};
     error_clear(&run->error);
-    status = explode(&explosion, &state, &room->memory, &changes, &run->error);
+    status = explode(&explosion, &state, &buffers->memory, &changes, &run->error);
     if (status == PAWL_OK)
-        overlay_remove(&room->overlay, &changes);
-    run_look_away(room);
-    run->rows = room->slices * ACTING_SLICE;
+        overlay_remove(&buffers->overlay, &changes);
+    run_close_snapshot(buffers);
+    run->rows = buffers->slices * ACTING_SLICE;
     if (is_its_own_fault(status)) {
         run->status = status;
         return PAWL_OK;

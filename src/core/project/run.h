@@ -1,16 +1,17 @@
-/* core/project/run.h: one attempt at one number, away from the lane's shard.
+/* core/project/run.h: one attempt at one number, on any thread.
  *
  *     lane_acquire ──► run: the event, the projector ── handler ──► intents ── run_explode ──► writes, reads
  *        (shard)                                        (any thread)                              │
  *     lane_hand_in ◄──────────────────────────────────────────────────────────────────────────────┘
  *
- * A run holds all that it needs: it may go on while its lane gives the number to another, starts anew or is
- * gone, and is refused when it comes back.
+ * A run holds everything that it needs. It may go on while its lane gives the number to another run, starts
+ * over or is gone; then it is refused when it is handed in.
  *
- * What it reads is what the store has come to when it looks, at some operation before its own: the oldest of
- * these is noted with what was read, and validated when its turn comes (reads.h). A run that is repeated
- * because it did not stand begins when its turn has come, so nothing can be staged before it is done: it gets
- * what is staged and perhaps not yet applied in front of it along, and stands whatever it reads. */
+ * A run reads the state from a snapshot, which is at some operation before its own. The run notes the oldest
+ * such operation with what it read, and both are validated when its turn comes (reads.h). If a run did not
+ * stand, the number is run again, and this time the run begins when its turn has come: nothing can be staged
+ * before it is done. It gets a copy of the rows that are staged and perhaps not yet in the store, so it always
+ * stands. */
 #ifndef CORE_PROJECT_RUN_H
 #define CORE_PROJECT_RUN_H
 
@@ -38,9 +39,9 @@ struct lane_event *lane_event_new(const pawl_allocator *alloc, uint64_t offset, 
 struct lane_event *lane_event_hold(struct lane_event *event);
 void lane_event_drop(struct lane_event *event); /* NULL is allowed; any thread */
 
-/* A row that is staged in front of a repeated run. */
-struct front_row {
-    struct front_row *next;
+/* A row that was staged before a repeated run began. */
+struct staged_row {
+    struct staged_row *next;
     pawl_bytes key;
     pawl_bytes value; /* data NULL: removed */
 };
@@ -59,70 +60,70 @@ struct run {
     const struct schema_projector *projector;
     struct lane_event *event; /* held */
     bool at_turn;
-    struct front_row *front;
+    struct staged_row *staged_rows;
 
-    /* What is made of it. memory holds the intents of a handler, and the rows in front. */
+    /* What the run makes. memory holds the intents of a handler, and the staged rows. */
     struct arena memory;
     const struct intent *intents;
     size_t intent_count;
     struct operation_maker writes;
-    struct reads seen; /* by the handler itself */
-    struct reads used; /* by exploding */
-    uint64_t rows;     /* that its clauses looked at, in whole slices */
-    int status;        /* of exploding: PAWL_OK, or what is the projector's fault */
-    bool failed;       /* its handler, with the words of error; permanent: for good */
+    struct reads seen; /* what the handler read */
+    struct reads used; /* what exploding read */
+    uint64_t rows;     /* how many rows its clauses looked at, in whole slices */
+    int status;        /* of exploding: PAWL_OK, or an error that is the projector's fault */
+    bool failed;       /* its handler failed; error has the words. permanent: for good */
     bool permanent;
     pawl_error error;
 
-    /* Between lane_hand_in and its end, which is told on the shard: PAWL_OK, committed and applied;
-     * PAWL_EINVAL, PAWL_ETOOBIG: refused at its turn, and error says why; else it was not, or is not known to
-     * be: PAWL_EFENCED, PAWL_ECONFLICT, PAWL_ECLOSED. The run is its owner's again. */
+    /* Called once on the shard after lane_hand_in; then the run is its owner's again. PAWL_OK: committed and
+     * applied. PAWL_EINVAL, PAWL_ETOOBIG: refused at its turn, and error says why. PAWL_EFENCED,
+     * PAWL_ECONFLICT, PAWL_ECLOSED: it was not committed, or nobody knows. */
     void (*finished)(struct run *run, int status);
     void *arg;
     struct run *next;
-    size_t held;          /* run_held, when it was handed in */
-    struct lane *looking; /* whether the log has it */
-    pawl_read look;
+    size_t held;              /* run_held, when it was handed in */
+    struct lane *lookup_lane; /* the lane that reads the log to find out whose the number was */
+    pawl_read lookup;
     bool found;
     const pawl_allocator *alloc;
 };
 
 void run_init(struct run *run, const pawl_allocator *alloc);
 
-/* The bytes that it keeps hold of. */
+/* The bytes of memory that it has. */
 size_t run_held(const struct run *run);
 
 /* Forget the attempt, keep the memory. */
 void run_reset(struct run *run);
 void run_release(struct run *run);
 
-/* What a thread needs to look at the state: one for each thread that runs. */
-struct run_room {
+/* What a thread needs to read the state: each thread that runs has its own. */
+struct run_buffers {
     struct overlay overlay;
     uint8_t *scratch;
     struct arena memory;
     const pawl_allocator *alloc;
 
-    /* While it looks. */
+    /* While a snapshot is open. */
     pawl_store *store;
     pawl_reader *snapshot;
-    struct changes front;
+    struct changes staged;
     uint64_t slices;
 };
 
-int run_room_init(struct run_room *room, const pawl_allocator *alloc); /* PAWL_ENOMEM */
-void run_room_release(struct run_room *room);
+int run_buffers_init(struct run_buffers *buffers, const pawl_allocator *alloc); /* PAWL_ENOMEM */
+void run_buffers_release(struct run_buffers *buffers);
 
-/* Look at the state, for at most a moment: the tables of the lane as its operation number reads->at left them,
- * or a later one. Between begin and end reads are recorded by whoever makes them. PAWL_ENOMEM; those of the
- * store. */
-int run_look(struct run *run, pawl_store *store, struct run_room *room, struct reads *reads,
-             struct state *ret_state);
-void run_look_away(struct run_room *room);
+/* Open a snapshot of the state, for a moment only. *ret_state has the lane's tables as operation reads->at left
+ * them, or a later one. Until run_close_snapshot the caller notes in reads what it reads. PAWL_ENOMEM; errors
+ * of the store. */
+int run_open_snapshot(struct run *run, pawl_store *store, struct run_buffers *buffers, struct reads *reads,
+                      struct state *ret_state);
+void run_close_snapshot(struct run_buffers *buffers);
 
-/* Turn the intents into writes. Any thread. Whatever is the projector's fault is kept in run->status and counts
- * when its turn comes, if it is so then, too; other failures are returned, and the run is to be given back:
+/* Turn the intents into writes. Any thread. An error that is the projector's fault is kept in run->status: it
+ * counts only if it is the same at its turn. Other errors are returned, and the run must be given back:
  * PAWL_ENOMEM, PAWL_EBUSY, PAWL_EIO, PAWL_ECORRUPT. */
-int run_explode(struct run *run, pawl_store *store, struct run_room *room, pawl_error *error);
+int run_explode(struct run *run, pawl_store *store, struct run_buffers *buffers, pawl_error *error);
 
 #endif

@@ -54,7 +54,7 @@ bool applier_remove(struct applier *applier, struct apply_item *item)
 
 void applier_soon(struct applier *applier)
 {
-    /* Refused only once the env is closing, when nothing runs any more. */
+    /* The env refuses only when it is closing, and then nothing runs any more. */
     (void)pawl_env_post(applier->env, applier->shard, &applier->task);
 }
 
@@ -85,7 +85,7 @@ int applier_write(struct applier *applier, int (*put)(void *ctx, pawl_store *sto
                : error_set(error, status, "cannot write the state: %s", applier->store->error.text);
 }
 
-/* All or nothing: an item that fails takes those before it along. */
+/* All or nothing: if one item fails, those before it are undone too. */
 static int write_all(struct applier *applier)
 {
     struct apply_item *item = applier->first;
@@ -115,7 +115,7 @@ static void tell_done(struct applier *applier)
     applier->telling = false;
 }
 
-/* They stay: who waits for them may have waited enough. */
+/* The items stay queued. Each is told, because its callers may have waited long enough. */
 static void tell_late(struct applier *applier)
 {
     applier->telling = true;
@@ -131,7 +131,7 @@ void applier_run(struct applier *applier)
 {
     if (!applier->first || applier->closed)
         return;
-    if (applier->telling) { /* A2; and a done that leads to the next one does not use up the stack */
+    if (applier->telling) { /* A2; and so that one done after the other does not use up the stack */
         applier_soon(applier);
         return;
     }

@@ -1,19 +1,20 @@
-/* core/stream/applier.h: durable entries go to the shard's store, in one transaction for all that have
- * gathered.
+/* core/stream/applier.h: durable entries go to the shard's store, one transaction for all that have gathered.
  *
- * Several partitions and lanes live on a shard, and their batches become durable together; what each has to
- * write is put into one transaction, and committed once. An item is what a writer has to write for one batch.
+ * Several partitions and lanes live on a shard, and their batches become durable together. The applier puts the
+ * rows of all of them into one transaction and commits once. An item is what a writer has to write for one
+ * batch.
  *
  *     add, add, ... ── a turn of the shard's loop ──► write, write, ..., commit ──► done, done, ...
  *                                                              │
  *                                                    no room ──┴──► undo all, and again after a while
  *
- * It owns the store's transaction: nobody else commits or aborts it. Whoever has something to write that is no
- * batch (what a store lacks when it catches up, rows of sequences, rows that nobody needs any more) asks with
- * applier_write, and gets a transaction of its own.
+ * The applier owns the store's transaction: nobody else commits or aborts it. Other writes (events that a store
+ * lacks when it catches up, rows of sequences, removal of rows that nobody needs any more) go through
+ * applier_write, and each gets a transaction of its own.
  *
- * An event that is durable will be applied: a store that is full or failing is tried again until it works, or
- * the applier is closed. stuck says what it is waiting for, so that processors refuse new commands meanwhile.
+ * An event that is durable will be applied: if the store is full or failing, the applier tries again until it
+ * works, or until it is closed. stuck has the status of the last failure, so that processors refuse new
+ * commands meanwhile.
  *
  * Invariants
  *   A1  Items are written in the order in which they were added.
@@ -43,7 +44,7 @@ struct applier {
     pawl_task task;
     pawl_timer timer;
     pawl_duration delay; /* before the next attempt; 0: the last one worked */
-    int stuck;           /* what the last attempt ended with; PAWL_OK */
+    int stuck;           /* the status of the last attempt; PAWL_OK: it worked */
     bool writing;        /* inside a write or a put: A3 */
     bool telling;        /* inside a done, or a late */
     bool closed;
@@ -53,24 +54,24 @@ struct applier {
 
 void applier_init(struct applier *applier, pawl_env *env, uint32_t shard, pawl_store *store);
 
-/* On the shard. What was added is written at the loop's next turn, or now; from inside a done, at the next turn
- * in any case. */
+/* On the shard. add: queue an item. soon: write what was added at the loop's next turn. run: write it now; from
+ * inside a done, at the next turn. */
 void applier_add(struct applier *applier, struct apply_item *item);
 void applier_soon(struct applier *applier);
 void applier_run(struct applier *applier);
 
-/* Take an item back that waits for the store: whoever owns it goes first. It gets no done. False: it is not
- * here, because it was written, and its done is coming. */
+/* Take back an item that waits for the store, because its owner is closing. It gets no done. False: it is not
+ * here; it was written, and its done is coming. */
 bool applier_remove(struct applier *applier, struct apply_item *item);
 
-/* Write something else, now and by itself: put puts it into the transaction, which is then committed. On the
- * shard, and not from inside a write or a put. Errors: what put ends with, and says; those of a commit. After
- * any of them nothing was written. */
+/* Write something that is no item, now, in a transaction of its own: put puts the rows into it, then it is
+ * committed. On the shard, and not from inside a write or a put. Errors: those of put, with its words; those of
+ * a commit. After any error nothing was written. */
 int applier_write(struct applier *applier, int (*put)(void *ctx, pawl_store *store, pawl_error *error),
                   void *ctx, pawl_error *error);
 
-/* No more attempts. Whoever added something that is left has taken it back. A turn of the loop that was asked
- * for still comes, and does nothing: free the applier after that. */
+/* Make no more attempts. The owners have taken back all items that are left. If a turn of the loop was asked
+ * for, it still comes, and does nothing: free the applier after that. */
 void applier_close(struct applier *applier);
 
 #endif

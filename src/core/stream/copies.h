@@ -1,7 +1,7 @@
 /* core/stream/copies.h: entries of a log, copied while they are visited.
  *
- * The log lends an entry for the time of a visit. Whoever has more to do with it than a visitor should takes a
- * copy. Copies form a list, in the order of their offsets, and lie in one arena. */
+ * The log lends an entry for the time of a visit. Who needs it longer copies it. Copies form a list, in the
+ * order of their offsets, and lie in one arena. */
 #ifndef CORE_STREAM_COPIES_H
 #define CORE_STREAM_COPIES_H
 
@@ -23,13 +23,13 @@ struct copies {
     int status;   /* PAWL_ENOMEM: there was no memory for an entry */
 };
 
-/* init allocates nothing. reset: no copies, and the memory is kept. release: no copies, and no memory. */
+/* init allocates nothing. reset: forget the copies and keep the memory. release: free both. */
 void copies_init(struct copies *copies, const pawl_allocator *alloc, size_t chunk_size);
 void copies_reset(struct copies *copies);
 void copies_release(struct copies *copies);
 
-/* Copy an entry to the end of the list. False: visit no more. Either there are bytes_max bytes now, or there is
- * no memory, as status says. */
+/* Copy an entry to the end of the list. False: visit no more, because there are bytes_max bytes now, or because
+ * there is no memory (see status). */
 bool copies_take(struct copies *copies, const pawl_entry *entry, pawl_place place, size_t bytes_max);
 
 #endif

@@ -8,11 +8,11 @@
 #include "core/stream/writer_impl.h"
 
 #define COPIES_CHUNK ((size_t)64 * 1024)
-#define CHUNKS_KEPT  64 /* of a batch's memory, for the next; what one batch took beyond that is given back */
+#define CHUNKS_KEPT  64 /* of a batch's memory are kept for the next use; the rest is freed */
 
 /* --- states --- */
 
-/* The drawing in writer.h, as a table: where one may go from where. */
+/* The drawing in writer.h as a table: which state may follow which. */
 void writer_move(struct writer *w, enum writer_state to)
 {
 #define TO(state) (1u << WRITER_##state)
@@ -136,7 +136,7 @@ static void step(pawl_task *task)
 
 void writer_soon(struct writer *w)
 {
-    /* Refused only once the env is closing, when nothing runs any more. */
+    /* The env refuses only when it is closing, and then nothing runs any more. */
     if (!w->told)
         (void)pawl_env_post(w->options.env, w->options.shard, &w->step);
 }
@@ -184,8 +184,9 @@ int writer_begin(struct writer *w)
 
 /* --- the end --- */
 
-/* What was sent comes back. What is durable is written now; or, if the store cannot be written, it is given up,
- * and is applied when the log is read again. */
+/* Wait until the log has answered every batch. Durable batches are written to the store now. If the store
+ * cannot be written, they are given up: the store gets them when it catches up with the log after the next
+ * opening. True: some are still under way. */
 static bool batches_come_back(struct writer *w)
 {
     struct applier *applier = w->options.applier;
@@ -233,5 +234,5 @@ void writer_close(struct writer *w, void (*closed)(void *arg), void *arg)
     writer_move(w, WRITER_CLOSED);
     pawl_env_cancel(w->options.env, &w->pause);
     pawl_env_cancel(w->options.env, &w->retry);
-    writer_soon(w); /* this may be a callback, amid its batch */
+    writer_soon(w); /* not at once: this may be a callback in the middle of a batch */
 }

@@ -87,8 +87,8 @@ struct writer_batch {
     void *staged; /* the user's, staged_size for each entry */
     size_t count;
     size_t bytes;
-    size_t settled;       /* of a lost one: entries whose fate was told */
-    pawl_instant durable; /* since when it is */
+    size_t settled;       /* of a lost batch: how many entries' fate was told */
+    pawl_instant durable; /* when it became durable */
     pawl_error error;
 };
 
@@ -108,8 +108,9 @@ struct writer_ops {
     int (*position)(void *ctx, bool again, struct writer_position *ret_position, pawl_error *error);
 
     /* Apply entries of the log that the store lacks, all of them, with the position, by one applier_write.
-     * memory is for this call. After an error the writer asks for the position again. PAWL_ECORRUPT, PAWL_EVERSION, PAWL_EINVAL, PAWL_ETOOBIG: it can never be done, and the writer is
-     * refused. After any other error it is tried again. */
+     * memory is for this call. After an error the writer asks for the position again. PAWL_ECORRUPT,
+     * PAWL_EVERSION, PAWL_EINVAL, PAWL_ETOOBIG: it can never be done, and the writer is refused. After any
+     * other error the writer tries again. */
     int (*replay)(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error);
 
     /* --- a batch --- */
@@ -122,8 +123,9 @@ struct writer_ops {
     /* The log has it for good. May be NULL. */
     void (*durable)(void *ctx, struct writer_batch *batch);
 
-    /* As of struct apply_item. write: put its rows, and the position, into the store's transaction. unwrite:
-     * the transaction was aborted; write comes again. late: it was tried once more in vain (may be NULL). */
+    /* As in struct apply_item. write: put the rows, and the position, into the store's transaction. unwrite:
+     * the transaction was aborted; write will be called again. late: another attempt has failed (may be
+     * NULL). */
     int (*write)(void *ctx, struct writer_batch *batch, pawl_store *store);
     void (*unwrite)(void *ctx, struct writer_batch *batch);
     void (*late)(void *ctx, struct writer_batch *batch);
@@ -131,12 +133,13 @@ struct writer_ops {
     /* The store has it for good. The batch is free when this returns. */
     void (*applied)(void *ctx, struct writer_batch *batch);
 
-    /* It will not be applied as it was staged. Take back what staging and sent did. By its state it was
-     *     LOST      sent. A status of an entry other than PAWL_OK and PAWL_EUNKNOWN says that this entry was
-     *               certainly not written; of the others fate tells.
-     *     FILLING   never sent.
-     *     DURABLE   sent, and the writer is closed before the store could be written. It is applied when the
-     *               stream is opened again. */
+    /* It will not be applied as it was staged: take back what staging and sent did. Its state says what
+     * happened:
+     *     LOST      It was sent. A status of an entry other than PAWL_OK and PAWL_EUNKNOWN says that this
+     *               entry was certainly not written; fate tells of the others.
+     *     FILLING   It was never sent.
+     *     DURABLE   It was sent, and the writer is closed before the store could be written. It is applied when
+     *               the stream is opened again. */
     void (*undo)(void *ctx, struct writer_batch *batch);
 
     /* What became of an entry of a LOST batch; once for each, in order. May be NULL. */
@@ -144,14 +147,14 @@ struct writer_ops {
 
     /* --- the states --- */
 
-    /* The state was from. May be NULL. */
+    /* The writer has a new state; from is the one before. May be NULL. */
     void (*moved)(void *ctx, enum writer_state from);
 
-    /* Something failed and is tried again in a while; the writer's error says what. May be NULL. */
-    void (*stumbled)(void *ctx);
+    /* Something failed, and the writer will try again in a while. Its error says what. May be NULL. */
+    void (*will_retry)(void *ctx);
 
-    /* DRAINING, and no batch is under way. False: not yet, the user has something under way itself; it calls
-     * writer_step when that is over. May be NULL: at once. */
+    /* The writer is DRAINING, and no batch is under way. False: the user itself has something under way, and
+     * will call writer_step when that is over. NULL: the user has nothing of its own. */
     bool (*drained)(void *ctx);
 
     /* PREPARING: nothing is staged. Prepare, and call writer_ready, writer_retry or writer_refuse: here, or
@@ -162,8 +165,8 @@ struct writer_ops {
      * may be called from inside writer_send, when the log answered at once. */
     void (*run)(void *ctx);
 
-    /* CLOSED, and nothing of the writer's is under way. False: the user has something under way itself; it
-     * calls writer_step when that is over. */
+    /* The writer is CLOSED and has nothing under way. False: the user itself has something under way, and will
+     * call writer_step when that is over. */
     bool (*end)(void *ctx);
 };
 
@@ -185,38 +188,38 @@ struct writer_options {
 struct writer {
     struct writer_options options;
     enum writer_state state;
-    pawl_error error; /* why it is not running: words for whoever waits */
+    pawl_error error; /* why it is not running: words for those who wait */
     struct writer_batch *batches;
     struct writer_batch *first; /* not FREE, in order */
     struct writer_batch **last;
-    uint64_t failures; /* losses, so far, each with all that rested on it */
+    uint64_t failures; /* how often batches were lost; all that were lost together count once */
     int cause;         /* why the first batch was lost; PAWL_OK: none was since it last caught up */
     pawl_instant lost; /* and when */
 
     pawl_timer pause;
-    bool pausing; /* nobody fills or sends until it is over: run is called then */
+    bool pausing; /* no batch is filled or sent until the pause is over; then run is called */
 
     pawl_claim claim;
     bool claiming;
     uint64_t epoch;
-    uint64_t next; /* of the log, when it was claimed */
+    uint64_t next; /* the log's next offset when it was claimed */
     pawl_timer retry;
     pawl_duration retry_delay;
     bool retrying;
     pawl_read read;
     bool reading;
-    bool unread;   /* the position is not the store's: a transaction of catching up failed */
-    bool verified; /* the entry at the store's position is the log's */
+    bool unread;   /* the known position may be wrong: a transaction of catching up failed */
+    bool verified; /* the entry at the store's position was compared with the log's */
     struct copies copies;
 
-    pawl_task step; /* writer_step, by the loop's next turn */
+    pawl_task step; /* a step at the loop's next turn */
     pawl_task close_task;
     void (*closed)(void *arg);
     void *closed_arg;
-    bool told; /* closed is on its way */
+    bool told; /* closed will be called by a task that is posted */
 };
 
-/* Borrows what options point to until deinit. Nothing happens before begin. PAWL_ENOMEM: and nothing is to be
+/* Borrows what options point to until deinit. Nothing happens before begin. PAWL_ENOMEM: nothing needs to be
  * released. */
 int writer_init(struct writer *writer, const struct writer_options *options);
 void writer_deinit(struct writer *writer);
@@ -224,8 +227,8 @@ void writer_deinit(struct writer *writer);
 /* Begin to claim, at the loop's next turn. PAWL_ECLOSED: the env is closed. */
 int writer_begin(struct writer *writer);
 
-/* Go on as far as possible now: something that drained, prepare or end waited for is over. Whoever called
- * writer_send may call it afterwards, too; if not, the writer goes on at the loop's next turn. */
+/* Go on as far as possible now. Called when something is over that drained, prepare or end waited for. The
+ * caller of writer_send may also call it afterwards; otherwise the writer goes on at the loop's next turn. */
 void writer_step(struct writer *writer);
 
 /* --- RUNNING --- */
@@ -233,8 +236,8 @@ void writer_step(struct writer *writer);
 /* The batch to go on filling: one that could not be sent, or a free one. NULL: all are under way. */
 struct writer_batch *writer_fill(struct writer *writer);
 
-/* Put an entry into a batch that is FILLING and has room for it. body is borrowed until the batch is free. What
- * the user keeps of it is staged[count], and is set before. */
+/* Put an entry into a batch that is FILLING and has room for it. Borrows body until the batch is free. The user
+ * sets staged[count], its own part of the entry, before. */
 static inline void writer_add(struct writer_batch *batch, uint64_t offset, pawl_bytes body)
 {
     batch->entries[batch->count++] = (pawl_append_entry){.entry = {.stream = batch->writer->options.stream,
@@ -251,7 +254,7 @@ bool writer_send(struct writer *writer, struct writer_batch *batch, bool alone);
 /* Give a batch back that has no entries. */
 void writer_unfill(struct writer_batch *batch);
 
-/* Somebody below has no room now: run is called after a while. */
+/* The log, or what the user depends on, has no room now: call run again after this delay. */
 void writer_pause(struct writer *writer, pawl_duration delay);
 
 /* Stop, apply what was sent, and prepare again. Does nothing unless it is RUNNING. */
@@ -259,19 +262,20 @@ void writer_drain(struct writer *writer);
 
 /* --- PREPARING --- */
 
-/* It runs from now on. Does nothing if it was closed meanwhile. */
+/* Preparing is done: the writer is RUNNING from now on. Does nothing if it was closed meanwhile. */
 void writer_ready(struct writer *writer);
 
-/* It could not be prepared: prepare is called again after a while, which grows from time to time. */
+/* It could not be prepared. The writer calls prepare again after a delay, which doubles with each failure up to
+ * a limit. */
 void writer_retry(struct writer *writer);
 
 /* --- the end --- */
 
-/* It can never be done. The writer's error has the words. Not while DRAINING. */
+/* The writer can never run. Its error has the words. Not while DRAINING. */
 void writer_refuse(struct writer *writer, int status);
 
-/* What was sent comes back, and what is durable is written if that can be done now. closed: see W7; release it
- * then, or later. Once. */
+/* Close. The writer waits for the log's answers, and writes durable batches to the store if that is possible
+ * now. closed: see W7; release the writer then, or later. Call this once. */
 void writer_close(struct writer *writer, void (*closed)(void *arg), void *arg);
 
 #endif

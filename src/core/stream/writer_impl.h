@@ -2,7 +2,7 @@
  *
  *     writer.c           states, batches, how it begins and ends
  *     writer_send.c      what becomes of a batch: sent, durable and applied; or lost
- *     writer_recover.c   draining, claiming, catching up, the fate of what was lost */
+ *     writer_recover.c   draining, claiming, catching up, the fate of lost entries */
 #ifndef CORE_STREAM_WRITER_IMPL_H
 #define CORE_STREAM_WRITER_IMPL_H
 
@@ -11,13 +11,13 @@
 void writer_move(struct writer *w, enum writer_state to);
 void writer_free_batch(struct writer_batch *batch);
 
-/* writer_step, by the loop's next turn. */
+/* Call writer_step at the loop's next turn. */
 void writer_soon(struct writer *w);
 
-/* Every lost batch that is left gets this fate, and is free. */
+/* Tell this fate for all entries of lost batches that have none yet, and free the batches. */
 void writer_settle(struct writer *w, enum writer_fate fate);
 
-/* As far as each can go now. */
+/* Each goes on as far as it can now. */
 void writer_recover(struct writer *w);
 void writer_end(struct writer *w);
 

@@ -1,8 +1,8 @@
-/* core/stream/writer_recover.c: from whatever state to running.
+/* core/stream/writer_recover.c: how a writer comes back to RUNNING from any other state.
  *
- * Entries are copied while they are read, and replayed and committed in one go at the end of each read: between
- * two turns of the loop the store belongs to others too, and an entry that is half applied must never be
- * committed with what is theirs. */
+ * Entries are copied while they are read, and replayed in one transaction at the end of each read. They cannot
+ * be replayed one by one: between two turns of the loop others write to the store, and would commit an entry
+ * that is half applied. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -30,11 +30,11 @@ void writer_retry(struct writer *w)
     w->retrying = true;
     w->retry.fn = retry_over;
     pawl_env_after(w->options.env, &w->retry, w->retry_delay);
-    if (w->options.ops->stumbled)
-        w->options.ops->stumbled(w->options.ctx);
+    if (w->options.ops->will_retry)
+        w->options.ops->will_retry(w->options.ctx);
 }
 
-/* Where the store stands, as it is known. */
+/* The store's position, as the user has it at hand. */
 static struct writer_position position_of(const struct writer *w)
 {
     struct writer_position position = {0};
@@ -103,7 +103,8 @@ static void claim(struct writer *w)
 
 /* --- the fate of what was lost --- */
 
-/* Of entries up to an offset; written: those that the log has, as far as it was read just now. */
+/* Tell the fate of lost entries up to an offset. written: entries of the log that were read just now. An entry
+ * that is not among them gets the fate otherwise. */
 static void settle_upto(struct writer *w, uint64_t upto, const struct copied_entry *written,
                         enum writer_fate otherwise)
 {
@@ -139,7 +140,8 @@ static bool take_entry(pawl_read *read, const pawl_entry *entry, pawl_place plac
     return copies_take(&w->copies, entry, place, BYTES_AT_ONCE);
 }
 
-/* The first entry of the first read is the last one that the store has. It is left out of what is replayed. */
+/* The first read begins with the last entry that the store has. Compare the two, and leave it out of what is
+ * replayed. */
 static int verify_first(struct writer *w, const char *name)
 {
     const struct copied_entry *first = w->copies.first;
@@ -157,7 +159,7 @@ static int verify_first(struct writer *w, const char *name)
     return PAWL_OK;
 }
 
-/* All of a read, in one transaction. After a failure the position is to be read again. */
+/* Replay all entries of a read in one transaction. After a failure the position must be read again. */
 static int replay(struct writer *w)
 {
     char name[PAWL_STREAM_TEXT_MAX];
@@ -178,7 +180,7 @@ static int replay(struct writer *w)
 static void caught_up(struct writer *w)
 {
     writer_settle(w, FATE_NOT_WRITTEN);   /* W5: it was read up to the claim */
-    if (w->state == WRITER_CATCHING_UP) { /* whoever was told may have closed it */
+    if (w->state == WRITER_CATCHING_UP) { /* a callback may have closed it */
         w->cause = PAWL_OK;
         copies_release(&w->copies);
         writer_move(w, WRITER_PREPARING);

@@ -107,7 +107,7 @@ bool writer_send(struct writer *w, struct writer_batch *batch, bool alone)
             w->options.ops->sent(w->options.ctx, batch);
         return true;
     }
-    if (status != PAWL_APPEND_DONE) { /* nothing was started: as if the log had refused every entry */
+    if (status != PAWL_APPEND_DONE) { /* nothing was started: the same as if the log had refused every entry */
         for (size_t i = 0; i < batch->count; i++)
             batch->entries[i].status = PAWL_EIO;
         batch->append.status = PAWL_EIO;

@@ -48,7 +48,7 @@ static bool has_reached(const struct generation *new)
     return true;
 }
 
-struct standing {
+struct open_lanes {
     struct generation *generation;
     struct shard *shard;
     bool open;
@@ -56,15 +56,15 @@ struct standing {
 
 static void check_open(void *arg)
 {
-    struct standing *s = arg;
+    struct open_lanes *s = arg;
     for (size_t i = 0; i < s->shard->partitions.count; i++)
         s->open = s->open || s->generation->lanes[partition_set_at(&s->shard->partitions, i)].lane;
 }
 
 /* Whether none of its lanes can write any more. */
-static bool stands_still(struct generation *g)
+static bool has_no_open_lane(struct generation *g)
 {
-    struct standing s = {.generation = g};
+    struct open_lanes s = {.generation = g};
     for (uint32_t i = 0; i < g->engine->file.shards; i++) {
         s.shard = &g->engine->shards[i];
         (void)pawl_env_call(g->engine->env, i, check_open, &s);
@@ -86,7 +86,7 @@ static bool reach(struct generation *old, struct generation *new)
     if (old)
         generation_visit(old, partition_lane_close);
     while (!reached && pawl_env_now(e->env).ns < deadline.ns && !atomic_load(&e->closing)) {
-        if (!still && stands_still(old)) {
+        if (!still && has_no_open_lane(old)) {
             still = true;
             aim(old, new);
         }
@@ -126,7 +126,7 @@ static void open_again(struct partition_lane *pl)
 /* A lane that is still closing cannot be opened: wait for it first. */
 static void undo(struct generation *old)
 {
-    while (!stands_still(old) && !atomic_load(&old->engine->closing))
+    while (!has_no_open_lane(old) && !atomic_load(&old->engine->closing))
         wait_a_moment(old->engine);
     if (!atomic_load(&old->engine->closing))
         generation_visit(old, open_again);

@@ -21,7 +21,7 @@ struct pawl_handler_ctx {
     struct job *job;
     pawl_engine *engine;
     pawl_store *store; /* that its reads use */
-    struct run_room *room;
+    struct run_buffers *buffers;
     uint64_t wsid;
     bool reading; /* a read has begun and not ended: its visitor may be running */
     int status;   /* of the first read that failed, and not by a mistake of the handler */
@@ -103,11 +103,11 @@ static int end_read(struct handler_read *r, int status, pawl_text *ret_text)
     return status;
 }
 
-/* The state lasts until run_look_away. */
+/* The state lasts until run_close_snapshot. */
 static int begin_state(struct handler_read *r, struct state *ret_state)
 {
     struct job *job = r->ctx->job;
-    int status = run_look(&job->run, r->ctx->store, r->ctx->room, &job->run.seen, ret_state);
+    int status = run_open_snapshot(&job->run, r->ctx->store, r->ctx->buffers, &job->run.seen, ret_state);
     return status == PAWL_OK
                ? status
                : error_set(r->read.error, status, "cannot read %.*s", (int)r->read.entity->name.size,
@@ -136,7 +136,7 @@ static int read_one(pawl_handler_ctx *ctx, const char *entity, struct entity_que
         status = entity_read_show(&r.read, value);
     else
         error_set(error, status, status == PAWL_ENOTFOUND ? "there is no such %s" : "cannot read %s", entity);
-    run_look_away(ctx->room);
+    run_close_snapshot(ctx->buffers);
     return end_read(&r, status, ret_text);
 }
 
@@ -165,7 +165,7 @@ static int scan(void *ctx, pawl_bytes from, pawl_bytes to, pawl_visit_row visit,
     if (status == PAWL_OK)
         status = state_scan(&state, from, to, &scratch, visit, arg);
     arena_release(&scratch);
-    run_look_away(r->ctx->room);
+    run_close_snapshot(r->ctx->buffers);
     return status == PAWL_OK ? PAWL_OK : error_set(r->read.error, status, "cannot read the rows");
 }
 
@@ -235,10 +235,10 @@ static int judge(const pawl_handler_ctx *ctx, struct pawl_results *results, int 
     return status;
 }
 
-int job_handle(const struct handling *h, struct job *job, struct run_room *room)
+int job_handle(const struct handling *h, struct job *job, struct run_buffers *buffers)
 {
     pawl_engine *e = h->engine;
-    pawl_handler_ctx ctx = {.job = job, .engine = e, .store = h->store, .room = room};
+    pawl_handler_ctx ctx = {.job = job, .engine = e, .store = h->store, .buffers = buffers};
     struct pawl_results results;
     struct pawl_event_source source;
     struct json_out out;
@@ -260,7 +260,7 @@ int job_handle(const struct handling *h, struct job *job, struct run_room *room)
     return status;
 }
 
-void job_work(struct job *job, struct worker_pool *pool, struct run_room *room)
+void job_work(struct job *job, struct worker_pool *pool, struct run_buffers *buffers)
 {
     pawl_engine *e = pool->generation->engine;
     pawl_error error = {0};
@@ -269,7 +269,7 @@ void job_work(struct job *job, struct worker_pool *pool, struct run_room *room)
                                 .fn = pool->handler,
                                 .arg = pool->arg,
                                 .cache = pool->cache};
-    if (pool->handler && job_handle(&handling, job, room) != PAWL_OK)
+    if (pool->handler && job_handle(&handling, job, buffers) != PAWL_OK)
         return;
     int status = PAWL_EBUSY;
     for (int i = 0; i < TRIES && status != PAWL_OK; i++) {
@@ -277,7 +277,7 @@ void job_work(struct job *job, struct worker_pool *pool, struct run_room *room)
             break;
         if (i > 0)
             wait_pause(TRY_AGAIN); /* too many snapshots, for instance: that is over in a moment */
-        status = run_explode(&job->run, shard_of(e, job->run.partition)->store, room, &error);
+        status = run_explode(&job->run, shard_of(e, job->run.partition)->store, buffers, &error);
     }
     end(job, status == PAWL_OK ? JOB_DONE : JOB_POSTPONED, false, error.text);
 }

@@ -214,7 +214,7 @@ void paused_forget(pawl_engine *engine);
 
 /* Run a job: its handler, if its projector has one, and the explosion. job->outcome says how it ended. */
 struct worker_pool;
-void job_work(struct job *job, struct worker_pool *pool, struct run_room *room);
+void job_work(struct job *job, struct worker_pool *pool, struct run_buffers *buffers);
 
 /* Run the handler alone, on a store of the caller's choice. PAWL_OK: the run has its intents; otherwise
  * job->outcome and job->words say how it ended. */
@@ -226,7 +226,7 @@ struct handling {
     void *arg;
     struct expr_cache *cache;
 };
-int job_handle(const struct handling *handling, struct job *job, struct run_room *room);
+int job_handle(const struct handling *handling, struct job *job, struct run_buffers *buffers);
 
 /* The handler that is registered for a projector. False: there is none. */
 bool handler_find(pawl_engine *engine, uint16_t projector, pawl_handler *ret_fn, void **ret_arg);

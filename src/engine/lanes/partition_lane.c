@@ -283,11 +283,11 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
 static void explode_job(pawl_work *work)
 {
     struct job *job = heap_entry(work, struct job, work);
-    struct run_room room;
-    job->status = run_room_init(&room, engine_of(job->pl)->options.allocator);
+    struct run_buffers buffers;
+    job->status = run_buffers_init(&buffers, engine_of(job->pl)->options.allocator);
     if (job->status == PAWL_OK)
-        job->status = run_explode(&job->run, shard_at(job->pl)->store, &room, &job->run.error);
-    run_room_release(&room);
+        job->status = run_explode(&job->run, shard_at(job->pl)->store, &buffers, &job->run.error);
+    run_buffers_release(&buffers);
 }
 
 static void exploded(pawl_work *work)
@@ -376,7 +376,7 @@ void partition_lane_open(struct partition_lane *pl)
     atomic_store_explicit(&pl->offset, lane_cursor(pl->lane)->scanned, memory_order_release);
     if (lanes_is_paused(e, g->name))
         lane_pause(pl->lane, true);
-    lane_poke(pl->lane, atomic_load(&e->partitions[pl->partition].offset));
+    lane_log_grew(pl->lane, atomic_load(&e->partitions[pl->partition].offset));
 }
 
 static void lane_is_closed(void *arg)
@@ -415,5 +415,5 @@ void lanes_applied(struct partition *partition, uint64_t offset)
 {
     for (struct partition_lane *pl = partition->lanes; pl; pl = pl->next)
         if (lanes_is_open(pl))
-            lane_poke(pl->lane, offset);
+            lane_log_grew(pl->lane, offset);
 }

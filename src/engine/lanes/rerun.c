@@ -9,7 +9,7 @@ struct rerun {
     pawl_store *store;
     const pawl_allocator *alloc;
     struct job job;
-    struct run_room room;
+    struct run_buffers buffers;
     struct expr_cache *cache;
 };
 
@@ -22,7 +22,7 @@ int rerun_new(pawl_engine *engine, pawl_store *store, const pawl_allocator *allo
     r->store = store;
     r->alloc = alloc;
     run_init(&r->job.run, alloc);
-    int status = run_room_init(&r->room, alloc);
+    int status = run_buffers_init(&r->buffers, alloc);
     if (status == PAWL_OK)
         status = expr_cache_new(alloc, &r->cache);
     if (status == PAWL_OK)
@@ -38,7 +38,7 @@ void rerun_free(struct rerun *r)
         return;
     results_forget(&r->job);
     run_release(&r->job.run);
-    run_room_release(&r->room);
+    run_buffers_release(&r->buffers);
     expr_cache_free(r->cache);
     mem_free(r->alloc, r, sizeof *r);
 }
@@ -67,7 +67,7 @@ int rerun_handle(struct rerun *r, const struct rerun_of *of, const struct intent
     run->projector = of->projector;
     if (!handler_find(r->engine, of->projector->id, &handling.fn, &handling.arg))
         return error_set(error, PAWL_ENOTFOUND, "no handler is registered");
-    int status = job_handle(&handling, &r->job, &r->room);
+    int status = job_handle(&handling, &r->job, &r->buffers);
     if (status != PAWL_OK)
         return error_set(error, r->job.outcome == JOB_POSTPONED ? status : PAWL_EINVAL, "%s", r->job.words);
     *ret_intents = run->intents;

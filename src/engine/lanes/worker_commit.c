@@ -88,7 +88,7 @@ static void leave_here(void *arg)
     struct lane *lane = commit->job.pl->lane;
     if (commit->finished)
         return;
-    l->soon = commit->job.run.looking;
+    l->soon = commit->job.run.lookup_lane;
     l->idle = !l->soon && lane && lane_leave(lane, &commit->job.run);
     l->left = commit->left = !l->soon && !l->idle;
 }
@@ -100,7 +100,7 @@ static int explode_result(struct job *job, pawl_results_fill fill, void *arg, pa
     struct generation *g = job->pl->generation;
     pawl_engine *e = g->engine;
     struct pawl_results results;
-    struct run_room room;
+    struct run_buffers buffers;
     struct event event;
     int status = event_decode((pawl_bytes){job->run.event->bytes, job->run.event->size}, &event, error);
     if (status != PAWL_OK)
@@ -114,10 +114,10 @@ static int explode_result(struct job *job, pawl_results_fill fill, void *arg, pa
     results_release(&results);
     if (status != PAWL_OK)
         return error_set(error, status, "%s", results.error.text);
-    status = run_room_init(&room, e->options.allocator);
+    status = run_buffers_init(&buffers, e->options.allocator);
     if (status == PAWL_OK)
-        status = run_explode(&job->run, shard_of(e, job->run.partition)->store, &room, error);
-    run_room_release(&room);
+        status = run_explode(&job->run, shard_of(e, job->run.partition)->store, &buffers, error);
+    run_buffers_release(&buffers);
     return status == PAWL_OK ? status
                              : error_set(error, status, "cannot read the rows that the result changes: %s",
                                          pawl_status_text(status));

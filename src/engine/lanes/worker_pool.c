@@ -122,10 +122,10 @@ static void *thread_main(void *arg)
 {
     struct worker_thread *t = arg;
     struct worker_pool *pool = t->pool;
-    struct run_room room;
+    struct run_buffers buffers;
     struct worker_queue *queue;
     struct job *job;
-    bool over = run_room_init(&room, engine_of(pool)->options.allocator) != PAWL_OK;
+    bool over = run_buffers_init(&buffers, engine_of(pool)->options.allocator) != PAWL_OK;
     pthread_mutex_lock(&pool->lock);
     while (!over) {
         while (!is_too_many(pool) && (job = take(pool, &queue))) {
@@ -135,7 +135,7 @@ static void *thread_main(void *arg)
             pthread_mutex_unlock(&pool->lock);
             if (ask)
                 partition_lane_ask(job->pl);
-            job_work(job, pool, &room);
+            job_work(job, pool, &buffers);
             pthread_mutex_lock(&pool->lock);
             end_job(t);
             pthread_mutex_unlock(&pool->lock);
@@ -149,7 +149,7 @@ static void *thread_main(void *arg)
     }
     leave(t);
     pthread_mutex_unlock(&pool->lock);
-    run_room_release(&room);
+    run_buffers_release(&buffers);
     return NULL;
 }
 

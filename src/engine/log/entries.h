@@ -20,7 +20,8 @@ void log_entries_init(struct log_entries *entries, pawl_log *log, pawl_stream st
                       const pawl_allocator *alloc);
 void log_entries_release(struct log_entries *entries);
 
-/* The entry is borrowed until the next one is asked for. PAWL_ENOTFOUND: the stream ends here. Errors: those of the log; PAWL_ENOMEM. */
+/* The entry is borrowed until the next one is asked for. PAWL_ENOTFOUND: the stream ends here. Errors: those of
+ * the log; PAWL_ENOMEM. */
 int log_entries_next(struct log_entries *entries, const struct copied_entry **ret_entry, pawl_error *error);
 
 #endif

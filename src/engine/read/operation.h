@@ -1,4 +1,4 @@
-/* engine/read/operation.h: an operation as its reader sees it. Its JSON is made only if somebody asks for it. */
+/* engine/read/operation.h: an operation as its reader sees it. Its JSON is made only if it is asked for. */
 #ifndef ENGINE_READ_OPERATION_H
 #define ENGINE_READ_OPERATION_H
 

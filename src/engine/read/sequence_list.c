@@ -1,5 +1,5 @@
-/* engine/read/sequence_list.c: lists the last numbers of sequences, from the sequence storage and from the events
- * that it lacks.
+/* engine/read/sequence_list.c: lists the last numbers of sequences, from the sequence storage and from the
+ * events that it lacks.
  *
  *     storage, complete up to an offset ──┐
  *     PLog from that offset on: tail ─────┴── merged by workspace and sequence, the larger number counts

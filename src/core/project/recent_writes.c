@@ -1,4 +1,4 @@
-/* core/project/recent.c: what recent operations wrote, by hash.
+/* core/project/recent_writes.c: what recent operations wrote, by hash.
  *
  * A map says of each hash which number touched it last; a ring, in the order of numbers, says what to forget
  * when the oldest must go. A hash that an operation touches twice is in the ring once for it.
@@ -21,18 +21,18 @@ struct entry {
     uint64_t hash;
 };
 
-struct recent {
+struct recent_writes {
     const pawl_allocator *alloc;
     struct map newest; /* hash -> number */
     struct ring ring;  /* struct entry */
-    uint64_t floor;    /* this number and those below may be forgotten */
+    uint64_t floor;    /* numbers up to this one may be forgotten */
     uint64_t last;     /* noted */
-    uint64_t wrote;    /* the last that wrote anything */
+    uint64_t wrote;    /* the last number that wrote anything */
 };
 
-int recent_new(const pawl_allocator *alloc, uint32_t capacity, struct recent **ret_recent)
+int recent_writes_new(const pawl_allocator *alloc, uint32_t capacity, struct recent_writes **ret_recent)
 {
-    struct recent *r = mem_new(alloc, 1, sizeof *r);
+    struct recent_writes *r = mem_new(alloc, 1, sizeof *r);
     if (!r)
         return PAWL_ENOMEM;
     r->alloc = alloc;
@@ -53,7 +53,7 @@ no_ring:
     return status;
 }
 
-void recent_free(struct recent *r)
+void recent_writes_free(struct recent_writes *r)
 {
     if (!r)
         return;
@@ -62,7 +62,7 @@ void recent_free(struct recent *r)
     mem_free(r->alloc, r, sizeof *r);
 }
 
-void recent_reset(struct recent *r, uint64_t next)
+void recent_writes_reset(struct recent_writes *r, uint64_t next)
 {
     assert(next > 0);
     map_clear(&r->newest);
@@ -70,8 +70,8 @@ void recent_reset(struct recent *r, uint64_t next)
     r->floor = r->last = r->wrote = next - 1;
 }
 
-/* The oldest number goes, with all that it wrote. */
-static void forget_oldest(struct recent *r)
+/* Forget the oldest number, with everything that it wrote. */
+static void forget_oldest(struct recent_writes *r)
 {
     r->floor = ((struct entry *)ring_at(&r->ring, 0))->number;
     while (r->ring.count > 0) {
@@ -85,11 +85,11 @@ static void forget_oldest(struct recent *r)
     }
 }
 
-static void touch(struct recent *r, uint64_t hash)
+static void touch(struct recent_writes *r, uint64_t hash)
 {
     uint64_t *number = map_get_u64(&r->newest, hash);
     if (r->floor == r->last || (number && *number == r->last))
-        return; /* an operation that did not fit is forgotten as a whole */
+        return; /* it did not fit, and is forgotten as a whole */
     if (r->ring.count == r->ring.capacity)
         forget_oldest(r);
     if (r->floor == r->last)
@@ -104,8 +104,8 @@ static void touch(struct recent *r, uint64_t hash)
     *(uint64_t *)value = r->last;
 }
 
-/* The fields of a row that was there before and after. */
-static void touch_fields(struct recent *r, uint64_t rows, const struct operation_row *row)
+/* Touch the fields of a row that existed before and after. */
+static void touch_fields(struct recent_writes *r, uint64_t rows, const struct operation_row *row)
 {
     struct row set = {row->set};
     size_t count = row_fields(set);
@@ -117,7 +117,7 @@ static void touch_fields(struct recent *r, uint64_t rows, const struct operation
         touch(r, hash_of_field(rows, operation_cleared(row, i)));
 }
 
-void recent_note(struct recent *r, const struct operation *o, const struct changes *changes)
+void recent_writes_note(struct recent_writes *r, const struct operation *o, const struct changes *changes)
 {
     assert(o->number == r->last + 1); /* R1 */
     r->last = o->number;
@@ -139,13 +139,13 @@ void recent_note(struct recent *r, const struct operation *o, const struct chang
     assert(!change);
 }
 
-static bool untouched(const struct recent *r, uint64_t hash, uint64_t since)
+static bool untouched(const struct recent_writes *r, uint64_t hash, uint64_t since)
 {
     const uint64_t *number = map_get_u64(&r->newest, hash);
     return !number || *number <= since;
 }
 
-static bool rows_stand(const struct recent *r, const struct read_rows *rows, uint64_t since)
+static bool rows_stand(const struct recent_writes *r, const struct read_rows *rows, uint64_t since)
 {
     if (!untouched(r, hash_of_membership(rows->hash), since))
         return false;
@@ -160,7 +160,7 @@ static bool rows_stand(const struct recent *r, const struct read_rows *rows, uin
     return true;
 }
 
-bool recent_stands(const struct recent *r, const struct reads *reads)
+bool reads_stand(const struct reads *reads, const struct recent_writes *r)
 {
     if (reads_is_blind(reads) || reads->at >= r->wrote)
         return true;

@@ -1,6 +1,6 @@
-/* core/project/match.h: which projectors an event is for. */
-#ifndef CORE_PROJECT_MATCH_H
-#define CORE_PROJECT_MATCH_H
+/* core/project/projector_match.h: which projectors an event concerns. */
+#ifndef CORE_PROJECT_PROJECTOR_MATCH_H
+#define CORE_PROJECT_PROJECTOR_MATCH_H
 
 #include "core/schema/schema.h"
 

@@ -1,14 +1,14 @@
-/* core/command/calls.c: lists of commands that wait, and how a wait ends. */
+/* core/command/call_list.c: lists of commands that wait, and how a wait ends. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/command/processor_impl.h"
 
-void calls_init(struct calls *calls)
+void call_list_init(struct call_list *calls)
 {
-    *calls = (struct calls){.last = &calls->first};
+    *calls = (struct call_list){.last = &calls->first};
 }
 
-void calls_add(struct calls *calls, struct call *call)
+void call_list_add(struct call_list *calls, struct call *call)
 {
     call->next = NULL;
     *calls->last = call;
@@ -16,7 +16,7 @@ void calls_add(struct calls *calls, struct call *call)
     calls->count++;
 }
 
-struct call *calls_take(struct calls *calls)
+struct call *call_list_take(struct call_list *calls)
 {
     struct call *call = calls->first;
     if (!call)
@@ -28,7 +28,7 @@ struct call *calls_take(struct calls *calls)
     return call;
 }
 
-void calls_prepend(struct calls *to, struct calls *from)
+void call_list_prepend(struct call_list *to, struct call_list *from)
 {
     if (!from->first)
         return;
@@ -37,13 +37,13 @@ void calls_prepend(struct calls *to, struct calls *from)
         to->last = from->last;
     to->first = from->first;
     to->count += from->count;
-    calls_init(from);
+    call_list_init(from);
 }
 
-void calls_return(struct calls *to, struct calls *from)
+void call_list_return(struct call_list *to, struct call_list *from)
 {
     struct call **at = &to->first, *call;
-    while ((call = calls_take(from))) {
+    while ((call = call_list_take(from))) {
         while (*at && (*at)->order < call->order)
             at = &(*at)->next;
         call->next = *at;
@@ -71,13 +71,13 @@ void call_finish(struct call *call, int status)
     mem_free(p->options.allocator, found, found ? size : 0);
 }
 
-void calls_refuse(struct calls *calls, int status, const char *words)
+void call_list_refuse(struct call_list *calls, int status, const char *words)
 {
-    struct calls refused; /* a done may submit again */
+    struct call_list refused; /* a done may submit again */
     struct call *call;
-    calls_init(&refused);
-    calls_prepend(&refused, calls);
-    while ((call = calls_take(&refused))) {
+    call_list_init(&refused);
+    call_list_prepend(&refused, calls);
+    while ((call = call_list_take(&refused))) {
         error_set(call->error, status, "%s", words);
         call_finish(call, status);
     }
