@@ -43,8 +43,8 @@ static int say_report(const struct options *options, const char *url, uint16_t r
 static int run_init(const struct options *options)
 {
     pawl_error error = {0};
-    const char *url;
-    uint64_t replication, partitions = 0;
+    const char *url = NULL;
+    uint64_t replication = 0, partitions = 0;
     int status = prepare(options, &url, &replication, &error);
     if (status == PAWL_OK)
         status = options_number(options, "partitions", 1, 16, &partitions, &error);
@@ -61,8 +61,8 @@ static int run_init(const struct options *options)
 static int run_check(const struct options *options)
 {
     pawl_error error = {0};
-    const char *url;
-    uint64_t replication;
+    const char *url = NULL;
+    uint64_t replication = 0;
     if (prepare(options, &url, &replication, &error) != PAWL_OK)
         return say_usage(&error);
     return say_report(options, url, (uint16_t)replication);
