@@ -30,8 +30,9 @@ again:
 
 install:
 	tools/install build
+	tools/configure release
+	meson configure -Dprefix=$(abspath $(or $(PREFIX),/usr/local)) build/release
 	tools/build release pawl libpawl libpawl.a
-	meson configure -Dprefix=$(or $(PREFIX),/usr/local) build/release
 	meson install -C build/release --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
 bench:
