@@ -1,704 +1,20 @@
-/* The writer of a stream by itself. Its user here stages entries "entry 1", "entry 2", ...: each body is there
- * once, so that the log tells what became of it. The store gets a row for each entry, by its offset, and a row
- * that says how far it has come. */
-#include "test/lib/test.h"
-
-#include "adapter/mem/env.h"
-#include "adapter/mem/log.h"
-#include "adapter/mem/store.h"
-#include "base/bytes.h"
-#include "base/hash.h"
-#include "core/stream/writer.h"
-#include "test/lib/mortal.h"
-
-enum { IDS_MAX = 256, STEPS_MAX = 1000000, SPACE = 0, BATCHES = 3, PER_BATCH = 2 };
-
-static const pawl_stream stream = {.kind = PAWL_STREAM_PLOG, .partition = 5};
-
-/* What became of an entry that was staged. */
-enum end { NOT_STAGED, STAGED, APPLIED, NEVER_SENT, GIVEN_UP, LOST, WRITTEN, NOT_WRITTEN, UNKNOWN };
-
-/* The callbacks, for whoever closes from inside one. */
-enum call {
-    ON_SENT,
-    ON_DURABLE,
-    ON_LATE,
-    ON_APPLIED,
-    ON_UNDO,
-    ON_FATE,
-    ON_MOVED,
-    ON_WILL_RETRY,
-    ON_DRAINED,
-    ON_PREPARE,
-    ON_RUN,
-    ON_REPLAY,
-    CALLS
-};
-
-struct staged {
-    uint64_t id;
-    char body[24];
-};
-
-/* A log in front of the log: it says something else to the next append than the log would. */
-struct front {
-    pawl_log log;
-    pawl_log *behind;
-    int says;    /* PAWL_OK: what the log says */
-    bool unsure; /* the next one is written, and its outcome is said to be unknown */
-    void (*done)(pawl_append *append);
-};
-
-struct bed {
-    struct mem_world *world;
-    struct mem_log_disk *log_disk;
-    mem_store_disk *store_disk;
-    struct mem_env *rival_env;
-    pawl_log *rival;
-    uint64_t ids; /* staged so far, and what became of each */
-    enum end ends[IDS_MAX + 1];
-
-    /* of a life */
-    struct mem_env *env;
-    pawl_log *log;
-    struct front front;
-    pawl_store *store;
-    struct applier applier;
-    struct writer writer;
-    struct mortal memory;
-    struct writer_position position;
-    struct writer_position committed;
-    uint64_t wanted;                          /* entries to stage */
-    uint64_t next;                            /* the next one's offset */
-    bool not_full;                            /* leave a batch of one entry unsent */
-    uint64_t sent_to, durable_to, applied_to; /* offsets: W4 */
-    bool hooked[BATCHES];
-    size_t early; /* what the hook did, and nobody took back or used yet */
-    size_t hooks; /* how often it was called */
-    size_t replays, rereads, retries, prepares;
-    unsigned seen; /* states */
-    bool prepare_later;
-    enum call close_in; /* close from inside this; CALLS: do not */
-    bool closed;
-    size_t closings;
-    char trace[256];
-};
-
-static const struct writer_ops ops;
-
-static void trace(struct bed *bed, char what, uint64_t offset)
-{
-    size_t size = strlen(bed->trace);
-    if (size + 24 < sizeof bed->trace)
-        snprintf(bed->trace + size, sizeof bed->trace - size, "%s%c%" PRIu64, size ? " " : "", what, offset);
-}
-
-/* --- the user --- */
-
-static void closed(void *arg)
-{
-    struct bed *bed = arg;
-    bed->closings++;
-    bed->closed = true;
-}
-
-static void close_now(void *arg)
-{
-    struct bed *bed = arg;
-    if (bed->writer.state != WRITER_CLOSED)
-        writer_close(&bed->writer, closed, bed);
-}
-
-static void called(struct bed *bed, enum call call)
-{
-    if (bed->close_in == call)
-        close_now(bed);
-}
-
-static void end_of(struct bed *bed, const struct writer_batch *batch, size_t i, enum end from, enum end to)
-{
-    uint64_t id = ((const struct staged *)batch->staged)[i].id;
-    assert_int_equal(bed->ends[id], from); /* W3 */
-    bed->ends[id] = to;
-}
-
-static uint64_t first_of(const struct writer_batch *batch)
-{
-    return batch->entries[0].entry.offset;
-}
-
-static uint64_t last_of(const struct writer_batch *batch)
-{
-    return batch->entries[batch->count - 1].entry.offset;
-}
-
-static void position_put(const struct bed *bed, pawl_store *store, int *status)
-{
-    if (*status == PAWL_OK)
-        *status = pawl_store_put(store, SPACE, text_bytes("position"),
-                                 (pawl_bytes){&bed->position, sizeof bed->position});
-}
-
-static void row_put(struct bed *bed, pawl_store *store, uint64_t offset, pawl_place place, pawl_bytes body,
-                    int *status)
-{
-    uint8_t key[8];
-    assert_int_equal(offset, bed->position.offset + 1); /* nothing is left out, nothing comes twice */
-    put_u64(key, offset);
-    if (*status == PAWL_OK)
-        *status = pawl_store_put(store, SPACE, (pawl_bytes){key, sizeof key}, body);
-    bed->position =
-        (struct writer_position){.offset = offset, .place = place, .checksum = hash_checksum(0, body)};
-}
-
-static int read_position(void *ctx, bool again, struct writer_position *ret_position, pawl_error *error)
-{
-    struct bed *bed = ctx;
-    pawl_bytes value;
-    (void)error;
-    if (again) {
-        bed->rereads++;
-        int status = pawl_store_get(pawl_store_writer(bed->store), SPACE, text_bytes("position"), &value);
-        if (status != PAWL_OK && status != PAWL_ENOTFOUND)
-            return status;
-        bed->position = (struct writer_position){0};
-        if (status == PAWL_OK)
-            memcpy(&bed->position, value.data, sizeof bed->position);
-        bed->committed = bed->position;
-    }
-    *ret_position = bed->position;
-    return PAWL_OK;
-}
-
-struct replaying {
-    struct bed *bed;
-    const struct copied_entry *entries;
-};
-
-static int put_entries(void *ctx, pawl_store *store, pawl_error *error)
-{
-    const struct replaying *r = ctx;
-    int status = PAWL_OK;
-    (void)error;
-    for (const struct copied_entry *e = r->entries; e; e = e->next)
-        row_put(r->bed, store, e->offset, e->place, e->body, &status);
-    position_put(r->bed, store, &status);
-    return status;
-}
-
-static int replay(void *ctx, const struct copied_entry *entries, struct arena *memory, pawl_error *error)
-{
-    struct bed *bed = ctx;
-    struct replaying replaying = {.bed = bed, .entries = entries};
-    (void)memory;
-    assert_non_null(entries);
-    bed->replays++;
-    int status = applier_write(&bed->applier, put_entries, &replaying, error);
-    if (status == PAWL_OK)
-        bed->committed = bed->position;
-    called(bed, ON_REPLAY);
-    return status;
-}
-
-static void sent(void *ctx, struct writer_batch *batch)
-{
-    struct bed *bed = ctx;
-    assert_int_equal(batch->state, BATCH_SENT);
-    assert_int_equal(first_of(batch), bed->sent_to + 1); /* W1 */
-    bed->sent_to = last_of(batch);
-    bed->hooked[batch->index] = true;
-    bed->early += batch->count;
-    bed->hooks++;
-    trace(bed, 's', first_of(batch));
-    called(bed, ON_SENT);
-}
-
-static void durable(void *ctx, struct writer_batch *batch)
-{
-    struct bed *bed = ctx;
-    assert_int_equal(batch->state, BATCH_DURABLE);
-    assert_int_equal(first_of(batch), bed->durable_to + 1); /* W4 */
-    bed->durable_to = last_of(batch);
-    trace(bed, 'd', first_of(batch));
-    called(bed, ON_DURABLE);
-}
-
-static int write_rows(void *ctx, struct writer_batch *batch, pawl_store *store)
-{
-    struct bed *bed = ctx;
-    int status = PAWL_OK;
-    struct writer_position before = bed->position;
-    for (size_t i = 0; i < batch->count; i++)
-        row_put(bed, store, batch->entries[i].entry.offset, batch->entries[i].place,
-                batch->entries[i].entry.body, &status);
-    position_put(bed, store, &status);
-    if (status != PAWL_OK)
-        bed->position = before;
-    trace(bed, 'w', first_of(batch));
-    return status;
-}
-
-static void unwrite(void *ctx, struct writer_batch *batch)
-{
-    struct bed *bed = ctx;
-    trace(bed, 'x', first_of(batch));
-    bed->position = bed->committed;
-}
-
-static void late(void *ctx, struct writer_batch *batch)
-{
-    struct bed *bed = ctx;
-    trace(bed, 'l', first_of(batch));
-    called(bed, ON_LATE);
-}
-
-/* What the hook did is used, or taken back. */
-static void unhook(struct bed *bed, const struct writer_batch *batch)
-{
-    bed->early -= bed->hooked[batch->index] ? batch->count : 0;
-    bed->hooked[batch->index] = false;
-}
-
-static void applied(void *ctx, struct writer_batch *batch)
-{
-    struct bed *bed = ctx;
-    assert_int_equal(first_of(batch), bed->applied_to + 1); /* W4 */
-    bed->applied_to = last_of(batch);
-    bed->committed = bed->position;
-    unhook(bed, batch);
-    for (size_t i = 0; i < batch->count; i++)
-        end_of(bed, batch, i, STAGED, APPLIED);
-    trace(bed, 'a', first_of(batch));
-    called(bed, ON_APPLIED);
-}
-
-static void undo(void *ctx, struct writer_batch *batch)
-{
-    struct bed *bed = ctx;
-    enum end to = batch->state == BATCH_LOST ? LOST : batch->state == BATCH_FILLING ? NEVER_SENT : GIVEN_UP;
-    assert_true(batch->state != BATCH_SENT && batch->state != BATCH_FREE);
-    unhook(bed, batch);
-    for (size_t i = 0; i < batch->count; i++)
-        end_of(bed, batch, i, STAGED, to);
-    trace(bed, 'u', first_of(batch));
-    called(bed, ON_UNDO);
-}
-
-static void fate(void *ctx, struct writer_batch *batch, size_t index, enum writer_fate what)
-{
-    struct bed *bed = ctx;
-    assert_true(what != FATE_UNKNOWN || bed->writer.state >= WRITER_REFUSED);
-    assert_true(what != FATE_WRITTEN || batch->entries[index].entry.offset <= bed->committed.offset); /* W5 */
-    end_of(bed, batch, index, LOST,
-           what == FATE_WRITTEN       ? WRITTEN
-           : what == FATE_NOT_WRITTEN ? NOT_WRITTEN
-                                      : UNKNOWN);
-    trace(bed,
-          what == FATE_WRITTEN       ? '+'
-          : what == FATE_NOT_WRITTEN ? '-'
-                                     : '?',
-          batch->entries[index].entry.offset);
-    called(bed, ON_FATE);
-}
-
-static void moved(void *ctx, enum writer_state from)
-{
-    struct bed *bed = ctx;
-    assert_int_not_equal(from, bed->writer.state);
-    bed->seen |= 1u << bed->writer.state;
-    called(bed, ON_MOVED);
-}
-
-static void will_retry(void *ctx)
-{
-    struct bed *bed = ctx;
-    bed->retries++;
-    called(bed, ON_WILL_RETRY);
-}
-
-static bool drained(void *ctx)
-{
-    struct bed *bed = ctx;
-    for (size_t i = 0; i < BATCHES; i++)
-        assert_true(bed->writer.batches[i].state == BATCH_FREE || bed->writer.batches[i].state == BATCH_LOST);
-    assert_int_equal(bed->early, 0); /* W3 */
-    called(bed, ON_DRAINED);
-    return true;
-}
-
-static void prepare(void *ctx)
-{
-    struct bed *bed = ctx;
-    bed->prepares++;
-    bed->sent_to = bed->durable_to = bed->applied_to = bed->position.offset;
-    bed->next = bed->position.offset + 1;
-    called(bed, ON_PREPARE);
-    if (!bed->prepare_later)
-        writer_ready(&bed->writer);
-}
-
-static void run(void *ctx)
-{
-    struct bed *bed = ctx;
-    struct writer *w = &bed->writer;
-    called(bed, ON_RUN);
-    while (w->state == WRITER_RUNNING && !w->pausing) {
-        struct writer_batch *batch = bed->wanted > 0 || w->first ? writer_fill(w) : NULL;
-        if (!batch)
-            return;
-        for (; bed->wanted > 0 && batch->count < PER_BATCH; bed->wanted--) {
-            struct staged *staged = &((struct staged *)batch->staged)[batch->count];
-            staged->id = ++bed->ids;
-            assert_true(staged->id <= IDS_MAX);
-            bed->ends[staged->id] = STAGED;
-            snprintf(staged->body, sizeof staged->body, "entry %" PRIu64, staged->id);
-            writer_add(batch, bed->next++, text_bytes(staged->body));
-        }
-        if (batch->count == 0)
-            writer_unfill(batch);
-        if (batch->count == 0 || (bed->not_full && batch->count < PER_BATCH) || !writer_send(w, batch, true))
-            return;
-    }
-}
-
-static bool end(void *ctx)
-{
-    struct bed *bed = ctx;
-    assert_null(bed->writer.first);
-    assert_int_equal(bed->early, 0); /* W3 */
-    return true;
-}
-
-static const struct writer_ops ops = {.position = read_position,
-                                      .replay = replay,
-                                      .sent = sent,
-                                      .durable = durable,
-                                      .write = write_rows,
-                                      .unwrite = unwrite,
-                                      .late = late,
-                                      .applied = applied,
-                                      .undo = undo,
-                                      .fate = fate,
-                                      .moved = moved,
-                                      .will_retry = will_retry,
-                                      .drained = drained,
-                                      .prepare = prepare,
-                                      .run = run,
-                                      .end = end};
-
-/* --- the log in front --- */
-
-static int front_claim(pawl_log *log, pawl_claim *claim)
-{
-    return pawl_log_claim(((struct front *)log)->behind, claim);
-}
-
-static void front_done(pawl_append *append)
-{
-    struct front *front = append->arg;
-    assert_ok(append->status);
-    for (size_t i = 0; i < append->count; i++)
-        append->entries[i].status = PAWL_EUNKNOWN;
-    append->status = PAWL_EUNKNOWN;
-    front->done(append);
-}
-
-static int front_append(pawl_log *log, pawl_append *append)
-{
-    struct front *front = (struct front *)log;
-    if (front->unsure) {
-        front->unsure = false;
-        front->done = append->done;
-        append->done = front_done;
-        append->arg = front;
-    }
-    int says = front->says;
-    front->says = PAWL_OK;
-    if (says == PAWL_APPEND_DONE) { /* that it wrote nothing, and why */
-        for (size_t i = 0; i < append->count; i++)
-            append->entries[i].status = PAWL_EFULL;
-        append->status = PAWL_EFULL;
-    }
-    return says == PAWL_OK ? pawl_log_append(front->behind, append) : says;
-}
-
-static int front_read(pawl_log *log, pawl_read *read)
-{
-    return pawl_log_read(((struct front *)log)->behind, read);
-}
-
-static const struct pawl_log_ops front_ops = {.claim = front_claim, .append = front_append, .read = front_read};
-
-/* --- lives --- */
-
-static void open_log(struct bed *bed, uint64_t node, struct mem_env **ret_env, pawl_log **ret_log)
-{
-    assert_ok(mem_env_open(bed->world, &(struct mem_env_options){.shards = 1}, ret_env, NULL));
-    assert_ok(
-        mem_log_open(bed->log_disk, mem_env_port(*ret_env), &(struct mem_log_options){.node = node}, ret_log));
-}
-
-static void bed_open(struct bed *bed, uint64_t seed)
-{
-    *bed = (struct bed){.close_in = CALLS};
-    assert_ok(mem_world_open(&(struct mem_world_options){.seed = seed}, &bed->world, NULL));
-    assert_ok(mem_log_disk_open(seed, NULL, &bed->log_disk));
-    assert_ok(mem_store_disk_new(NULL, &bed->store_disk));
-    open_log(bed, 2, &bed->rival_env, &bed->rival);
-}
-
-static void bed_close(struct bed *bed)
-{
-    assert_ok(pawl_log_close(bed->rival));
-    assert_ok(mem_env_close(bed->rival_env));
-    mem_world_close(bed->world);
-    mem_log_disk_close(bed->log_disk);
-    mem_store_disk_free(bed->store_disk);
-}
-
-static void boot_now(void *arg)
-{
-    struct bed *bed = arg;
-    struct writer_position position;
-    applier_init(&bed->applier, mem_env_port(bed->env), 0, bed->store);
-    assert_ok(read_position(bed, true, &position, NULL));
-    bed->rereads = 0;
-    struct writer_options options = {.env = mem_env_port(bed->env),
-                                     .log = &bed->front.log,
-                                     .applier = &bed->applier,
-                                     .stream = stream,
-                                     .ops = &ops,
-                                     .ctx = bed,
-                                     .batches = BATCHES,
-                                     .batch_entries = PER_BATCH,
-                                     .staged_size = sizeof(struct staged),
-                                     .memory_chunk = 4096,
-                                     .allocator = &bed->memory.allocator};
-    assert_ok(writer_init(&bed->writer, &options));
-    bed->seen = 1u << WRITER_CLAIMING;
-    assert_ok(writer_begin(&bed->writer));
-}
-
-static void boot(struct bed *bed)
-{
-    mortal_init(&bed->memory);
-    open_log(bed, 1, &bed->env, &bed->log);
-    bed->front = (struct front){.log.ops = &front_ops, .behind = bed->log};
-    assert_ok(
-        mem_store_open(bed->store_disk, &(struct mem_store_options){.name = "state"}, NULL, &bed->store, NULL));
-    assert_ok(pawl_env_call(mem_env_port(bed->env), 0, boot_now, bed));
-}
-
-static bool is_closed(void *arg)
-{
-    return ((struct bed *)arg)->closed;
-}
-
-static void close_applier(void *arg)
-{
-    applier_close(&((struct bed *)arg)->applier);
-}
-
-/* The end of a life, whatever state it is in. */
-static void halt(struct bed *bed)
-{
-    assert_ok(pawl_env_call(mem_env_port(bed->env), 0, close_now, bed));
-    assert_true(mem_world_run_until(bed->world, is_closed, bed, STEPS_MAX));
-    writer_deinit(&bed->writer);
-    assert_null(bed->memory.blocks);
-    assert_null(bed->applier.first);
-    assert_ok(pawl_env_call(mem_env_port(bed->env), 0, close_applier, bed));
-    assert_true(mem_world_run(bed->world, STEPS_MAX)); /* nothing comes back: W7 */
-    assert_int_equal(bed->closings, 1);
-    assert_ok(pawl_log_close(bed->log));
-    mem_store_disk_fail(bed->store_disk, (struct mem_store_fault){0});
-    assert_ok(pawl_store_close(bed->store));
-    assert_ok(mem_env_close(bed->env));
-    bed->closed = false;
-    bed->closings = 0;
-    bed->wanted = 0;
-}
-
-static bool is_settled(void *arg)
-{
-    const struct bed *bed = arg;
-    return bed->writer.state == WRITER_REFUSED || (bed->writer.state == WRITER_RUNNING && !bed->writer.first);
-}
-
-static enum writer_state settle(struct bed *bed)
-{
-    assert_true(mem_world_run_until(bed->world, is_settled, bed, STEPS_MAX));
-    return bed->writer.state;
-}
-
-static void run_now(void *arg)
-{
-    struct bed *bed = arg;
-    run(bed);
-}
-
-/* Stage so many entries, as far as there is room. */
-static void want(struct bed *bed, uint64_t entries)
-{
-    bed->wanted += entries;
-    bed->trace[0] = '\0';
-    assert_ok(pawl_env_call(mem_env_port(bed->env), 0, run_now, bed));
-}
-
-static void drain_now(void *arg)
-{
-    writer_drain(&((struct bed *)arg)->writer);
-}
-
-static void order(struct bed *bed, enum mem_log_fault_kind kind, uint64_t nth, uint32_t n)
-{
-    struct mem_log_fault fault = {.kind = kind, .request = mem_log_requests(bed->log) + nth, .n = n};
-    if (kind != 0)
-        assert_ok(mem_log_order(bed->log, &fault));
-}
-
-/* --- a rival --- */
-
-struct rivalry {
-    struct bed *bed;
-    pawl_claim claim;
-    pawl_append append;
-    pawl_append_entry entry;
-    char body[24];
-    uint64_t left;
-    bool over;
-};
-
-static void rival_write(struct rivalry *r);
-
-static void rival_wrote(pawl_append *append)
-{
-    struct rivalry *r = append->arg;
-    assert_ok(append->status);
-    r->claim.next++;
-    rival_write(r);
-}
-
-static void rival_write(struct rivalry *r)
-{
-    if (r->left-- == 0) {
-        r->over = true;
-        return;
-    }
-    snprintf(r->body, sizeof r->body, "rival %" PRIu64, r->claim.next);
-    r->entry = (pawl_append_entry){
-        .entry = {
-            .stream = stream, .epoch = r->claim.epoch, .offset = r->claim.next, .body = text_bytes(r->body)}};
-    r->append = (pawl_append){.entries = &r->entry, .count = 1, .done = rival_wrote, .arg = r};
-    assert_ok(pawl_log_append(r->bed->rival, &r->append));
-}
-
-static void rival_claimed(pawl_claim *claim)
-{
-    assert_ok(claim->status);
-    rival_write(claim->arg);
-}
-
-static void rival_begin(void *arg)
-{
-    struct rivalry *r = arg;
-    r->claim = (pawl_claim){.stream = stream, .done = rival_claimed, .arg = r};
-    assert_ok(pawl_log_claim(r->bed->rival, &r->claim));
-}
-
-static bool rival_is_over(void *arg)
-{
-    return ((struct rivalry *)arg)->over;
-}
-
-/* Somebody else claims the stream and writes so many entries. */
-static void rival_writes(struct bed *bed, uint64_t entries)
-{
-    struct rivalry r = {.bed = bed, .left = entries};
-    assert_ok(pawl_env_call(mem_env_port(bed->rival_env), 0, rival_begin, &r));
-    assert_true(mem_world_run_until(bed->world, rival_is_over, &r, STEPS_MAX));
-}
-
-/* --- what is true in the end --- */
-
-struct comparison {
-    struct bed *bed;
-    bool in_log[IDS_MAX + 1];
-    uint64_t last;
-    bool over;
-};
-
-static bool compare_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
-{
-    struct comparison *c = read->arg;
-    char text[32] = {0};
-    uint8_t key[8];
-    pawl_bytes value;
-    (void)place;
-    c->last = entry->offset;
-    assert_true(entry->body.size < sizeof text);
-    memcpy(text, entry->body.data, entry->body.size);
-    if (strncmp(text, "entry ", 6) == 0) {
-        uint64_t id = strtoull(text + 6, NULL, 10);
-        assert_in_range(id, 1, c->bed->ids);
-        assert_false(c->in_log[id]);
-        c->in_log[id] = true;
-    }
-    put_u64(key, entry->offset);
-    if (entry->offset > c->bed->committed.offset)
-        return true;
-    assert_ok(pawl_store_get(pawl_store_writer(c->bed->store), SPACE, (pawl_bytes){key, sizeof key}, &value));
-    assert_true(bytes_equal(value, entry->body));
-    return true;
-}
-
-static void compared(pawl_read *read)
-{
-    struct comparison *c = read->arg;
-    assert_ok(read->status);
-    c->over = true;
-}
-
-static bool comparison_is_over(void *arg)
-{
-    return ((struct comparison *)arg)->over;
-}
-
-/* The store has what the log has, and everybody was told the truth. whole: nothing is missing in the store. */
-static void check_truth(struct bed *bed, bool whole)
-{
-    struct comparison c = {.bed = bed};
-    pawl_read read = {
-        .stream = stream, .from = 1, .limit = UINT64_MAX, .visit = compare_entry, .done = compared, .arg = &c};
-    assert_ok(pawl_log_read(bed->rival, &read));
-    assert_true(mem_world_run_until(bed->world, comparison_is_over, &c, STEPS_MAX));
-    assert_true(whole ? bed->committed.offset == c.last : bed->committed.offset <= c.last);
-    for (uint64_t id = 1; id <= bed->ids; id++) {
-        enum end is = bed->ends[id];
-        assert_true(is != STAGED && is != LOST);
-        if (is == APPLIED || is == WRITTEN || is == GIVEN_UP)
-            assert_true(c.in_log[id]);
-        if (is == NEVER_SENT || is == NOT_WRITTEN)
-            assert_false(c.in_log[id]);
-    }
-}
-
-/* --- batches --- */
+/* The writer of a stream by itself: test/lib/writer_bed.h is its user. */
+#include "test/lib/writer_bed.h"
 
 TEST(calls_the_hook_between_sent_and_durable)
 {
     struct bed bed;
     bed_open(&bed, 1);
-    boot(&bed);
-    settle(&bed);
-    want(&bed, 2);
+    bed_boot(&bed);
+    bed_settle(&bed);
+    bed_want(&bed, 2);
     assert_string_equal(bed.trace, "s1"); /* and nothing is known yet */
     assert_int_equal(bed.early, 2);
-    settle(&bed);
+    bed_settle(&bed);
     assert_string_equal(bed.trace, "s1 d1 w1 a1");
     assert_int_equal(bed.early, 0);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -706,16 +22,16 @@ TEST(undoes_what_the_hook_did_when_the_append_fails)
 {
     struct bed bed;
     bed_open(&bed, 2);
-    boot(&bed);
-    settle(&bed);
-    order(&bed, MEM_LOG_FULL, 1, 0);
-    want(&bed, 2);
+    bed_boot(&bed);
+    bed_settle(&bed);
+    bed_order(&bed, MEM_LOG_FULL, 1, 0);
+    bed_want(&bed, 2);
     assert_int_equal(bed.early, 2);
-    settle(&bed);
+    bed_settle(&bed);
     assert_string_equal(bed.trace, "s1 u1 -1 -2");
     assert_int_equal(bed.early, 0);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -723,15 +39,15 @@ TEST(sends_several_batches_before_the_first_is_durable_and_applies_them_in_order
 {
     struct bed bed;
     bed_open(&bed, 3);
-    boot(&bed);
-    settle(&bed);
-    want(&bed, BATCHES * PER_BATCH + 1);
+    bed_boot(&bed);
+    bed_settle(&bed);
+    bed_want(&bed, BATCHES * PER_BATCH + 1);
     assert_string_equal(bed.trace, "s1 s3 s5");
     assert_int_equal(bed.wanted, 1); /* there is no free batch */
-    settle(&bed);
+    bed_settle(&bed);
     assert_int_equal(bed.applied_to, 7);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -745,20 +61,20 @@ TEST(tells_the_truth_about_every_order_of_outcomes)
     for (unsigned way = 0; way < KINDS * KINDS * KINDS; way++) {
         struct bed bed;
         bed_open(&bed, seed + way);
-        boot(&bed);
-        settle(&bed);
-        order(&bed, kinds[way % KINDS], 1, 1);
-        order(&bed, kinds[way / KINDS % KINDS], 2, 1);
-        order(&bed, kinds[way / KINDS / KINDS], 3, 1);
-        want(&bed, BATCHES * PER_BATCH);
-        assert_int_equal(settle(&bed), WRITER_RUNNING);
+        bed_boot(&bed);
+        bed_settle(&bed);
+        bed_order(&bed, kinds[way % KINDS], 1, 1);
+        bed_order(&bed, kinds[way / KINDS % KINDS], 2, 1);
+        bed_order(&bed, kinds[way / KINDS / KINDS], 3, 1);
+        bed_want(&bed, BATCHES * PER_BATCH);
+        assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
         assert_true(way == 0 || bed.writer.failures > 0);
-        check_truth(&bed, true);
-        want(&bed, 3);
-        assert_int_equal(settle(&bed), WRITER_RUNNING);
+        bed_check_truth(&bed, true);
+        bed_want(&bed, 3);
+        assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
         assert_true(bed.ends[bed.ids] == APPLIED && bed.ends[bed.ids - 2] == APPLIED);
-        check_truth(&bed, true);
-        halt(&bed);
+        bed_check_truth(&bed, true);
+        bed_halt(&bed);
         bed_close(&bed);
     }
 }
@@ -767,17 +83,17 @@ TEST(takes_nothing_for_durable_that_lies_behind_a_lost_batch)
 {
     struct bed bed;
     bed_open(&bed, 4);
-    boot(&bed);
-    settle(&bed);
+    bed_boot(&bed);
+    bed_settle(&bed);
     bed.front.unsure = true; /* and the log is sure of the two behind it */
-    want(&bed, BATCHES * PER_BATCH);
-    settle(&bed);
+    bed_want(&bed, BATCHES * PER_BATCH);
+    bed_settle(&bed);
     assert_non_null(strstr(bed.trace, "u1 u3 u5"));
     assert_null(strchr(bed.trace, 'd'));
     for (uint64_t id = 1; id <= BATCHES * PER_BATCH; id++)
         assert_int_equal(bed.ends[id], WRITTEN);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -785,21 +101,21 @@ TEST(does_not_call_the_hook_when_the_log_answers_at_once)
 {
     struct bed bed;
     bed_open(&bed, 5);
-    boot(&bed);
-    settle(&bed);
+    bed_boot(&bed);
+    bed_settle(&bed);
     bed.front.says = PAWL_APPEND_DONE;
-    want(&bed, 2);
+    bed_want(&bed, 2);
     assert_string_equal(bed.trace, "u1");
     bed.front.says = PAWL_EINVAL; /* it does not take it at all */
-    settle(&bed);
-    want(&bed, 2);
+    bed_settle(&bed);
+    bed_want(&bed, 2);
     assert_string_equal(bed.trace, "u1");
-    settle(&bed);
+    bed_settle(&bed);
     assert_int_equal(bed.hooks, 0);
     for (uint64_t id = 1; id <= 4; id++)
         assert_int_equal(bed.ends[id], NOT_WRITTEN);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -807,18 +123,18 @@ TEST(sends_the_same_batch_again_after_the_log_had_no_room)
 {
     struct bed bed;
     bed_open(&bed, 6);
-    boot(&bed);
-    settle(&bed);
+    bed_boot(&bed);
+    bed_settle(&bed);
     bed.front.says = PAWL_EBUSY;
-    want(&bed, 1);
+    bed_want(&bed, 1);
     assert_string_equal(bed.trace, "");
     assert_true(bed.writer.pausing);
     bed.wanted++; /* it has room for one more meanwhile */
-    settle(&bed);
+    bed_settle(&bed);
     assert_string_equal(bed.trace, "s1 d1 w1 a1");
     assert_int_equal(bed.applied_to, 2);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -826,14 +142,14 @@ TEST(writes_a_durable_batch_again_until_the_store_takes_it)
 {
     struct bed bed;
     bed_open(&bed, 7);
-    boot(&bed);
-    settle(&bed);
+    bed_boot(&bed);
+    bed_settle(&bed);
     mem_store_disk_fail(bed.store_disk, (struct mem_store_fault){MEM_STORE_COMMIT, 1, 2, PAWL_EFULL});
-    want(&bed, 2);
-    settle(&bed);
+    bed_want(&bed, 2);
+    bed_settle(&bed);
     assert_string_equal(bed.trace, "s1 d1 w1 x1 l1 w1 x1 l1 w1 a1");
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -841,22 +157,22 @@ TEST(prepares_again_without_a_claim_when_nothing_was_lost)
 {
     struct bed bed;
     bed_open(&bed, 8);
-    boot(&bed);
-    settle(&bed);
+    bed_boot(&bed);
+    bed_settle(&bed);
     bed.not_full = true;
-    want(&bed, PER_BATCH + 1);
-    assert_ok(pawl_env_call(mem_env_port(bed.env), 0, drain_now, &bed));
+    bed_want(&bed, PER_BATCH + 1);
+    assert_ok(pawl_env_call(mem_env_port(bed.env), 0, bed_drain_now, &bed));
     assert_int_equal(bed.writer.state, WRITER_DRAINING);
     uint64_t requests = mem_log_requests(bed.log);
     bed.seen = 0;
-    settle(&bed);
+    bed_settle(&bed);
     assert_int_equal(bed.seen, 1u << WRITER_PREPARING | 1u << WRITER_RUNNING);
     assert_int_equal(mem_log_requests(bed.log), requests);
     assert_int_equal(bed.ends[1], APPLIED);
     assert_int_equal(bed.ends[PER_BATCH + 1], NEVER_SENT);
     assert_int_equal(bed.next, PER_BATCH + 1);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -874,9 +190,9 @@ TEST(claims_again_after_ever_longer_pauses)
     struct bed bed;
     uint64_t before = 0;
     bed_open(&bed, 9);
-    boot(&bed);
+    bed_boot(&bed);
     for (uint64_t i = 1; i <= DELAYS; i++)
-        order(&bed, i % 2 ? MEM_LOG_FAIL : MEM_LOG_RIVAL, i, 0);
+        bed_order(&bed, i % 2 ? MEM_LOG_FAIL : MEM_LOG_RIVAL, i, 0);
     for (size_t i = 0; i < DELAYS; i++) {
         bed.retries = 0;
         assert_true(mem_world_run_until(bed.world, has_retried, &bed, STEPS_MAX));
@@ -886,10 +202,10 @@ TEST(claims_again_after_ever_longer_pauses)
         before = now;
     }
     assert_int_equal(bed.writer.state, WRITER_CLAIMING);
-    assert_int_equal(settle(&bed), WRITER_RUNNING);
+    assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
     assert_int_equal(bed.writer.retry_delay, 0);
     assert_int_equal(bed.writer.error.code, PAWL_OK);
-    halt(&bed);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -897,23 +213,23 @@ TEST(claims_the_stream_again_and_catches_up_when_another_has_taken_it)
 {
     struct bed bed;
     bed_open(&bed, 10);
-    boot(&bed);
-    settle(&bed);
-    want(&bed, 2);
-    settle(&bed);
-    rival_writes(&bed, 3);
-    want(&bed, 4); /* at offsets that are the rival's now */
-    assert_int_equal(settle(&bed), WRITER_RUNNING);
+    bed_boot(&bed);
+    bed_settle(&bed);
+    bed_want(&bed, 2);
+    bed_settle(&bed);
+    bed_rival_writes(&bed, 3);
+    bed_want(&bed, 4); /* at offsets that are the rival's now */
+    assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
     assert_int_equal(bed.writer.cause, PAWL_OK);
     assert_int_equal(bed.writer.failures, 1);
     assert_int_equal(bed.position.offset, 5);
     for (uint64_t id = 3; id <= 6; id++)
         assert_int_equal(bed.ends[id], NOT_WRITTEN);
-    want(&bed, 1);
-    settle(&bed);
+    bed_want(&bed, 1);
+    bed_settle(&bed);
     assert_int_equal(bed.applied_to, 6);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -924,29 +240,29 @@ TEST(catches_up_with_what_a_predecessor_wrote)
     enum { MANY = 2500 };
     struct bed bed;
     bed_open(&bed, 11);
-    rival_writes(&bed, MANY);
-    boot(&bed);
-    assert_int_equal(settle(&bed), WRITER_RUNNING);
+    bed_rival_writes(&bed, MANY);
+    bed_boot(&bed);
+    assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
     assert_int_equal(bed.replays, 3); /* 1024 entries at a time */
     assert_int_equal(bed.committed.offset, MANY);
-    want(&bed, 1);
-    settle(&bed);
+    bed_want(&bed, 1);
+    bed_settle(&bed);
     assert_int_equal(bed.applied_to, MANY + 1);
-    check_truth(&bed, true);
-    halt(&bed);
-    rival_writes(&bed, 2);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
+    bed_rival_writes(&bed, 2);
     bed.replays = 0;
-    boot(&bed);
-    assert_int_equal(settle(&bed), WRITER_RUNNING);
+    bed_boot(&bed);
+    assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
     assert_int_equal(bed.replays, 1);
     assert_int_equal(bed.committed.offset, MANY + 3);
-    check_truth(&bed, true);
-    halt(&bed);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
     bed.replays = 0;
-    boot(&bed);
-    assert_int_equal(settle(&bed), WRITER_RUNNING);
+    bed_boot(&bed);
+    assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
     assert_int_equal(bed.replays, 0); /* the store has everything */
-    halt(&bed);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -955,26 +271,26 @@ TEST(goes_on_from_what_the_store_has_after_a_replay_failed)
     for (uint64_t nth = 1; nth <= 8; nth++) {
         struct bed bed;
         bed_open(&bed, 12 + nth);
-        rival_writes(&bed, 5);
-        boot(&bed);
+        bed_rival_writes(&bed, 5);
+        bed_boot(&bed);
         mem_store_disk_fail(bed.store_disk, (struct mem_store_fault){MEM_STORE_ANY, nth, 2, PAWL_EIO});
-        assert_int_equal(settle(&bed), WRITER_RUNNING);
+        assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
         assert_int_equal(bed.rereads > 0, nth <= 7); /* five rows, the position, a commit */
         mem_store_disk_fail(bed.store_disk, (struct mem_store_fault){0});
         assert_int_equal(bed.committed.offset, 5);
-        check_truth(&bed, true);
-        halt(&bed);
+        bed_check_truth(&bed, true);
+        bed_halt(&bed);
         bed_close(&bed);
     }
 }
 
 static void assert_refused(struct bed *bed, const char *words)
 {
-    boot(bed);
-    assert_int_equal(settle(bed), WRITER_REFUSED);
+    bed_boot(bed);
+    assert_int_equal(bed_settle(bed), WRITER_REFUSED);
     assert_int_equal(bed->writer.error.code, PAWL_ECORRUPT);
     assert_contains(bed->writer.error.text, words);
-    halt(bed);
+    bed_halt(bed);
 }
 
 static void falsify(struct bed *bed, struct writer_position position)
@@ -983,7 +299,7 @@ static void falsify(struct bed *bed, struct writer_position position)
     assert_ok(
         mem_store_open(bed->store_disk, &(struct mem_store_options){.name = "state"}, NULL, &bed->store, NULL));
     bed->position = position;
-    position_put(bed, bed->store, &status);
+    bed_position_put(bed, bed->store, &status);
     assert_ok(status);
     assert_ok(pawl_store_commit(bed->store));
     assert_ok(pawl_store_close(bed->store));
@@ -993,7 +309,7 @@ TEST(refuses_a_store_that_is_not_made_from_this_log)
 {
     struct bed bed;
     bed_open(&bed, 30);
-    rival_writes(&bed, 5);
+    bed_rival_writes(&bed, 5);
     falsify(&bed, (struct writer_position){.offset = 3, .checksum = 1});
     assert_refused(&bed, "plog/5: the entry at offset 3 is not the one that the state was made from");
     falsify(&bed, (struct writer_position){.offset = 6});
@@ -1024,7 +340,7 @@ TEST(runs_when_the_user_says_that_it_is_ready)
     bed_open(&bed, 31);
     bed.prepare_later = true;
     bed.wanted = 1;
-    boot(&bed);
+    bed_boot(&bed);
     assert_true(mem_world_run(bed.world, STEPS_MAX));
     assert_int_equal(bed.writer.state, WRITER_PREPARING);
     assert_int_equal(bed.prepares, 1);
@@ -1032,9 +348,9 @@ TEST(runs_when_the_user_says_that_it_is_ready)
     assert_true(mem_world_run_until(bed.world, has_prepared_twice, &bed, STEPS_MAX));
     assert_ok(pawl_env_call(mem_env_port(bed.env), 0, ready_now, &bed));
     assert_int_equal(bed.writer.state, WRITER_RUNNING);
-    settle(&bed);
+    bed_settle(&bed);
     assert_int_equal(bed.applied_to, 1);
-    halt(&bed);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -1044,11 +360,11 @@ TEST(runs_when_the_user_says_that_it_is_ready)
 static void live(struct bed *bed, uint64_t seed)
 {
     bed_open(bed, seed);
-    rival_writes(bed, 3);
+    bed_rival_writes(bed, 3);
     bed->wanted = BATCHES * PER_BATCH;
-    boot(bed);
-    order(bed, MEM_LOG_FAIL, 1, 0); /* the claim */
-    order(bed, MEM_LOG_LOST, 5, 0); /* behind a claim, a read, and an append */
+    bed_boot(bed);
+    bed_order(bed, MEM_LOG_FAIL, 1, 0); /* the claim */
+    bed_order(bed, MEM_LOG_LOST, 5, 0); /* behind a claim, a read, and an append */
 }
 
 /* The store is full, too, for some of them: what is durable then is given up. */
@@ -1062,15 +378,15 @@ TEST(closes_in_every_state)
         if (steps % 2)
             mem_store_disk_fail(bed.store_disk,
                                 (struct mem_store_fault){MEM_STORE_COMMIT, 2, 1000, PAWL_EFULL});
-        (void)mem_world_run_until(bed.world, is_closed, &bed, steps);
+        (void)mem_world_run_until(bed.world, bed_is_closed, &bed, steps);
         seen |= 1u << bed.writer.state;
-        halt(&bed);
+        bed_halt(&bed);
         bed.writer.state = WRITER_CLAIMING;
         bed.trace[0] = '\0';
-        boot(&bed); /* what was durable, or was lost and written, is found */
-        assert_int_equal(settle(&bed), WRITER_RUNNING);
-        check_truth(&bed, true);
-        halt(&bed);
+        bed_boot(&bed); /* what was bed_durable, or was lost and written, is found */
+        assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
+        bed_check_truth(&bed, true);
+        bed_halt(&bed);
         bed_close(&bed);
     }
     unsigned passing = 1u << WRITER_PREPARING | 1u << WRITER_REFUSED; /* other tests close in these */
@@ -1082,10 +398,10 @@ TEST(closes_while_it_prepares)
     struct bed bed;
     bed_open(&bed, 40);
     bed.prepare_later = true;
-    boot(&bed);
+    bed_boot(&bed);
     assert_true(mem_world_run(bed.world, STEPS_MAX));
     assert_int_equal(bed.writer.state, WRITER_PREPARING);
-    halt(&bed);
+    bed_halt(&bed);
     bed_close(&bed);
 }
 
@@ -1099,13 +415,13 @@ TEST(may_be_closed_by_any_callback)
             if (call == ON_LATE)
                 mem_store_disk_fail(bed.store_disk,
                                     (struct mem_store_fault){MEM_STORE_COMMIT, 2, 1000, PAWL_EFULL});
-            assert_true(mem_world_run_until(bed.world, is_closed, &bed, STEPS_MAX));
+            assert_true(mem_world_run_until(bed.world, bed_is_closed, &bed, STEPS_MAX));
             bed.close_in = CALLS;
-            halt(&bed);
-            boot(&bed);
-            assert_int_equal(settle(&bed), WRITER_RUNNING);
-            check_truth(&bed, true);
-            halt(&bed);
+            bed_halt(&bed);
+            bed_boot(&bed);
+            assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
+            bed_check_truth(&bed, true);
+            bed_halt(&bed);
             bed_close(&bed);
         }
 }
@@ -1118,7 +434,7 @@ TEST(needs_no_memory_that_it_keeps_when_there_is_none)
         mortal_init(&memory);
         memory.fails_in = nth;
         memory.fails = 1;
-        struct writer_options options = {.ops = &ops,
+        struct writer_options options = {.ops = &bed_ops,
                                          .batches = BATCHES,
                                          .batch_entries = PER_BATCH,
                                          .staged_size = sizeof(struct staged),
