@@ -1,6 +1,7 @@
-/* test/lib/writer_bed.h: a writer of a stream, by itself, over a log, a store and threads in memory. Its user here stages
- * entries "entry 1", "entry 2", ...: each body is there once, so that the log tells what became of it. The store gets a
- * row for each entry, by its offset, and a row that says how far it has come. */
+/* test/lib/writer_bed.h: a writer of a stream, by itself, over a log, a store and threads in memory.
+ *
+ * Its user here stages entries "entry 1", "entry 2", ...: each body is there once, so that the log tells what
+ * became of it. The store gets a row for each entry, by its offset, and a row that says how far it has come. */
 #ifndef TEST_LIB_WRITER_BED_H
 #define TEST_LIB_WRITER_BED_H
 
