@@ -7,11 +7,12 @@
 #   make performance           all benches, and from their answers docs/PERFORMANCE.md
 #       NOTE='It was busy.'        and say so there                OPTIONS='--quick'        in a few minutes
 #   make fuzz                  look for breaking inputs,       FUZZ_SECONDS=60          so long each
-#   make install               the library, its headers, pawl.pc and the program
+#   make install               the libraries, their headers, pawl.pc, pawl-serve.pc, the program, its manual pages and completions
 #       DESTDIR=ROOT               below this folder               PREFIX=/usr              instead of /usr/local
+#   make deb                   Debian packages of them, into build/packages
 #   make soak                  the suites that take long       make format, make lint   as they say
 
-.PHONY: run check quick again install bench performance fuzz soak sabotage format lint clean
+.PHONY: run check quick again install deb bench performance fuzz soak sabotage format lint clean
 
 run:
 	./run
@@ -25,22 +26,29 @@ quick:
 N = 10
 
 again:
-	tools/install build test
+	tools/install build deb test
 	tools/again $(OPTIONS) $(N)
 
 install:
 	tools/install build
 	tools/configure release
 	meson configure -Dprefix=$(abspath $(or $(PREFIX),/usr/local)) build/release
-	tools/build release pawl libpawl libpawl.a
+	tools/build release pawl libpawl libpawl.a libpawl-serve libpawl-serve.a manual completion_bash completion_zsh
 	meson install -C build/release --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
+deb:
+	tools/install build deb
+	tools/deb
+
+# Peers that only this bench needs: purpose bench of tools/packages.
+bench bench-views bench-http: PEERS = bench
+
 bench:
-	tools/install build test
+	tools/install build test $(PEERS)
 	tools/bench $(if $(JSON),--json $(JSON)) $(OPTIONS)
 
 bench-%:
-	tools/install build test
+	tools/install build test $(PEERS)
 	tools/bench $* $(if $(JSON),--json $(JSON)) $(OPTIONS)
 
 performance: bench

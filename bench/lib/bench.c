@@ -145,6 +145,9 @@ static bool measure(const struct bench_question *q, bench_measure side, const st
     if (work.operations == 0)
         work.used_us = processor_now() - work.began_us;
     nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    *ret_m = (struct measurement){.value = BENCH_NO_PEER};
+    if (value == BENCH_NO_PEER && side != q->ours)
+        return true;
     if (!isfinite(value) || value <= 0) {
         fprintf(stderr, "'%s': %s could not be measured\n", q->question, side == q->ours ? "ours" : "the peer");
         return false;
@@ -188,6 +191,7 @@ static bool ask(const struct bench_question *q, const struct options *o, struct 
             fprintf(stderr, "\r\033[K%s: round %u of %u", q->question, r + 1, o->rounds);
         if (!measure(q, q->ours, o, &ours[r]) || (beside && !measure(q, q->peer, o, &peer[r])))
             return false;
+        beside = beside && peer[r].value > 0;
     }
     if (shown)
         fprintf(stderr, "\r\033[K");

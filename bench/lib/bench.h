@@ -46,7 +46,9 @@ struct bench_round {
 };
 
 /* One measurement, in the question's unit. What is not a positive number says that it failed, after the
- * function printed why; the bench ends then. */
+ * function printed why; the bench ends then. BENCH_NO_PEER, of a peer only: this machine has no such peer, and
+ * the function printed what is missing. The question is answered without it. */
+#define BENCH_NO_PEER (-2.0)
 typedef double (*bench_measure)(const struct bench_round *round);
 
 enum bench_better { BENCH_MORE, BENCH_LESS };
@@ -55,7 +57,7 @@ struct bench_question {
     const char *question;
     const char *unit; /* "op/s", "ns/op", "MB/s" */
     enum bench_better better;
-    double goal; /* of ours / peer: at least, or with BENCH_LESS at most. Without a peer: of ours. */
+    double goal; /* of ours / peer: at least, or with BENCH_LESS at most. Without a peer: of ours. 0: none */
     bench_measure ours;
     bench_measure peer; /* may be NULL */
     void *arg;

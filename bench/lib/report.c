@@ -22,7 +22,7 @@ double answer_ratio(const struct bench_answer *a)
 /* A goal for a ratio says nothing if the peer was left out. */
 static bool is_judged(const struct bench_answer *a)
 {
-    return !a->question->peer || a->peer.median > 0;
+    return a->question->goal > 0 && (!a->question->peer || a->peer.median > 0);
 }
 
 bool answer_met(const struct bench_answer *a)
@@ -109,8 +109,10 @@ static void format_row(const struct bench_answer *a, cells row)
         snprintf(row[RATIO], CELL_MAX, "%.2f", answer_ratio(a));
     }
     snprintf(row[UNIT], CELL_MAX, "%s", a->question->unit);
-    snprintf(row[GOAL], CELL_MAX, "%s %.2f",
-             a->question->better == BENCH_MORE ? ">=" : "<=", a->question->goal);
+    snprintf(row[GOAL], CELL_MAX, "-");
+    if (a->question->goal > 0)
+        snprintf(row[GOAL], CELL_MAX, "%s %.2f",
+                 a->question->better == BENCH_MORE ? ">=" : "<=", a->question->goal);
     snprintf(row[MET], CELL_MAX, "%s", !is_judged(a) ? "-" : answer_met(a) ? "yes" : "NO");
 }
 
@@ -191,12 +193,13 @@ static void print_answer(FILE *out, const struct bench_answer *a)
         fprintf(out, ", \"ratio\": %.6g", answer_ratio(a));
     else
         fputs(", \"ratio\": null", out);
-    fprintf(out, ", \"of\": \"%s\", \"better\": \"%s\", \"goal\": %.9g, \"met\": %s}",
-            a->question->peer ? "ratio" : "ours", a->question->better == BENCH_MORE ? "more" : "less",
-            a->question->goal,
-            !is_judged(a)   ? "null"
-            : answer_met(a) ? "true"
-                            : "false");
+    fprintf(out, ", \"of\": \"%s\", \"better\": \"%s\"", a->question->peer ? "ratio" : "ours",
+            a->question->better == BENCH_MORE ? "more" : "less");
+    if (a->question->goal > 0)
+        fprintf(out, ", \"goal\": %.9g", a->question->goal);
+    else
+        fputs(", \"goal\": null", out);
+    fprintf(out, ", \"met\": %s}", !is_judged(a) ? "null" : answer_met(a) ? "true" : "false");
 }
 
 static void print_member(FILE *out, const char *name, const char *text)

@@ -23,12 +23,13 @@ enum { ACCOUNTS, STATEMENTS, LANES };
 
 struct books {
     uint64_t reached[LANES][PAWL_PARTITIONS_MAX]; /* the offset that a lane has come to */
-    uint64_t behind;                         /* events that a lane has not come to */
-    struct customer *customers;              /* of one tenant, by ascending ID */
+    uint64_t behind;                              /* events that a lane has not come to */
+    struct customer *customers;                   /* of one tenant, by ascending ID */
     size_t count;
     size_t room;
     uint64_t accounts; /* compared, of all tenants */
     uint64_t statements;
+    struct view_counts views;
     bool bad;
 };
 
@@ -118,7 +119,8 @@ static bool enter(void *arg, const pawl_event *event)
         books->bad |= pawl_event_records(event, "shop.Customer", add_customer, books, NULL) != PAWL_OK;
     else if (is(event->command, "shop.RewardLoyal") && to_accounts)
         reward(books, number_of(books, argument, "cents"));
-    else if (is(event->command, "shop.PlaceOrder") && (customer = customer_of(books, argument)) && to_accounts) {
+    else if (is(event->command, "shop.PlaceOrder") && (customer = customer_of(books, argument))
+             && to_accounts) {
         customer->orders++;
         customer->cents += number_of(books, argument, "cents");
     } else if (is(event->command, "shop.AskStatement") && (customer = customer_of(books, argument))
@@ -177,7 +179,8 @@ static bool compare_row(void *arg, const pawl_row *row)
     c->same = customer && pawl_row_ref(row, "customer", &id, NULL) == PAWL_OK && id == customer->id
               && (c->lane == ACCOUNTS ? is_account(row, customer) : is_statement(row, customer));
     if (!c->same)
-        fprintf(stderr, "shop: tenant %" PRIu64 ": the %s of customer %" PRIu64 " is not what the events make\n",
+        fprintf(stderr,
+                "shop: tenant %" PRIu64 ": the %s of customer %" PRIu64 " is not what the events make\n",
                 c->wsid, c->lane == ACCOUNTS ? "account" : "statement", id);
     c->at++;
     c->rows++;
@@ -262,7 +265,8 @@ int audit(const struct options *o)
             continue;
         if (status != PAWL_OK)
             good = complain("invoices", &error) == 0;
-        good = good && audit_books(engine, books, wsid, &error);
+        good = good && audit_books(engine, books, wsid, &error)
+               && audit_views(engine, wsid, &books->views, &error);
         tenants++;
     }
     pawl_close(engine);
@@ -274,6 +278,10 @@ int audit(const struct options *o)
         if (books->behind)
             printf("; %" PRIu64 " events are still to be projected", books->behind);
         putchar('\n');
+        printf("%" PRIu64 " payments: none was taken twice\n", books->views.payments);
+        if (books->views.rows)
+            printf("%" PRIu64 " rows of the view of invoices by customer: each as its invoice says\n",
+                   books->views.rows);
     }
     free(books->customers);
     free(books);

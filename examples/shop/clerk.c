@@ -32,6 +32,7 @@ struct clerk {
 };
 
 _Atomic uint64_t answered;
+_Atomic uint64_t turned_away;
 atomic_bool stop;
 
 /* splitmix64: the same seed gives the same day. */
@@ -142,7 +143,8 @@ static int place_order(struct clerk *clerk, pawl_request *r, struct tenant *t, p
     return status;
 }
 
-static int pay(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_error *error)
+static int pay_once(struct clerk *clerk, pawl_request *r, const struct tenant *t, const char *reference,
+                    pawl_error *error)
 {
     static const char *const methods[] = {"card", "cash", "transfer"};
     struct timespec now;
@@ -153,10 +155,27 @@ static int pay(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_erro
     pawl_request_set_ref(r, "invoice", t->unpaid);
     pawl_request_set_int64(r, "cents", t->unpaid_cents);
     pawl_request_set_string(r, "method", methods[below(clerk, 3)]);
+    pawl_request_set_string(r, "reference", reference);
     pawl_request_record(r, t->unpaid, "shop.Invoice");
     pawl_request_set_bool(r, "paid", true);
     pawl_request_set_time(r, "paid_at", time);
-    int status = send(clerk, r, error);
+    return send(clerk, r, error);
+}
+
+/* The bank names each payment, and now and then tells of one twice. */
+static int pay(struct clerk *clerk, pawl_request *r, struct tenant *t, pawl_error *error)
+{
+    char reference[64];
+    snprintf(reference, sizeof reference, "BANK-%" PRIx64 "-%" PRIu64 "-%" PRIu64, clerk->run, clerk->index,
+             clerk->commands);
+    int status = pay_once(clerk, r, t, reference, error);
+    if (status == PAWL_OK && below(clerk, 20) == 0) {
+        int again = pay_once(clerk, r, t, reference, error);
+        if (again == PAWL_EEXISTS)
+            atomic_fetch_add_explicit(&turned_away, 1, memory_order_relaxed);
+        else
+            status = again == PAWL_OK ? pawl_error_set(error, PAWL_EINVAL, "a payment was taken twice") : again;
+    }
     if (status == PAWL_OK)
         t->unpaid = 0;
     return status;

@@ -2,6 +2,7 @@
  *
  *     shop load    --dir DIR [--schema FILE] [--tenants N] [--threads N] [--seconds N] [--seed N]
  *                  [--slow MS] [--lease MS]
+ *     shop view    --dir DIR [--tenants N] [--threads N]
  *     shop project --dir DIR [--slow MS]
  *     shop check   --dir DIR [--tenants N]
  *
@@ -12,10 +13,16 @@
  * goes is shown once a second. SIGINT and SIGTERM end it; --lease makes leases shorter than anybody would want
  * them.
  *
+ * Sometimes a payment comes twice. Its reference is unique by a view, so that the second one is refused.
+ *
+ * view makes a view of the invoices by customer while commands come in, shows how it is built, and asks it for
+ * the last invoices of a customer.
+ *
  * project lets the lanes work until they have caught up.
  *
- * check looks for what an auditor would: invoices numbered 1, 2, 3, ... with no gap and none twice, and
- * accounts and statements that are what the events, one after the other, make of them. Kill load at any moment,
+ * check looks for what an auditor would: invoices numbered 1, 2, 3, ... with no gap and none twice; accounts and
+ * statements that are what the events, one after the other, make of them; views that are what their base says;
+ * no payment taken twice. Kill load at any moment,
  * with -9: check finds nothing, and load goes on where it was. */
 #include "shop.h"
 
@@ -154,6 +161,7 @@ static int usage(void)
 {
     fputs("usage: shop load    --dir DIR [--schema FILE] [--tenants N] [--threads N] [--seconds N] [--seed N]\n"
           "                    [--slow MS] [--lease MS]\n"
+          "       shop view    --dir DIR [--tenants N] [--threads N]\n"
           "       shop project --dir DIR [--slow MS]\n"
           "       shop check   --dir DIR [--tenants N]\n",
           stderr);
@@ -198,6 +206,8 @@ int main(int argc, char **argv)
         return usage();
     if (strcmp(argv[1], "load") == 0)
         return load(&o);
+    if (strcmp(argv[1], "view") == 0)
+        return view_invoices(&o);
     if (strcmp(argv[1], "project") == 0)
         return project(&o);
     return strcmp(argv[1], "check") == 0 ? audit(&o) : usage();

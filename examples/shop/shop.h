@@ -3,7 +3,9 @@
  *     clerk.c       threads that send commands, as a day would bring them
  *     statement.c   a projector's handler, deliberately slow
  *     window.c      how the lanes are doing, as a picture
- *     audit.c       whether everything is as the events say */
+ *     view.c        a view that is made while the shops are open
+ *     audit.c       whether everything is as the events say
+ *     audit_view.c  whether the views are what their base says */
 #ifndef SHOP_H
 #define SHOP_H
 
@@ -11,7 +13,8 @@
 
 #include <pawl/pawl.h>
 
-#define THREADS_MAX 256
+#define THREADS_MAX   256
+#define INVOICES_VIEW "shop.invoices_by_customer"
 
 struct options {
     const char *dir;
@@ -30,6 +33,7 @@ int complain(const char *what, const pawl_error *error);
 /* --- clerk.c --- */
 
 extern _Atomic uint64_t answered;
+extern _Atomic uint64_t turned_away; /* payments that came a second time */
 extern atomic_bool stop;
 
 /* start: returns how many threads did start. join: false if one of them failed. */
@@ -54,8 +58,22 @@ bool window_is_live(void);
 /* Print what became of all leases. */
 void window_sum(pawl_engine *engine);
 
+/* --- view.c --- */
+
+int view_invoices(const struct options *options);
+
 /* --- audit.c --- */
 
 int audit(const struct options *options);
+
+/* --- audit_view.c --- */
+
+struct view_counts {
+    uint64_t rows; /* of the view of invoices, that were compared */
+    uint64_t payments;
+};
+
+/* The views of one tenant. False: something is wrong, and was said. */
+bool audit_views(pawl_engine *engine, uint64_t wsid, struct view_counts *counts, pawl_error *error);
 
 #endif

@@ -135,6 +135,7 @@ typedef struct pawl_replay_options {
 typedef struct pawl_state_side {
     uint32_t compared; /* partitions whose state was compared */
     uint32_t behind;   /* of them, those whose state lacks events of the log */
+    uint32_t views;    /* tables of views that were compared, each in one partition */
     uint64_t differences;
     pawl_error first; /* the first difference, in words: partition, table, row, and which side has what */
 } pawl_state_side;
@@ -155,7 +156,8 @@ typedef struct pawl_state_report {
  * Only reads DIR. Each partition is compared at the offset that DIR's state has come to. For each table three
  * digests are compared: the one that the state keeps, that of the stored rows, and that of the derived rows.
  * The sequence storage is compared at its own offset. The tables of lanes are derived from their operation logs,
- * and compared at the operation that they have come to.
+ * and compared at the operation that they have come to. Views are derived with their bases; of a view that is
+ * being built, what it covers is compared.
  *
  * PAWL_OK even with differences: the report has them. If it is cancelled, or after any other error, it leaves
  * nothing behind: the directory to is removed. Errors: PAWL_EEXISTS (to is there), PAWL_ECANCELED, and those of

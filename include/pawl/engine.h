@@ -11,6 +11,7 @@
  *     project.h   handlers                         event.h    events, as they are in the log
  *     worker.h    workers in other programs        figures.h  what it has done, and what is alarming
  *     lane.h      how projectors are doing         admin.h    verify, replay, backup, restore
+ *     view.h      materialised views               token.h    access tokens, for servers
  *     pawl.h      all of these, and cluster.h for a log on Kafka
  *
  *     pawl_engine *engine;
@@ -118,6 +119,10 @@ PAWL_API void pawl_text_free(pawl_text *text);
 /* How many partitions the directory has, and in which of them a workspace lies. */
 PAWL_API uint32_t pawl_partitions(const pawl_engine *engine);
 PAWL_API uint16_t pawl_partition_of(const pawl_engine *engine, uint64_t wsid);
+
+/* The directory, as a path, until close; whether it was opened for writing. Any thread. */
+PAWL_API const char *pawl_engine_dir(const pawl_engine *engine);
+PAWL_API bool pawl_engine_writes(const pawl_engine *engine);
 
 #ifdef __cplusplus
 }

@@ -60,6 +60,88 @@ typedef struct pawl_numbering {
 PAWL_API int pawl_numbering_get(pawl_engine *engine, uint16_t partition, pawl_numbering *ret_numbering,
                                 pawl_error *error);
 
+/* --- partitions and shards --- */
+
+/* A partition, now. Any thread that is not one of Pawl's own. Errors: PAWL_EINVAL (there is no such partition),
+ * PAWL_EMISUSE, PAWL_ECLOSED, and those of reading, of an engine that only reads. */
+typedef struct pawl_partition_figures {
+    uint64_t offset; /* of its last event that is applied; 0: it has none */
+    uint32_t shard;  /* where it lives */
+} pawl_partition_figures;
+
+PAWL_API int pawl_partition_figures_get(pawl_engine *engine, uint16_t partition,
+                                        pawl_partition_figures *ret_figures, pawl_error *error);
+
+/* A shard, now. mailbox, commands and checkpoint_lag are 0 in an engine that only reads. Errors: PAWL_EINVAL
+ * (there is no such shard), PAWL_EMISUSE, PAWL_ECLOSED. Any thread that is not one of Pawl's own. */
+typedef struct pawl_shard_figures {
+    uint64_t mailbox;        /* commands that wait for the shard */
+    uint64_t commands;       /* that it has taken, and not answered yet */
+    uint64_t checkpoint_lag; /* events that its checkpoint lacks */
+    uint64_t live_bytes;     /* on the disk, of its two stores */
+    uint64_t checkpoint_bytes;
+} pawl_shard_figures;
+
+PAWL_API uint32_t pawl_shards(const pawl_engine *engine);
+PAWL_API int pawl_shard_figures_get(pawl_engine *engine, uint32_t shard, pawl_shard_figures *ret_figures,
+                                    pawl_error *error);
+
+/* --- how long things take --- */
+
+typedef enum pawl_histogram_kind {
+    PAWL_HISTOGRAM_COMMAND = 1, /* ns from sending a command to its answer, refused ones too */
+    PAWL_HISTOGRAM_SYNC = 2,    /* ns that a sync of the log takes */
+    PAWL_HISTOGRAM_BATCH = 3,   /* records that are written to the log with one sync */
+} pawl_histogram_kind;
+
+/* A bucket has the values that are less than its bound, and not less than that of the one before. Bounds grow by
+ * a quarter of a power of two. The last bucket has no bound: UINT64_MAX. */
+#define PAWL_HISTOGRAM_BUCKETS 108
+typedef struct pawl_histogram {
+    uint64_t count;
+    uint64_t sum; /* of the values */
+    uint64_t buckets[PAWL_HISTOGRAM_BUCKETS];
+} pawl_histogram;
+
+#define PAWL_HISTOGRAM_SECONDS_MAX 14
+
+/* The values since opening (seconds 0), or those of the last whole seconds. Those of seconds may lack a few. Takes
+ * no lock that anybody works under. Any thread. PAWL_EINVAL: there is no such kind, or so many seconds are not
+ * kept. */
+PAWL_API int pawl_histogram_get(pawl_engine *engine, pawl_histogram_kind kind, uint32_t seconds,
+                                pawl_histogram *ret_histogram, pawl_error *error);
+
+/* The bound of a bucket; 0 if there is no such kind or bucket. */
+PAWL_API uint64_t pawl_histogram_bound(pawl_histogram_kind kind, size_t bucket);
+
+/* The bound of the bucket in which this share (0 to 1) of the values is reached; 0: there are no values. Of the
+ * last bucket: the bound of the one before. */
+PAWL_API uint64_t pawl_histogram_quantile(const pawl_histogram *histogram, pawl_histogram_kind kind,
+                                          double share);
+
+/* How many commands were answered, and how, since opening. */
+#define PAWL_OUTCOMES_MAX 32
+typedef struct pawl_outcomes {
+    uint64_t ok;                        /* new events */
+    uint64_t repeated;                  /* the answer was there already: an idempotency key was sent again */
+    uint64_t failed[PAWL_OUTCOMES_MAX]; /* by the status, without its sign: failed[-PAWL_EBUSY] */
+} pawl_outcomes;
+
+/* Any thread. */
+PAWL_API void pawl_outcomes_get(pawl_engine *engine, pawl_outcomes *ret_outcomes);
+
+/* --- as JSON --- */
+
+/* What an operator wants to see at a glance, as one object: docs/API.md. Any thread that is not one of Pawl's
+ * own. Errors: PAWL_EMISUSE, PAWL_ECLOSED, PAWL_ENOMEM, and those of reading. */
+PAWL_API int pawl_figures_json(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
+
+/* All that is alarming now, one line each: the alerts below, and those of lanes (pawl/lane.h). Errors: the same.
+ */
+PAWL_API int pawl_alerts_json(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
+
+/* --- alerts --- */
+
 typedef enum pawl_alert_kind {
     PAWL_ALERT_DIFFERENT = 1, /* the two states, each derived from the log by itself, do not agree */
     PAWL_ALERT_LIVE,          /* the rows of the live state are not those that it has written */
@@ -80,6 +162,9 @@ typedef struct pawl_alert {
 /* The alerts since opening, one for each kind, partition and table, at most room of them; ret_count: how many
  * there are. Any thread. */
 PAWL_API void pawl_alerts(pawl_engine *engine, pawl_alert *alerts, size_t room, size_t *ret_count);
+
+/* What to do about it: one sentence. */
+PAWL_API const char *pawl_alert_advice(pawl_alert_kind kind);
 
 #ifdef __cplusplus
 }

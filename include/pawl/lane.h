@@ -35,6 +35,9 @@ typedef bool (*pawl_projector_visit)(void *arg, const pawl_projector *projector)
 PAWL_API int pawl_projectors_read(pawl_engine *engine, pawl_projector_visit visit, void *arg,
                                   pawl_error *error);
 
+/* The same as JSON, as `pawl project list --json` prints it: a line for each. */
+PAWL_API int pawl_projectors_list(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
+
 typedef enum pawl_lane_state {
     PAWL_LANE_RECOVERING = 1,
     PAWL_LANE_RUNNING = 2,
@@ -71,6 +74,13 @@ typedef bool (*pawl_lane_visit)(void *arg, const pawl_lane_status *status);
 PAWL_API int pawl_lanes_read(pawl_engine *engine, const char *lane, pawl_lane_visit visit, void *arg,
                              pawl_error *error);
 
+/* As JSON, of all lanes or of one. lanes_list: a line for each generation, as `pawl project status --json` prints it.
+ * lane_stats_list: figures of its leases in each partition, then their sum with alerts, as `pawl lease stats --json`
+ * prints it. */
+PAWL_API int pawl_lanes_list(pawl_engine *engine, const char *lane, pawl_text *ret_text, pawl_error *error);
+PAWL_API int pawl_lane_stats_list(pawl_engine *engine, const char *lane, pawl_text *ret_text,
+                                  pawl_error *error);
+
 /* The operations of a generation of a lane (0: the newest) in a partition, from a number on, at most limit.
  * from 0: only those under way. from 1 or more: those from this number on, with the last 1,000 that this process
  * has committed. Of these the event is not remembered (it is 0); the operation log has it. PAWL_ENOTFOUND: that generation is not open. */
@@ -79,12 +89,29 @@ PAWL_API int pawl_lane_leases(pawl_engine *engine, uint16_t partition, const cha
                               uint64_t from, size_t limit, pawl_lease_visit visit, void *arg,
                               pawl_error *error);
 
+/* Which leases to list. */
+typedef struct pawl_lease_query {
+    const char *lane; /* NULL: of all lanes */
+    bool one_partition;
+    uint16_t partition;
+    uint64_t
+        from; /* 0: those under way, and then the last ones that are committed. Otherwise: from this number on,
+                      in each partition */
+    size_t limit;
+} pawl_lease_query;
+
+/* As JSON lines, as `pawl lease list --json` prints them, of every generation. PAWL_ENOTFOUND: the lane, or the
+ * partition. */
+PAWL_API int pawl_lane_leases_list(pawl_engine *engine, const pawl_lease_query *query, pawl_text *ret_text,
+                                   pawl_error *error);
+
 /* Convert an instant, past or future, to the wall clock as it is set now; 0 for 0. Only for people to read:
  * nothing is ordered by it, and if the wall clock is set, past instants are shown with other times. */
 PAWL_API pawl_wall pawl_engine_wall(pawl_engine *engine, pawl_instant instant);
 
 /* For an operator: take a lease back; run a stalled operation again; decide that an operation is void. They do
- * not wait. PAWL_ENOTFOUND: no operation with this number is under way. generation 0: the one that has it under
+ * not wait for its turn; if an external worker has the lease, they wait until the lease is gone from the disk, so that
+ * it does not come back with a restart. PAWL_ENOTFOUND: no operation with this number is under way. generation 0: the one that has it under
  * way; PAWL_EINVAL: both generations of a lane that is rebuilt have this number under way: name one, because it
  * may be of another event in each. */
 PAWL_API int pawl_lane_reclaim(pawl_engine *engine, uint16_t partition, const char *lane, uint32_t generation,

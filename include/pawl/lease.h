@@ -38,11 +38,32 @@
  * expired, and a thread that sleeps until numbers come back calls pawl_leases_tick. Quick workers take and hand
  * in many numbers with one turn of the lock; for slow ones it costs nothing.
  *
+ * Kept leases. A worker in another process outlives the process that has the table. With a store (below), the
+ * lease that it was granted does so too:
+ *
+ *     acquire_kept ──► LEASED, store.keep ── settle: it is durable ──► the worker is answered
+ *     a restart: new with the same store ──► bind n: store.find has n ──► LEASED, the same ID, the time runs anew
+ *     committed, released, failed, expired, reclaimed, void, repeated ──► store.drop
+ *
+ * acquire never touches the store: who works inside the process pays nothing. What happens if the process ends,
+ * or the power:
+ *     granted, not kept        the number is given out anew; nobody was told of the lease
+ *     kept, not answered       the lease is there, and expires: nobody knows its ID
+ *     answered                 the lease is there, and its worker goes on
+ *     handed in, not committed the lease is there; the result is not, so its worker hands it in again
+ *     committed, not dropped   next, or reset, says that the number is committed: the row is dropped unread
+ *     another attempt began    its row has taken the place of the first one's before anybody was told
+ *
  * Invariants
  *   L1  committed <= taken <= bound: numbers up to committed are gone, those up to taken have had their turn.
  *   L2  A number between is in exactly one state, and has at most one operation ID that counts.
  *   L3  Numbers are taken, and committed, in order, each once; take stops at the first that is not READY.
- *   L4  bound - committed is at most the window: what is remembered of numbers is bounded. */
+ *   L4  bound - committed is at most the window: what is remembered of numbers is bounded.
+ *   L5  The store has a row of a number while the number was acquired to be kept, its ID counts, and it is
+ *       LEASED, READY or TAKEN; and of numbers that are not bound yet. So it has at most a window of rows.
+ *   L6  A number that has a row is LEASED when it is bound: nobody else gets it before it has expired.
+ *   L7  A row decides nothing that the numbers have decided: below next it is dropped, and so is one of another
+ *       projection. Of two attempts at one number only the last one kept has a row. */
 #ifndef PAWL_LEASE_H
 #define PAWL_LEASE_H
 
@@ -96,6 +117,36 @@ typedef struct pawl_lease_thresholds {
     uint64_t voids;             /* 100 in the last minute */
 } pawl_lease_thresholds;
 
+/* A lease as a store keeps it. */
+typedef struct pawl_lease_row {
+    uint64_t number;
+    pawl_operation_id operation;
+    uint32_t projection;
+    uint32_t attempt;
+    uint32_t failures;
+    pawl_duration duration; /* so long it runs when it is restored, from the bind of its number on */
+} pawl_lease_row;
+
+/* Where leases are kept: durable rows by number, of one table. keep, drop and find are called where the table is
+ * called, and must not wait for a disk: they only note what is to be done. What they are told takes effect in
+ * that order, also on the disk: a row that was dropped and kept again is there. */
+typedef struct pawl_lease_store {
+    /* Keep this row, in the place of one with the same number. A row whose duration is longer, and which is the
+     * same otherwise, may stay as it is. An error means that nothing was noted, and is what acquire_kept or extend
+     * returns. */
+    int (*keep)(void *ctx, const pawl_lease_row *row);
+
+    /* Remove the row of this number, if there is one; soon, but nobody waits for it. */
+    void (*drop)(void *ctx, uint64_t number);
+
+    /* The row with the lowest number from this one on. What was noted counts, durable or not. False: none. */
+    bool (*find)(void *ctx, uint64_t from, pawl_lease_row *ret_row);
+
+    /* Wait until everything that was noted before this call is durable. On any thread, many at once: one sync
+     * may do for all. An error: some of it may not be durable. */
+    int (*settle)(void *ctx);
+} pawl_lease_store;
+
 #define PAWL_LEASE_WINDOW_MAX ((uint32_t)1 << 20)
 
 typedef struct pawl_leases_options {
@@ -119,6 +170,10 @@ typedef struct pawl_leases_options {
      * on the env's shard; may call anything but free. */
     void (*changed)(void *ctx);
     void *ctx;
+
+    /* Where leases are kept; NULL: nowhere. It outlives the table. */
+    const pawl_lease_store *store;
+    void *store_ctx;
     const pawl_allocator *allocator;
 } pawl_leases_options;
 
@@ -150,8 +205,29 @@ PAWL_API uint64_t pawl_leases_peek(const pawl_leases *leases, uint32_t projectio
 PAWL_API int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
                                  pawl_lease *ret_leases, size_t *ret_count);
 
+/* The same, for workers whose leases outlive this process: each lease is given to the store. Call settle before
+ * you tell the worker; if that fails, release what was acquired. If the store takes only some of them, those are
+ * acquired. PAWL_EMISUSE: there is no store. Or the store's error. */
+PAWL_API int pawl_leases_acquire_kept(pawl_leases *leases, uint32_t projection, pawl_duration duration,
+                                      size_t max, pawl_lease *ret_leases, size_t *ret_count);
+
+/* Wait until all that the store was told before is durable: leases that were acquired or extended, and the end
+ * of those that were released. On any thread, also beside other calls, and never on a shard: it waits for a
+ * disk. PAWL_OK if there is no store; else what the store says. */
+PAWL_API int pawl_leases_settle(const pawl_leases *leases);
+
+/* Do not keep this lease any longer: it ends with the table, because something that only this process knows belongs to
+ * it. Nothing else changes. True: it was kept; settle before you rely on it. */
+PAWL_API bool pawl_leases_unkeep(pawl_leases *leases, uint64_t number, pawl_operation_id operation);
+
+/* Whether this lease is in the store and its number is not bound yet. Then nobody else has it, and extend,
+ * release, postpone, fail and ready say PAWL_EBUSY: ask again when it is bound. */
+PAWL_API bool pawl_leases_is_awaited(const pawl_leases *leases, uint64_t number, pawl_operation_id operation);
+
 /* From now on this long (0: adaptive again). Errors of these five: PAWL_EFENCED, also if the number is
- * committed and no longer remembered; PAWL_ENOTFOUND: no such number has been bound. */
+ * committed and no longer remembered; PAWL_ENOTFOUND: no such number has been bound; PAWL_EBUSY: see is_awaited.
+ * A lease that is kept is kept with its new time: settle before you tell the worker. extend: the store's error,
+ * and then nothing has changed. */
 PAWL_API int pawl_leases_extend(pawl_leases *leases, uint64_t number, pawl_operation_id operation,
                                 pawl_duration duration);
 
@@ -215,7 +291,8 @@ PAWL_API int pawl_leases_refuse(pawl_leases *leases, uint64_t number, const char
  * PAWL_EMISUSE: it is above the last one taken, or below the last one committed. */
 PAWL_API int pawl_leases_commit(pawl_leases *leases, uint64_t number);
 
-/* Forget all that is not committed: whoever works on it is fenced. The next number to bind is the one given,
+/* Forget all that is not committed: whoever works on it is fenced. But leases that are kept stay in the store,
+ * from next on: they are restored when their numbers are bound again. The next number to bind is the one given,
  * which is above the last committed one. visit (may be NULL) gets each number's work, and its result if it has
  * been handed in; it may not call anything here. PAWL_EMISUSE: next is not above the last committed one. */
 PAWL_API int pawl_leases_reset(pawl_leases *leases, uint64_t next,

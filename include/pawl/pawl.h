@@ -16,7 +16,9 @@
 #include <pawl/row.h>
 #include <pawl/schema.h>
 #include <pawl/sequencer.h>
+#include <pawl/token.h>
 #include <pawl/version.h>
+#include <pawl/view.h>
 #include <pawl/worker.h>
 
 #endif

@@ -61,6 +61,13 @@ PAWL_API int pawl_entity_list(pawl_engine *engine, uint64_t wsid, const char *en
                               size_t limit, const pawl_read_options *options, pawl_text *ret_text,
                               pawl_error *error);
 
+/* The same, page by page: goes on where the cursor has stopped, and moves it. With a cursor of zeros it begins behind
+ * the key after. pawl_cursor_format (pawl/view.h) makes text of a cursor. Errors: PAWL_EINVAL also: the cursor is not
+ * of an entity. */
+PAWL_API int pawl_entity_page(pawl_engine *engine, uint64_t wsid, const char *entity, pawl_bytes after,
+                              pawl_cursor *cursor, size_t limit, const pawl_read_options *options,
+                              pawl_text *ret_text, pawl_error *error);
+
 /* The same two, as rows, with a key of values. min_offset and errors as of get and list; PAWL_EINVAL also: a
  * value is of another type than its field, or there are more or fewer than the key has fields.
  *
@@ -92,6 +99,21 @@ typedef bool (*pawl_workspace_visit)(void *arg, const pawl_workspace *workspace)
 PAWL_API int pawl_workspaces_read(pawl_engine *engine, uint64_t after, size_t limit, pawl_workspace_visit visit,
                                   void *arg, pawl_error *error);
 
+/* The same as JSON, as `pawl ws show` and `pawl ws list` print it with --json: one workspace, with the last numbers of
+ * its sequences; many, a line each. ret_after may be NULL; *ret_after is the after of the next call; 0: there are no
+ * more. */
+PAWL_API int pawl_workspace_show(pawl_engine *engine, uint64_t wsid, const pawl_read_options *options,
+                                 pawl_text *ret_text, pawl_error *error);
+PAWL_API int pawl_workspaces_list(pawl_engine *engine, uint64_t after, size_t limit, pawl_text *ret_text,
+                                  uint64_t *ret_after, pawl_error *error);
+
+/* The offset of a partition that every read includes which begins after this call: as min_offset it would not wait.
+ * The second one is for reads of an entity in a workspace's partition, whose tables may be behind. Errors:
+ * PAWL_EINVAL (no such partition), PAWL_ENOTFOUND (no such entity), those of a read. */
+PAWL_API int pawl_offset_get(pawl_engine *engine, uint16_t partition, uint64_t *ret_offset, pawl_error *error);
+PAWL_API int pawl_entity_offset_get(pawl_engine *engine, uint64_t wsid, const char *entity,
+                                    uint64_t *ret_offset, pawl_error *error);
+
 /* The last number that a sequence has given. */
 typedef struct pawl_last_number {
     uint64_t wsid;       /* 0: the partition's own */
@@ -105,6 +127,17 @@ typedef struct pawl_last_number {
 typedef bool (*pawl_last_number_visit)(void *arg, const pawl_last_number *last);
 PAWL_API int pawl_last_numbers_read(pawl_engine *engine, uint16_t partition, uint64_t wsid,
                                     pawl_last_number_visit visit, void *arg, pawl_error *error);
+
+/* The same as JSON, of all partitions, or of one workspace (wsid 0: all), as `pawl seq list --json` prints it: a line
+ * for each, at most limit. place, zeros at first, is where to go on, and where it has stopped. */
+typedef struct pawl_number_place {
+    uint32_t partition;
+    uint64_t rows; /* of this partition, that were listed */
+    bool done;     /* there are no more */
+} pawl_number_place;
+
+PAWL_API int pawl_last_numbers_list(pawl_engine *engine, uint64_t wsid, pawl_number_place *place, size_t limit,
+                                    pawl_text *ret_text, pawl_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* row.h: fields, read from C with their own types.
  *
- * A row is whatever has fields: a record, a row of an entity, an object of an event's argument, a record in an
- * event, a row that an operation wrote. All are read by the same functions.
+ * A row is whatever has fields: a record, a row of an entity or of a view, an object of an event's argument, a
+ * record in an event, a row that an operation wrote. All are read by the same functions.
  *
  *     static bool add(void *arg, const pawl_row *row)
  *     {
@@ -39,6 +39,9 @@ PAWL_API uint64_t pawl_row_parent(const pawl_row *row);
 PAWL_API bool pawl_row_active(const pawl_row *row);
 PAWL_API bool pawl_row_is_update(const pawl_row *row);
 
+/* Of a row of a view (pawl/view.h): its workspace. 0 of all other rows. */
+PAWL_API uint64_t pawl_row_wsid(const pawl_row *row);
+
 /* Read a field. PAWL_ENOTFOUND: the type has no such field. PAWL_EINVAL: the field has another type.
  * PAWL_ECORRUPT: the stored bytes are not a valid value. On any error the outputs are untouched. ret_null may
  * be NULL; *ret_null says whether the field is null; then the value is 0 or empty. A field that was added to
@@ -57,8 +60,8 @@ PAWL_API int pawl_row_time(const pawl_row *row, const char *field, pawl_wall *re
 PAWL_API int pawl_row_name(const pawl_row *row, const char *field, pawl_bytes *ret_value, bool *ret_null);
 PAWL_API int pawl_row_ref(const pawl_row *row, const char *field, uint64_t *ret_value, bool *ret_null);
 
-/* Whether the row says anything about a field: it has a value, or the event or the operation makes it null. False
- * also if the type has no such field. */
+/* Whether the row says anything about a field: it has a value, or the event or the operation makes it null.
+ * False also if the type has no such field. */
 PAWL_API bool pawl_row_has(const pawl_row *row, const char *field);
 
 /* Visit the children of an object of an event's argument, in their order: those in one container of its type
@@ -67,9 +70,10 @@ PAWL_API bool pawl_row_has(const pawl_row *row, const char *field);
 PAWL_API int pawl_row_children(const pawl_row *row, const char *container, pawl_row_visit visit, void *arg,
                                pawl_error *error);
 
-/* --- keys of entities --- */
+/* --- keys of entities and views --- */
 
 typedef enum pawl_type {
+    PAWL_NULL = 0, /* in keys of views only */
     PAWL_INT64 = 1,
     PAWL_FLOAT64 = 2,
     PAWL_BOOL = 3,
@@ -92,6 +96,7 @@ typedef struct pawl_value {
     } as;
 } pawl_value;
 
+PAWL_API pawl_value pawl_value_null(void);
 PAWL_API pawl_value pawl_value_int64(int64_t value);
 PAWL_API pawl_value pawl_value_float64(double value);
 PAWL_API pawl_value pawl_value_bool(bool value);
@@ -112,9 +117,9 @@ typedef struct pawl_key {
     size_t count;
 } pawl_key;
 
-/* Where a scan of an entity's rows has stopped. Begin with zeros: {0}. A scan goes on from there and moves the
- * cursor; a scan that fails leaves it as it was. Use a cursor only with the workspace and the entity that it
- * was begun with.
+/* Where a scan of an entity's or a view's rows has stopped. Begin with zeros: {0}. A scan goes on from there
+ * and moves the cursor; a scan that fails leaves it as it was. A cursor goes only with the workspace and the
+ * entity or view that it was begun with: PAWL_EINVAL.
  *
  *     pawl_cursor cursor = {0};
  *     do

@@ -20,6 +20,9 @@ PAWL_API int pawl_schema_apply(pawl_engine *engine, const char *json, uint64_t *
 /* All packages, as JSON that could be applied again. */
 PAWL_API int pawl_schema_show(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
 
+/* The same, one package on a line. */
+PAWL_API int pawl_schema_list(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
+
 /* A lane of its projectors. Names are borrowed until visit returns. */
 typedef struct pawl_schema_lane {
     pawl_bytes name;

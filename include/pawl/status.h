@@ -53,7 +53,8 @@ extern "C" {
     X(EEXHAUSTED, -21, "the sequence has given its last number")                                               \
     X(ECONFLICT, -22,                                                                                          \
       "something else came first: the workspace has moved on, or the key was used differently")                \
-    X(ECANCELED, -23, "cancelled")
+    X(ECANCELED, -23, "cancelled")                                                                             \
+    X(ENOTBUILT, -24, "the view does not cover everything yet")
 
 enum pawl_status {
     PAWL_OK = 0,

@@ -20,7 +20,8 @@ typedef struct pawl_bytes {
 
 /* Two clocks, two types, so that no one compares one with the other.
  * An instant is nanoseconds of the boot-time clock: it never goes back, and it counts suspended time.
- * A wall time is nanoseconds since 1970 UTC: for stamping and showing, never for ordering or expiry. */
+ * A wall time is nanoseconds since 1970 UTC: for stamping and showing, never for ordering or expiry. (Only access
+ * tokens expire by it, because they must outlast the boot: pawl/token.h.) */
 typedef struct pawl_instant {
     uint64_t ns;
 } pawl_instant;

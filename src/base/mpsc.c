@@ -73,3 +73,9 @@ bool mpsc_pop(struct mpsc *mpsc, void *ret_element)
     mpsc->head = position + 1;
     return true;
 }
+
+uint64_t mpsc_count(const struct mpsc *m)
+{
+    uint64_t tail = atomic_load_explicit(&m->tail, memory_order_relaxed);
+    return tail > m->head ? tail - m->head : 0;
+}

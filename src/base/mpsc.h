@@ -78,4 +78,7 @@ int mpsc_push(struct mpsc *mpsc, const void *element);
 /* The consumer's thread only. False: empty, as said above; ret_element is then untouched. */
 bool mpsc_pop(struct mpsc *mpsc, void *ret_element);
 
+/* How many elements are in it, at about this moment. On the consumer's thread. */
+uint64_t mpsc_count(const struct mpsc *mpsc);
+
 #endif

@@ -69,7 +69,9 @@ const struct command command_backup = {
     .about = "Copies the checkpoint stores, and then the log, which has all that they have and what came "
              "meanwhile.\n"
              "NEWDIR, which must not exist, is there whole or not at all; it can be opened, or restored.\n",
-    .options = {OPTION_DIR, {"to", "NEWDIR", "where the backup goes; must not exist"}, OPTION_JSON},
+    .options = {OPTION_DIR,
+                {"to", "NEWDIR", "where the backup goes; must not exist", .needed = true},
+                OPTION_JSON},
     .run = run_backup,
 };
 
@@ -82,7 +84,7 @@ const struct command command_restore = {
         "then makes DIR from it. A DIR that is there is refused, or with --replace kept as DIR.before. With\n"
         "--until each partition ends with that offset.\n",
     .options = {OPTION_DIR,
-                {"from", "BACKUP", "the backup, which is only read"},
+                {"from", "BACKUP", "the backup, which is only read", .needed = true},
                 {"until", "OFFSET", "the last offset of each partition"},
                 {"replace", NULL, "DIR may exist: it is renamed to DIR.before"},
                 OPTION_JSON},

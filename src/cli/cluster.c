@@ -79,7 +79,7 @@ const struct command command_cluster_init = {
     .about =
         "Creates the topics that are not there yet, with settings under which nothing acknowledged is lost,\n"
         "and checks all. Topics that are there are not changed.\n",
-    .options = {{"log", "URL", "kafka://HOST:PORT[,HOST:PORT...]/CLUSTER"},
+    .options = {{"log", "URL", "kafka://HOST:PORT[,HOST:PORT...]/CLUSTER", .needed = true},
                 {"partitions", "P", "of plog and raw: a power of two (16)"},
                 OPTION_REPLICATION,
                 OPTION_JSON},
@@ -92,6 +92,8 @@ const struct command command_cluster_check = {
     .about = "Looks at every topic's replicas and settings. Ends with 1, naming the topic and the setting, if "
              "one is\n"
              "too weak for what Pawl promises. Changes nothing.\n",
-    .options = {{"log", "URL", "kafka://HOST:PORT[,HOST:PORT...]/CLUSTER"}, OPTION_REPLICATION, OPTION_JSON},
+    .options = {{"log", "URL", "kafka://HOST:PORT[,HOST:PORT...]/CLUSTER", .needed = true},
+                OPTION_REPLICATION,
+                OPTION_JSON},
     .run = run_check,
 };

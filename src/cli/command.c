@@ -1,6 +1,6 @@
 /* cli/command.c: commands from a file, from stdin or from the options; their answers, in the same order.
  *
- *     lines ──► requests, a window of them ──pawl_command_async──► answers ──► stdout
+ *     lines ──► commands, a window of them ──session_send──► answers ──► stdout
  *       ▲                                          │ (a shard's thread marks its slot and rings the bell)
  *       └────────── one thread, one poll() ────────┘
  *
@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 #include "cli/feed.h"
-#include "cli/open.h"
+#include "cli/session.h"
 
 #define WINDOW       256
 #define WINDOW_BYTES ((size_t)16 << 20) /* of commands under way; one may be longer */
 
 struct slot {
-    pawl_request *request;
+    struct session_command command;
     uint64_t line;
     size_t bytes;
     int bell;
@@ -35,11 +35,8 @@ struct slot {
 
 struct commanding {
     const struct options *options;
-    pawl_engine *engine;
-    uint64_t wsid;
-    pawl_ack ack;
-    bool expects;
-    uint64_t expected;
+    struct session session;
+    struct command_wish wish;
 
     struct feed feed;
     struct slot *slots;
@@ -61,35 +58,15 @@ struct commanding {
 
 /* --- a command --- */
 
-static void done(void *arg, pawl_request *request, int status, const pawl_answer *answer,
-                 const pawl_error *error)
+/* On another thread. */
+static void done(void *arg)
 {
     struct slot *slot = arg;
     int bell = slot->bell;
-    slot->status = status;
-    if (status != PAWL_OK)
-        pawl_error_set(&slot->error, status, "%s", error->text[0] ? error->text : pawl_status_text(status));
+    slot->status = slot->command.status;
+    slot->error = slot->command.error;
     atomic_store_explicit(&slot->done, true, memory_order_release);
     feed_ring(bell);
-}
-
-/* Options apply to every command. */
-static void add_options(struct commanding *c, pawl_request *request)
-{
-    const char *key = options_get(c->options, "key"), *actor = options_get(c->options, "actor");
-    const char *correlation = options_get(c->options, "correlation");
-    const char *causation = options_get(c->options, "causation");
-    if (key)
-        pawl_request_key(request, key);
-    if (actor)
-        pawl_request_actor(request, actor);
-    if (correlation)
-        pawl_request_correlation(request, correlation);
-    if (causation)
-        pawl_request_causation(request, causation);
-    if (c->expects)
-        pawl_request_expect(request, c->expected);
-    pawl_request_ack(request, c->ack);
 }
 
 /* The next slot; its request is made when it is first used. */
@@ -117,12 +94,9 @@ static void send(struct commanding *c, pawl_bytes json)
     struct slot *slot = take_slot(c);
     slot->bytes = json.size;
     c->bytes += json.size;
-    int status = slot->request ? PAWL_OK : pawl_request_new(c->engine, &slot->request);
-    if (status == PAWL_OK) {
-        pawl_request_json(slot->request, c->wsid, json);
-        add_options(c, slot->request);
-        status = pawl_command_async(c->engine, slot->request, done, slot, &slot->error);
-    }
+    slot->command.done = done;
+    slot->command.arg = slot;
+    int status = session_send(&c->session, &c->wish, json, &slot->command, &slot->error);
     if (status != PAWL_OK)
         refuse(slot, status);
 }
@@ -152,12 +126,12 @@ static int put_refusal(struct commanding *c, const struct slot *slot, pawl_error
     return put_line(c, slot, text, (size_t)size, error);
 }
 
-static int say_answer(struct commanding *c, const struct slot *slot, pawl_error *error)
+static int say_answer(struct commanding *c, struct slot *slot, pawl_error *error)
 {
     pawl_text text;
     if (slot->status != PAWL_OK)
         return put_refusal(c, slot, error);
-    int status = pawl_request_answer_json(slot->request, &text, error);
+    int status = session_answer(&c->session, &slot->command, &text, error);
     if (status != PAWL_OK)
         return status;
     status = put_line(c, slot, text.data, text.size, error);
@@ -271,6 +245,8 @@ static void work(struct commanding *c)
             f->eof = true;
             f->input.size = 0;
         }
+        if (f->signal && f->closed)
+            session_give_up(&c->session);
         bool waits = take_lines(c);
         collect(c);
         bool room = has_room(c);
@@ -325,14 +301,19 @@ static int parse_options(struct commanding *c, pawl_error *error)
     const struct options *o = c->options;
     const char *ack = options_get(o, "ack");
     c->alone = options_get(o, "command") != NULL;
-    c->expects = options_get(o, "expected-offset") != NULL;
-    c->whole = c->decided = c->expects || options_get(o, "key");
+    c->wish =
+        (struct command_wish){.ack = ack && strcmp(ack, "durable") == 0 ? PAWL_ACK_DURABLE : PAWL_ACK_APPLIED,
+                              .key = options_get(o, "key"),
+                              .actor = options_get(o, "actor"),
+                              .correlation = options_get(o, "correlation"),
+                              .causation = options_get(o, "causation"),
+                              .expects = options_get(o, "expected-offset") != NULL};
+    c->whole = c->decided = c->wish.expects || c->wish.key;
     c->window = options_get(o, "stop-on-error") ? 1 : WINDOW;
-    c->ack = ack && strcmp(ack, "durable") == 0 ? PAWL_ACK_DURABLE : PAWL_ACK_APPLIED;
-    int status = options_argument(o, 0, "WSID", &c->wsid, error);
+    int status = options_argument(o, 0, "WSID", &c->wish.wsid, error);
     if (status == PAWL_OK)
-        status = options_number(o, "expected-offset", 0, 0, &c->expected, error);
-    if (status == PAWL_OK && ack && c->ack == PAWL_ACK_APPLIED && strcmp(ack, "applied") != 0)
+        status = options_number(o, "expected-offset", 0, 0, &c->wish.expected, error);
+    if (status == PAWL_OK && ack && c->wish.ack == PAWL_ACK_APPLIED && strcmp(ack, "applied") != 0)
         status = pawl_error_set(error, PAWL_EINVAL, "--ack %s: expected durable or applied", ack);
     if (status == PAWL_OK && c->alone && o->arguments[1])
         status =
@@ -383,7 +364,7 @@ static int command_all(struct commanding *c, char *composed, pawl_error *error)
     }
     work(c);
     for (size_t i = 0; i < WINDOW; i++)
-        pawl_request_free(c->slots[i].request);
+        session_command_release(&c->slots[i].command);
     free(c->slots);
     return verdict(c, error);
 }
@@ -403,10 +384,10 @@ static int run(const struct options *options)
         free(composed);
         return say_failure(options, &error);
     }
-    int code = open_dir(options, OPEN_TO_WRITE, &c.engine);
+    int code = session_open(options, OPEN_TO_WRITE, &c.session);
     if (code == CLI_OK) {
         status = command_all(&c, composed, &error);
-        code = close_dir(options, c.engine, status, &error);
+        code = session_close(options, &c.session, status, &error);
     }
     feed_release(&c.feed);
     if (in != STDIN_FILENO)
@@ -427,7 +408,7 @@ const struct command command_command = {
         "Many are under way at once. At the end of the input, or on SIGINT or SIGTERM, what is under way is\n"
         "finished.\n",
     .arguments = {"WSID", "[FILE]"},
-    .options = {OPTION_DIR,
+    .options = {OPTIONS_WHERE,
                 {"command", "NAME", "send this command: shop.AddCustomer"},
                 {"argument", "JSON", "with this argument"},
                 {"record", "JSON", "and this record; may be said more than once", true},
@@ -439,5 +420,6 @@ const struct command command_command = {
                 {"ack", "WHEN", "answer when the event is durable, or applied (applied)"},
                 {"stop-on-error", NULL, "send nothing behind a command that is refused: one at a time"},
                 OPTION_JSON},
+    .choices = {{"WHEN", "applied durable"}},
     .run = run,
 };

@@ -16,12 +16,22 @@ enum cli_exit {
     CLI_LOCKED = 4,
 };
 
+/* The words that a value may be: "WHEN", "applied durable". */
+struct choice {
+    const char *called;
+    const char *words; /* with a space between them */
+};
+
+#define CHOICES_MAX 2
+
+/* These tables are the one source of the help, the manual pages and the completion of shells. */
 struct command {
-    const char *name; /* "log append" */
+    const char *name; /* "log append": a noun and its verb; or a verb alone */
     const char *summary;
     const char *about; /* the long help, in lines */
     const char *arguments[ARGUMENTS_MAX];
     struct option_spec options[OPTIONS_MAX];
+    struct choice choices[CHOICES_MAX]; /* of its arguments and options */
     int (*run)(const struct options *options);
 };
 
@@ -29,11 +39,13 @@ extern const struct command command_backup;
 extern const struct command command_cluster_check;
 extern const struct command command_cluster_init;
 extern const struct command command_command;
+extern const struct command command_completion;
 extern const struct command command_doctor;
 extern const struct command command_entity_get;
 extern const struct command command_entity_list;
 extern const struct command command_events_follow;
 extern const struct command command_events_read;
+extern const struct command command_help;
 extern const struct command command_init;
 extern const struct command command_lease_list;
 extern const struct command command_lease_reclaim;
@@ -42,6 +54,7 @@ extern const struct command command_lease_stats;
 extern const struct command command_lease_void;
 extern const struct command command_log_append;
 extern const struct command command_log_read;
+extern const struct command command_man;
 extern const struct command command_op_read;
 extern const struct command command_project_list;
 extern const struct command command_project_pause;
@@ -56,7 +69,28 @@ extern const struct command command_restore;
 extern const struct command command_schema_apply;
 extern const struct command command_schema_show;
 extern const struct command command_seq_list;
+extern const struct command command_serve;
+extern const struct command command_system;
+extern const struct command command_tablet_list;
+extern const struct command command_tablet_merge;
+extern const struct command command_tablet_split;
+extern const struct command command_token_create;
+extern const struct command command_token_list;
+extern const struct command command_token_revoke;
+extern const struct command command_top;
 extern const struct command command_verify;
+extern const struct command command_version;
+extern const struct command command_view_create;
+extern const struct command command_view_drop;
+extern const struct command command_view_get;
+extern const struct command command_view_list;
+extern const struct command command_view_pause;
+extern const struct command command_view_query;
+extern const struct command command_view_rebuild;
+extern const struct command command_view_resume;
+extern const struct command command_view_status;
+extern const struct command command_view_throttle;
+extern const struct command command_view_wait;
 extern const struct command command_ws_create;
 extern const struct command command_ws_list;
 extern const struct command command_ws_show;

@@ -11,10 +11,11 @@
 #include <unistd.h>
 
 #include "cli/feed.h"
-#include "cli/open.h"
+#include "cli/follow.h"
+#include "cli/session.h"
 
 struct reading {
-    pawl_engine *engine;
+    struct session session;
     uint64_t wsid; /* 0: all of the partition */
     uint16_t partition;
     uint64_t from;
@@ -24,6 +25,16 @@ struct reading {
     int bell;         /* following: there is nothing more to do */
     pawl_error error; /* an event that could not be shown */
 };
+
+static bool print_line(void *arg, pawl_bytes json)
+{
+    struct reading *r = arg;
+    fwrite(json.data, 1, json.size, stdout);
+    putchar('\n');
+    if (r->following)
+        fflush(stdout);
+    return --r->left > 0 && !ferror(stdout);
+}
 
 static bool print(void *arg, const pawl_event *event)
 {
@@ -36,14 +47,7 @@ static bool print(void *arg, const pawl_event *event)
     if (r->wsid && (event->wsid != r->wsid || event->workspace_offset < r->from))
         return true;
     pawl_bytes json;
-    bool shown = pawl_event_json(event, &json, &r->error) == PAWL_OK;
-    if (shown) {
-        fwrite(json.data, 1, json.size, stdout);
-        putchar('\n');
-    }
-    if (r->following)
-        fflush(stdout);
-    bool more = shown && --r->left > 0 && !ferror(stdout);
+    bool more = pawl_event_json(event, &json, &r->error) == PAWL_OK && print_line(r, json);
     if (r->following && !more)
         feed_ring(r->bell);
     return more;
@@ -80,14 +84,14 @@ static int judge(const struct reading *r, int status, pawl_error *error)
 
 static int read_workspace(struct reading *r, pawl_error *error)
 {
-    int status = pawl_workspace_events_read(r->engine, r->wsid, r->from, r->left, print, r, NULL, error);
+    int status =
+        pawl_workspace_events_read(r->session.engine, r->wsid, r->from, r->left, print, r, NULL, error);
     return judge(r, status, error);
 }
 
-static int read_partition(struct reading *r, pawl_error *error)
+static struct event_range range_of(const struct reading *r)
 {
-    int status = pawl_events_read(r->engine, r->partition, r->from, r->left, print, r, NULL, error);
-    return judge(r, status, error);
+    return (struct event_range){.wsid = r->wsid, .partition = r->partition, .from = r->from, .limit = r->left};
 }
 
 static int run_read(const struct options *options)
@@ -96,11 +100,12 @@ static int run_read(const struct options *options)
     pawl_error error = {0};
     if (prepare(&r, options, &error) != PAWL_OK)
         return say_usage(&error);
-    int code = open_dir(options, OPEN_TO_READ, &r.engine);
+    int code = session_open(options, OPEN_TO_READ, &r.session);
     if (code != CLI_OK)
         return code;
-    int status = r.wsid ? read_workspace(&r, &error) : read_partition(&r, &error);
-    return close_dir(options, r.engine, status, &error);
+    const struct event_range range = range_of(&r);
+    int status = session_events(&r.session, &range, print_line, &r, &error);
+    return session_close(options, &r.session, status, &error);
 }
 
 /* Print the events that exist, and find where in the partition to go on: behind the last event printed, or, if
@@ -108,7 +113,7 @@ static int run_read(const struct options *options)
 static int read_then_find(struct reading *r, pawl_error *error)
 {
     pawl_workspace workspace;
-    int status = pawl_workspace_get(r->engine, r->wsid, NULL, &workspace, error);
+    int status = pawl_workspace_get(r->session.engine, r->wsid, NULL, &workspace, error);
     if (status != PAWL_OK)
         return status;
     bool to_come = r->from > workspace.workspace_offset;
@@ -150,12 +155,27 @@ static int follow(struct reading *r, const struct feed *feed, int *ret_signal, p
         return status;
     r->following = true;
     r->bell = feed->bell;
-    status = pawl_events_follow(r->engine, r->partition, r->wsid ? r->next : r->from, print, r, &events, error);
+    status = pawl_events_follow(r->session.engine, r->partition, r->wsid ? r->next : r->from, print, r, &events,
+                                error);
     if (status != PAWL_OK)
         return status;
     *ret_signal = wait_for_end(feed);
     let_signals_end_it();
     return judge(r, pawl_events_unfollow(events, error), error);
+}
+
+/* A server does all of that. */
+static int follow_there(struct reading *r, const struct feed *feed, int *ret_signal, pawl_error *error)
+{
+    struct follow *follow;
+    const struct event_range range = range_of(r);
+    r->following = true;
+    int status = follow_start(&r->session, &range, print_line, r, feed->bell, &follow, error);
+    if (status != PAWL_OK)
+        return status;
+    *ret_signal = wait_for_end(feed);
+    let_signals_end_it();
+    return follow_stop(follow, error);
 }
 
 static int run_follow(const struct options *options)
@@ -168,11 +188,13 @@ static int run_follow(const struct options *options)
         return say_usage(&error);
     if (feed_init(&feed, -1, &error) != PAWL_OK)
         return say_failure(options, &error);
-    int code = open_dir(options, OPEN_TO_READ, &r.engine);
+    int code = session_open(options, OPEN_TO_READ, &r.session);
     if (code == CLI_OK) {
-        say_left_out(r.engine);
-        int status = follow(&r, &feed, &signal, &error);
-        code = close_dir(options, r.engine, status, &error);
+        if (r.session.engine)
+            say_left_out(r.session.engine);
+        int status =
+            r.session.engine ? follow(&r, &feed, &signal, &error) : follow_there(&r, &feed, &signal, &error);
+        code = session_close(options, &r.session, status, &error);
     }
     feed_release(&feed);
     return code == CLI_OK && signal ? 128 + signal : code;
@@ -190,7 +212,7 @@ const struct command command_events_read = {
     .summary = "show events, as JSON lines",
     .about =
         "Works beside a process that writes, and shows what is durable; of a workspace, what is applied.\n",
-    .options = {OPTION_DIR, EVENT_OPTIONS, OPTION_JSON},
+    .options = {OPTIONS_WHERE, EVENT_OPTIONS, OPTION_JSON},
     .run = run_read,
 };
 
@@ -198,6 +220,6 @@ const struct command command_events_follow = {
     .name = "events follow",
     .summary = "show events, and go on as they come",
     .about = "Goes on until SIGINT or SIGTERM, or until nobody reads the output any more.\n",
-    .options = {OPTION_DIR, EVENT_OPTIONS, OPTION_JSON},
+    .options = {OPTIONS_WHERE, EVENT_OPTIONS, OPTION_JSON},
     .run = run_follow,
 };

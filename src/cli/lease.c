@@ -1,319 +1,188 @@
 /* cli/lease.c: the numbers that lanes work on, figures of their leases, and an operator's decisions.
  *
- * Leases live in the process that has the directory open. These verbs open it themselves, wait until the lanes
- * have done what they can do by themselves, and then read or act. */
+ * Leases live in the process that has the directory open. These verbs ask it, if it serves the directory. If nobody
+ * has it open, they open it themselves, wait until the lanes have done what they can do by themselves, and then read
+ * or act. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/lanes.h"
+#include "cli/session.h"
 
 #define LIMIT_DEFAULT 100
 
+static uint64_t number_in(const json_t *object, const char *name)
+{
+    return json_to_u64(json_object_get(object, name));
+}
+
+static const char *text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+/* An engine that was just opened is given time, so that what is under way is what an operator asks about. A server
+ * has been at work all the time. */
+static void settle(struct session *session, const char *lane)
+{
+    if (session->engine)
+        lanes_settle(session->engine, lane);
+}
+
 /* --- list --- */
 
-static const char *state_text(pawl_lease_state state)
+/* A time without its parts of a second; "-" if there is none. */
+static void format_time(const json_t *lease, const char *name, char text[PAWL_WALL_TEXT_MAX])
 {
-    switch (state) {
-    case PAWL_LEASE_BOUND: return "bound";
-    case PAWL_LEASE_LEASED: return "leased";
-    case PAWL_LEASE_BACKING_OFF: return "backing off";
-    case PAWL_LEASE_STALLED: return "stalled";
-    case PAWL_LEASE_READY: return "ready";
-    case PAWL_LEASE_TAKEN: return "taken";
-    case PAWL_LEASE_COMMITTED: return "committed";
-    }
-    return "?";
+    pawl_wall wall;
+    if (pawl_wall_parse(text_in(lease, name), &wall, NULL) == PAWL_OK)
+        pawl_wall_format((pawl_wall){wall.ns - wall.ns % (int64_t)PAWL_SECOND}, text);
+    else
+        snprintf(text, PAWL_WALL_TEXT_MAX, "-");
 }
 
-struct listing {
-    bool json;
-    uint64_t left;
-    pawl_engine *engine;
-    const pawl_lane_status *lane;
-    bool committed; /* only numbers that are committed */
-};
-
-/* An instant as text, cut to whole units; "" if there is none. */
-static void format_instant(pawl_engine *engine, pawl_instant instant, int64_t unit,
-                           char text[PAWL_WALL_TEXT_MAX])
-{
-    int64_t ns = pawl_engine_wall(engine, instant).ns;
-    text[0] = '\0';
-    if (ns)
-        pawl_wall_format((pawl_wall){ns - ns % unit}, text);
-}
-
-/* When the lease ends; none if nobody holds it. */
-static pawl_instant end_of(const pawl_lease *l)
-{
-    return (pawl_instant){l->state == PAWL_LEASE_LEASED ? l->leased_at.ns + l->duration : 0};
-}
-
-static void add_instant(const struct listing *list, json_t *object, const char *name, pawl_instant instant)
-{
-    char text[PAWL_WALL_TEXT_MAX];
-    format_instant(list->engine, instant, PAWL_MILLISECOND, text);
-    if (text[0])
-        json_object_set_new(object, name, json_string(text));
-}
-
-static void say_lease(const struct listing *list, const pawl_lease *l, uint64_t event, const char *projector)
-{
-    char id[33];
-    snprintf(id, sizeof id, "%016" PRIx64 "%016" PRIx64, l->operation.high, l->operation.low);
-    json_t *object = json_pack("{s:s,s:i,s:i,s:o,s:s,s:s,s:i}", "lane", list->lane->lane, "generation",
-                               (int)list->lane->generation, "partition", (int)list->lane->partition, "number",
-                               json_u64(l->number), "state", state_text(l->state), "projector", projector,
-                               "attempt", (int)l->attempt);
-    if (event)
-        json_object_set_new(object, "event", json_u64(event));
-    if (l->attempt > 0) {
-        json_object_set_new(object, "operation", json_string(id));
-        json_object_set_new(object, "duration", json_real((double)l->duration / 1e9));
-    }
-    add_instant(list, object, "leased_at", l->leased_at);
-    add_instant(list, object, "ends_at", end_of(l));
-    add_instant(list, object, "committed_at", l->committed_at);
-    if (l->is_void)
-        json_object_set_new(object, "void", json_true());
-    if (l->words[0])
-        json_object_set_new(object, "words", json_string(l->words));
-    say_json(object);
-}
-
-static void print_lease(const struct listing *list, const pawl_lease *l, uint64_t event, const char *projector)
+static void print_lease(const json_t *l)
 {
     char leased[PAWL_WALL_TEXT_MAX], ends[PAWL_WALL_TEXT_MAX], committed[PAWL_WALL_TEXT_MAX], source[24] = "-";
-    format_instant(list->engine, l->leased_at, PAWL_SECOND, leased);
-    format_instant(list->engine, end_of(l), PAWL_SECOND, ends);
-    format_instant(list->engine, l->committed_at, PAWL_SECOND, committed);
-    if (event)
-        snprintf(source, sizeof source, "%" PRIu64, event);
-    printf("%-24s %10" PRIu32 " %9u %9" PRIu64 " %-11s %9s %7" PRIu32 " %-20s %-20s %-20s  %s%s%s%s\n",
-           list->lane->lane, list->lane->generation, list->lane->partition, l->number, state_text(l->state),
-           source, l->attempt, leased[0] ? leased : "-", ends[0] ? ends : "-", committed[0] ? committed : "-",
-           projector, l->is_void || l->words[0] ? ": " : "", l->is_void ? l->words[0] ? "void: " : "void" : "",
-           l->words);
+    const char *words = text_in(l, "words");
+    bool is_void = json_is_true(json_object_get(l, "void"));
+    format_time(l, "leased_at", leased);
+    format_time(l, "ends_at", ends);
+    format_time(l, "committed_at", committed);
+    if (number_in(l, "event"))
+        snprintf(source, sizeof source, "%" PRIu64, number_in(l, "event"));
+    printf("%-24s %10" PRIu64 " %9" PRIu64 " %9" PRIu64 " %-11s %9s %7" PRIu64 " %-20s %-20s %-20s  %s%s%s%s\n",
+           text_in(l, "lane"), number_in(l, "generation"), number_in(l, "partition"), number_in(l, "number"),
+           text_in(l, "state"), source, number_in(l, "attempt"), leased, ends, committed,
+           text_in(l, "projector"), is_void || words[0] ? ": " : "",
+           is_void ? words[0] ? "void: " : "void" : "", words);
 }
 
-static bool list_one(void *arg, const pawl_lease *lease, uint64_t event, const char *projector)
+static int list(const struct options *options, struct session *session, const pawl_lease_query *query,
+                uint64_t partition, pawl_error *error)
 {
-    struct listing *list = arg;
-    /* It was committed meanwhile, and was shown as under way already. */
-    if (list->committed && lease->number > list->lane->leases.watermark)
-        return false;
-    if (list->json)
-        say_lease(list, lease, event, projector);
-    else
-        print_lease(list, lease, event, projector);
-    list->left--;
-    return list->left > 0 && !ferror(stdout);
-}
-
-/* List every lane, generation and partition that was asked for; leave out those that have gone meanwhile. */
-static int list_some(const struct lanes *lanes, bool one, uint64_t partition, struct listing *list,
-                     pawl_error *error)
-{
-    int status = PAWL_OK;
-    for (size_t i = 0; status == PAWL_OK && i < lanes->count && list->left > 0; i++) {
-        list->lane = &lanes->rows[i].status;
-        if (one && list->lane->partition != partition)
-            continue;
-        uint64_t committed = list->lane->leases.watermark;
-        uint64_t last = committed > list->left ? committed - list->left + 1 : 1; /* of those, the last ones */
-        status = pawl_lane_leases(list->engine, list->lane->partition, list->lane->lane, list->lane->generation,
-                                  list->committed ? last : 0, list->left, list_one, list, error);
-        status = status == PAWL_ENOTFOUND ? PAWL_OK : status;
-    }
-    return status;
-}
-
-/* Numbers under way come first, because an operator may have to act on them. */
-static int list_all(const struct lanes *lanes, bool one, uint64_t partition, struct listing *list,
-                    pawl_error *error)
-{
-    int status = list_some(lanes, one, partition, list, error);
-    list->committed = true;
-    return status == PAWL_OK ? list_some(lanes, one, partition, list, error) : status;
+    pawl_text text;
+    settle(session, query->lane);
+    int status = partition > UINT16_MAX ? PAWL_ENOTFOUND : session_leases(session, query, &text, error);
+    if (partition > UINT16_MAX)
+        pawl_error_set(error, status, "there is no partition %" PRIu64, partition);
+    if (status != PAWL_OK)
+        return status;
+    if (!options_get(options, "json")) {
+        printf("%-24s %10s %9s %9s %-11s %9s %7s %-20s %-20s %-20s  %s\n", "lane", "generation", "partition",
+               "number", "state", "event", "attempt", "granted", "ends", "committed", "projector");
+        say_each((pawl_bytes){text.data, text.size}, print_lease);
+        pawl_text_free(&text);
+    } else
+        print_text(&text);
+    return PAWL_OK;
 }
 
 static int run_list(const struct options *options)
 {
-    struct listing list = {.json = options_get(options, "json") != NULL};
     pawl_error error = {0};
-    struct lanes lanes;
-    uint64_t partition;
-    const char *lane = options->arguments[0];
+    struct session session;
+    uint64_t partition, limit;
     if (options_number(options, "partition", 0, 0, &partition, &error) != PAWL_OK
-        || options_number(options, "limit", 1, LIMIT_DEFAULT, &list.left, &error) != PAWL_OK)
+        || options_number(options, "limit", 1, LIMIT_DEFAULT, &limit, &error) != PAWL_OK)
         return say_usage(&error);
-    int code = open_dir(options, OPEN_TO_WRITE, &list.engine);
+    int code = session_open(options, OPEN_TO_WRITE, &session);
     if (code != CLI_OK)
         return code;
-    bool one = options_get(options, "partition") != NULL;
-    int status = PAWL_OK;
-    if (one && partition >= pawl_partitions(list.engine))
-        status = pawl_error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
-    lanes_settle(list.engine, lane);
-    if (status == PAWL_OK)
-        status = lanes_load(list.engine, lane, &lanes, &error);
-    if (status == PAWL_OK) {
-        if (!list.json)
-            printf("%-24s %10s %9s %9s %-11s %9s %7s %-20s %-20s %-20s  %s\n", "lane", "generation",
-                   "partition", "number", "state", "event", "attempt", "granted", "ends", "committed",
-                   "projector");
-        status = list_all(&lanes, one, partition, &list, &error);
-        lanes_free(&lanes);
-    }
-    return close_dir(options, list.engine, status, &error);
+    const pawl_lease_query query = {.lane = options->arguments[0],
+                                    .one_partition = options_get(options, "partition") != NULL,
+                                    .partition = (uint16_t)partition,
+                                    .limit = (size_t)limit};
+    return session_close(options, &session, list(options, &session, &query, partition, &error), &error);
 }
 
 /* --- stats --- */
 
-static const struct {
-    pawl_lease_alert alert;
-    const char *name;
-} alerts[] = {
-    {PAWL_LEASE_ALERT_EXPIRED, "expired"}, {PAWL_LEASE_ALERT_WAIT, "wait"},
-    {PAWL_LEASE_ALERT_ACTIVE, "active"},   {PAWL_LEASE_ALERT_VOIDS, "voids"},
-    {PAWL_LEASE_ALERT_STALLED, "stalled"},
-};
-
-#define ALERTS (sizeof alerts / sizeof alerts[0])
-
-static void print_figures(const char *lane, const char *partition, const pawl_lease_figures *f)
+static void print_figures(const json_t *f)
 {
-    char average[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX];
-    duration_format(f->average_wait, average);
-    duration_format(f->p99_wait, p99);
+    const json_t *one = json_object_get(f, "partition");
+    char average[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX], partition[24] = "all";
+    if (!json_is_null(one) && number_in(f, "bound") == 0)
+        return;
+    if (!json_is_null(one))
+        snprintf(partition, sizeof partition, "%" PRIu64, json_to_u64(one));
+    duration_format((pawl_duration)(json_number_value(json_object_get(f, "average_wait")) * 1e9 + 0.5),
+                    average);
+    duration_format((pawl_duration)(json_number_value(json_object_get(f, "p99_wait")) * 1e9 + 0.5), p99);
     printf("%-28s %9s %10" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %8" PRIu64 " %7" PRIu64 " %6" PRIu64
            " %7" PRIu64 " %8" PRIu64 " %4.0f %% %9s %9s %5.1f %%\n",
-           lane, partition, f->committed, f->active, f->waiting, f->stalled, f->expired, f->failed, f->voids,
-           f->fenced, f->repeated, 100 * f->utilisation, average, p99, 100 * f->efficiency);
+           text_in(f, "lane"), partition, number_in(f, "committed"), number_in(f, "leased"),
+           number_in(f, "waiting"), number_in(f, "stalled"), number_in(f, "expired"), number_in(f, "failed"),
+           number_in(f, "voids"), number_in(f, "fenced"), number_in(f, "repeated"),
+           100 * json_number_value(json_object_get(f, "utilisation")), average, p99,
+           100 * json_number_value(json_object_get(f, "efficiency")));
 }
 
-/* Alerts belong to the lane: each is in the status of one partition, the one that has most of it. */
-static json_t *alerts_json(const struct lane_row *rows, size_t count)
+static void print_alerts(const json_t *f)
 {
-    json_t *told = json_array();
-    for (size_t i = 0; i < ALERTS; i++)
-        for (size_t k = 0; k < count; k++)
-            if (rows[k].status.leases.alerts & (uint32_t)alerts[i].alert)
-                json_array_append_new(told, json_pack("{s:s,s:s,s:s,s:i}", "alert", alerts[i].name, "text",
-                                                      pawl_lease_alert_text(alerts[i].alert), "advice",
-                                                      pawl_lease_alert_advice(alerts[i].alert),
-                                                      "most_in_partition", (int)rows[k].status.partition));
-    return told;
-}
-
-/* partition -1: all of them. told: alerts, taken over; NULL: a single partition has none. */
-static void say_figures(const pawl_lane_status *lane, int partition, const pawl_lease_figures *f, json_t *told)
-{
-    json_t *object = json_pack("{s:s,s:i}", "lane", lane->lane, "generation", (int)lane->generation);
-    json_object_set_new(object, "partition", partition < 0 ? json_null() : json_integer(partition));
-    json_t *figures = json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:b}", "bound",
-        json_u64(f->bound), "watermark", json_u64(f->watermark), "leased", json_u64(f->active), "waiting",
-        json_u64(f->waiting), "stalled", json_u64(f->stalled), "acquired", json_u64(f->acquired), "committed",
-        json_u64(f->committed), "expired", json_u64(f->expired), "released", json_u64(f->released), "failed",
-        json_u64(f->failed), "voids", json_u64(f->voids), "fenced", json_u64(f->fenced), "repeated",
-        json_u64(f->repeated), "utilisation", f->utilisation, "average_wait", (double)f->average_wait / 1e9,
-        "p99_wait", (double)f->p99_wait / 1e9, "efficiency", f->efficiency, "performing_well",
-        (int)f->performing_well);
-    if (told)
-        json_object_set_new(figures, "alerts", told);
-    json_object_update(object, figures);
-    json_decref(figures);
-    say_json(object);
-}
-
-static void print_alerts(const struct lane_row *rows, size_t count)
-{
-    for (size_t k = 0; k < count; k++)
-        for (size_t i = 0; i < ALERTS; i++)
-            if (rows[k].status.leases.alerts & (uint32_t)alerts[i].alert)
-                printf("alert: lane %s, generation %" PRIu32 ": %s Most of it is in partition %u. %s\n",
-                       rows[k].name, rows[k].status.generation, pawl_lease_alert_text(alerts[i].alert),
-                       rows[k].status.partition, pawl_lease_alert_advice(alerts[i].alert));
-}
-
-static void print_refusals(const struct lane_row *rows, size_t count)
-{
-    for (size_t k = 0; k < count; k++)
-        if (rows[k].error)
-            printf("refused: lane %s, partition %u: %s\n", rows[k].name, rows[k].status.partition,
-                   rows[k].error);
-}
-
-static void show_stats(const struct lane_row *rows, size_t count, bool json)
-{
-    struct lane_sum sum = lanes_sum(rows, count);
-    for (size_t i = 0; i < count; i++) {
-        char partition[8];
-        snprintf(partition, sizeof partition, "%u", rows[i].status.partition);
-        if (json)
-            say_figures(&rows[i].status, rows[i].status.partition, &rows[i].status.leases, NULL);
-        else if (rows[i].status.leases.bound > 0)
-            print_figures(rows[i].name, partition, &rows[i].status.leases);
+    const json_t *alerts = json_object_get(f, "alerts");
+    for (size_t i = 0; i < json_array_size(alerts); i++) {
+        const json_t *alert = json_array_get(alerts, i);
+        printf("alert: lane %s, generation %" PRIu64 ": %s Most of it is in partition %" PRIu64 ". %s\n",
+               text_in(f, "lane"), number_in(f, "generation"), text_in(alert, "text"),
+               number_in(alert, "most_in_partition"), text_in(alert, "advice"));
     }
-    if (json)
-        say_figures(&rows[0].status, -1, &sum.leases, alerts_json(rows, count));
-    else
-        print_figures(rows[0].name, "all", &sum.leases);
+}
+
+/* Why a lane refuses to work, an engine tells; a server has it in its log. */
+static int print_refusals(pawl_engine *engine, const char *lane, pawl_error *error)
+{
+    struct lanes lanes;
+    int status = lanes_load(engine, lane, &lanes, error);
+    if (status != PAWL_OK)
+        return status;
+    for (size_t k = 0; k < lanes.count; k++)
+        if (lanes.rows[k].error)
+            printf("refused: lane %s, partition %u: %s\n", lanes.rows[k].name, lanes.rows[k].status.partition,
+                   lanes.rows[k].error);
+    lanes_free(&lanes);
+    return PAWL_OK;
 }
 
 static int run_stats(const struct options *options)
 {
     pawl_error error = {0};
-    pawl_engine *engine;
-    struct lanes lanes;
-    bool json = options_get(options, "json") != NULL;
-    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    struct session session;
+    pawl_text text;
+    const char *lane = options->arguments[0];
+    int code = session_open(options, OPEN_TO_WRITE, &session);
     if (code != CLI_OK)
         return code;
-    lanes_settle(engine, options->arguments[0]);
-    int status = lanes_load(engine, options->arguments[0], &lanes, &error);
+    settle(&session, lane);
+    int status = session_lane_stats(&session, lane, &text, &error);
     if (status != PAWL_OK)
-        return close_dir(options, engine, status, &error);
-    if (!json)
+        return session_close(options, &session, status, &error);
+    if (options_get(options, "json"))
+        print_text(&text);
+    else {
         printf("%-28s %9s %10s %7s %7s %7s %8s %7s %6s %7s %8s %6s %9s %9s %7s\n", "lane", "partition",
                "committed", "leased", "waiting", "stalled", "expired", "failed", "voids", "fenced", "repeated",
                "used", "wait", "p99", "efficient");
-    for (size_t i = 0, count; i < lanes.count; i += count) {
-        count = lanes_run(&lanes, i);
-        show_stats(&lanes.rows[i], count, json);
+        say_each((pawl_bytes){text.data, text.size}, print_figures);
+        say_each((pawl_bytes){text.data, text.size}, print_alerts);
+        pawl_text_free(&text);
+        if (session.engine)
+            status = print_refusals(session.engine, lane, &error);
     }
-    if (!json) {
-        print_alerts(lanes.rows, lanes.count);
-        print_refusals(lanes.rows, lanes.count);
-    }
-    lanes_free(&lanes);
-    return close_dir(options, engine, PAWL_OK, &error);
+    return session_close(options, &session, status, &error);
 }
 
 /* --- decisions --- */
 
-enum decision { RETRY, RECLAIM, VOID };
-
-static int decide(pawl_engine *engine, enum decision decision, uint16_t partition, const char *lane,
-                  uint32_t generation, uint64_t number, const char *reason, pawl_error *error)
-{
-    switch (decision) {
-    case RETRY: return pawl_lane_retry(engine, partition, lane, generation, number, error);
-    case RECLAIM: return pawl_lane_reclaim(engine, partition, lane, generation, number, error);
-    case VOID: return pawl_lane_void(engine, partition, lane, generation, number, reason, error);
-    }
-    return PAWL_EINVAL;
-}
-
-static int run_decision(const struct options *options, enum decision decision, const char *done)
+static int run_decision(const struct options *options, enum lease_decision_kind kind, const char *done)
 {
     pawl_error error = {0};
-    pawl_engine *engine;
+    struct session session;
     uint64_t partition, number, generation;
     const char *lane = options->arguments[1],
-               *reason = decision == VOID ? options_get(options, "reason") : NULL;
+               *reason = kind == DECIDE_VOID ? options_get(options, "reason") : NULL;
     if (options_argument_from(options, 0, 0, "PARTITION", &partition, &error) != PAWL_OK
         || options_argument(options, 2, "N", &number, &error) != PAWL_OK
         || options_number(options, "generation", 1, 0, &generation, &error) != PAWL_OK)
@@ -322,47 +191,55 @@ static int run_decision(const struct options *options, enum decision decision, c
         pawl_error_set(&error, PAWL_EINVAL, "there is no generation %" PRIu64, generation);
         return say_usage(&error);
     }
-    if (decision == VOID && (!reason || reason[0] == '\0' || strlen(reason) > PAWL_LEASE_WORDS_MAX)) {
+    if (kind == DECIDE_VOID && (!reason || reason[0] == '\0' || strlen(reason) > PAWL_LEASE_WORDS_MAX)) {
         pawl_error_set(&error, PAWL_EINVAL,
                        "lease void: for which reason? Say --reason TEXT, of at most %d bytes",
                        PAWL_LEASE_WORDS_MAX);
         return say_usage(&error);
     }
-    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    int code = session_open(options, OPEN_TO_WRITE, &session);
     if (code != CLI_OK)
         return code;
-    lanes_settle(engine, lane);
-    int status =
-        partition < pawl_partitions(engine)
-            ? decide(engine, decision, (uint16_t)partition, lane, (uint32_t)generation, number, reason, &error)
-            : pawl_error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
+    const struct lease_decision decision = {.kind = kind,
+                                            .partition = (uint16_t)partition,
+                                            .lane = lane,
+                                            .generation = (uint32_t)generation,
+                                            .number = number,
+                                            .reason = reason};
+    settle(&session, lane);
+    int status = PAWL_OK;
+    if (partition > UINT16_MAX || (session.engine && partition >= pawl_partitions(session.engine)))
+        status = pawl_error_set(&error, PAWL_ENOTFOUND, "there is no partition %" PRIu64, partition);
     if (status == PAWL_OK)
-        lanes_settle(engine, lane);
+        status = session_decide(&session, &decision, &error);
+    if (status == PAWL_OK)
+        settle(&session, lane);
     if (status == PAWL_OK && options_get(options, "json"))
         say_json(json_pack("{s:s,s:i,s:o,s:s}", "lane", lane, "partition", (int)partition, "number",
                            json_u64(number), "decided", done));
     else if (status == PAWL_OK)
         printf("number %" PRIu64 " of lane %s in partition %" PRIu64 ": %s\n", number, lane, partition, done);
-    return close_dir(options, engine, status, &error);
+    return session_close(options, &session, status, &error);
 }
 
 static int run_retry(const struct options *options)
 {
-    return run_decision(options, RETRY, "tried again");
+    return run_decision(options, DECIDE_RETRY, "tried again");
 }
 
 static int run_reclaim(const struct options *options)
 {
-    return run_decision(options, RECLAIM, "taken back");
+    return run_decision(options, DECIDE_RECLAIM, "taken back");
 }
 
 static int run_void(const struct options *options)
 {
-    return run_decision(options, VOID, "void");
+    return run_decision(options, DECIDE_VOID, "void");
 }
 
 #define ABOUT_OPENS                                                                                            \
-    "It opens the directory for writing, and lets the lanes work first until they come to rest.\n"
+    "If no process serves the directory, it opens it for writing, and lets the lanes work first until they\n"  \
+    "come to rest.\n"
 
 #define OPTION_GENERATION                                                                                      \
     {                                                                                                          \
@@ -378,7 +255,7 @@ const struct command command_lease_list = {
         "lane, with the words of the last failure; then those that were committed, as far as they are\n"
         "remembered. With the times at which leases were granted, end, and were committed. " ABOUT_OPENS,
     .arguments = {"[LANE]"},
-    .options = {OPTION_DIR,
+    .options = {OPTIONS_WHERE,
                 {"partition", "P", "only of this partition"},
                 {"limit", "N", "end after so many (100)"},
                 OPTION_JSON},
@@ -394,7 +271,7 @@ const struct command command_lease_stats = {
              "that was\n"
              "granted was used; how long results waited for their turn. Alerts come with advice. " ABOUT_OPENS,
     .arguments = {"[LANE]"},
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTIONS_WHERE, OPTION_JSON},
     .run = run_stats,
 };
 
@@ -403,7 +280,7 @@ const struct command command_lease_retry = {
     .summary = "try a stalled number again",
     .about = "At once, and with all its attempts before it. " ABOUT_OPENS,
     .arguments = {"PARTITION", "LANE", "N"},
-    .options = {OPTION_DIR, OPTION_GENERATION, OPTION_JSON},
+    .options = {OPTIONS_WHERE, OPTION_GENERATION, OPTION_JSON},
     .run = run_retry,
 };
 
@@ -413,7 +290,7 @@ const struct command command_lease_reclaim = {
     .about = "The number is given to another worker; whatever the one that had it still says is "
              "refused. " ABOUT_OPENS,
     .arguments = {"PARTITION", "LANE", "N"},
-    .options = {OPTION_DIR, OPTION_GENERATION, OPTION_JSON},
+    .options = {OPTIONS_WHERE, OPTION_GENERATION, OPTION_JSON},
     .run = run_reclaim,
 };
 
@@ -423,9 +300,9 @@ const struct command command_lease_void = {
     .about =
         "The decision and its reason are kept in the operation log, and every replay follows it. " ABOUT_OPENS,
     .arguments = {"PARTITION", "LANE", "N"},
-    .options = {OPTION_DIR,
+    .options = {OPTIONS_WHERE,
                 OPTION_GENERATION,
-                {"reason", "TEXT", "why, for whoever reads the log"},
+                {"reason", "TEXT", "why, for whoever reads the log", .needed = true},
                 OPTION_JSON},
     .run = run_void,
 };

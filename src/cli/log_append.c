@@ -272,6 +272,9 @@ const struct command command_log_append = {
         "Each line of stdin, without its end, becomes one entry. For each its offset is printed, alone on a\n"
         "line and in order, as soon as the entry is durable. The directory is made if it is not there. At the\n"
         "end of the input, or on SIGINT or SIGTERM, what is under way is finished, and the log is closed.\n",
-    .options = {OPTION_DIR, OPTION_LOG, {"stream", "raw/N", "the stream to append to"}, OPTION_JSON},
+    .options = {OPTION_DIR,
+                OPTION_LOG,
+                {"stream", "raw/N", "the stream to append to", .needed = true},
+                OPTION_JSON},
     .run = run,
 };

@@ -237,7 +237,7 @@ const struct command command_log_read = {
         "the directory again, or --recover did. Without --recover nothing is written.\n",
     .options = {OPTION_DIR,
                 OPTION_LOG,
-                {"stream", "STREAM", "the stream to read: raw/0, plog/5, oplog/5/7.2, group0"},
+                {"stream", "STREAM", "the stream to read: raw/0, plog/5, oplog/5/7.2, group0", .needed = true},
                 {"from", "N", "begin with this offset (1)"},
                 {"limit", "N", "end after so many entries"},
                 {"recover", NULL, "first make durable what a writer that was killed has left"},

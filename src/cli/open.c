@@ -11,7 +11,7 @@
 
 #define READ_BYTES ((size_t)64 << 10)
 
-static int open_for(const char *dir, enum opening opening, pawl_engine **ret_engine, pawl_error *error)
+int try_open(const char *dir, enum opening opening, pawl_engine **ret_engine, pawl_error *error)
 {
     pawl_directory directory;
     pawl_options how = {.must_exist = true, .read_only = opening == OPEN_TO_READ};
@@ -27,7 +27,20 @@ int open_dir(const struct options *options, enum opening opening, pawl_engine **
     pawl_error error = {0};
     if (options_dir(options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
-    return open_for(dir, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+    return try_open(dir, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+}
+
+int open_named(const struct options *options, const char *dir, pawl_engine **ret_engine)
+{
+    pawl_error error = {0};
+    return try_open(dir, OPEN_TO_WRITE, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+}
+
+int try_open_to_wait(const char *dir, pawl_engine **ret_engine, bool *ret_reading, pawl_error *error)
+{
+    int status = try_open(dir, OPEN_TO_WRITE, ret_engine, error);
+    *ret_reading = status == PAWL_ELOCKED;
+    return status == PAWL_ELOCKED ? try_open(dir, OPEN_TO_READ, ret_engine, error) : status;
 }
 
 void say_left_out(pawl_engine *engine)
@@ -37,13 +50,8 @@ void say_left_out(pawl_engine *engine)
         left_out_say(&left_out);
 }
 
-int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error)
+int end_output(const struct options *options, int status, pawl_error *error)
 {
-    if (status == PAWL_OK)
-        say_left_out(engine);
-    int closed = pawl_close(engine);
-    if (status == PAWL_OK && closed != PAWL_OK)
-        status = pawl_error_set(error, closed, "cannot close it cleanly; what was acknowledged is durable");
     if (status != PAWL_OK) {
         fflush(stdout);
         error->code = status;
@@ -51,6 +59,16 @@ int close_dir(const struct options *options, pawl_engine *engine, int status, pa
     }
     status = say_finish(error);
     return status == PAWL_OK || status == PAWL_ECLOSED ? CLI_OK : say_failure(options, error);
+}
+
+int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error)
+{
+    if (status == PAWL_OK)
+        say_left_out(engine);
+    int closed = pawl_close(engine);
+    if (status == PAWL_OK && closed != PAWL_OK)
+        status = pawl_error_set(error, closed, "cannot close it cleanly; what was acknowledged is durable");
+    return end_output(options, status, error);
 }
 
 int open_log(const char *where, bool read_only, struct open_log *ret_log, pawl_error *error)

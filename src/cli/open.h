@@ -15,6 +15,16 @@ enum opening { OPEN_TO_READ, OPEN_TO_WRITE };
  * is open. */
 int open_dir(const struct options *options, enum opening opening, pawl_engine **ret_engine);
 
+/* The same with this directory, without saying why it failed. */
+int try_open(const char *dir, enum opening opening, pawl_engine **ret_engine, pawl_error *error);
+
+/* Open this directory for writing. */
+int open_named(const struct options *options, const char *dir, pawl_engine **ret_engine);
+
+/* Open it for writing, so that what goes on by itself goes on; if another process has it open for writing,
+ * which does the same, read-only: *ret_reading. */
+int try_open_to_wait(const char *dir, pawl_engine **ret_engine, bool *ret_reading, pawl_error *error);
+
 /* Say on stderr how many entries are not shown (cli/left_out.h). close_dir does it; a command that follows does
  * it when it begins. */
 void say_left_out(pawl_engine *engine);
@@ -22,6 +32,9 @@ void say_left_out(pawl_engine *engine);
 /* Close the directory, and check that stdout took everything. status and error: how the command ended; a
  * failure is said on stderr. Returns the exit code. */
 int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error);
+
+/* The same with nothing to close. */
+int end_output(const struct options *options, int status, pawl_error *error);
 
 /* A log, with threads of its own. */
 struct open_log {

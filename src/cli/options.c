@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,9 @@ static int unknown(const struct option_spec *specs, const char *name, size_t len
             near = specs[i].name;
             apart = letters_apart(word, near);
         }
+    if (strcmp(word, "url") == 0 || strcmp(word, "token-file") == 0)
+        return pawl_error_set(error, PAWL_EINVAL,
+                              "it works on a directory only, not with a server: say --dir DIR, on its machine");
     if (near)
         return pawl_error_set(error, PAWL_EINVAL, "there is no option --%s; did you mean --%s?", word, near);
     return pawl_error_set(error, PAWL_EINVAL, "there is no option --%s", word);
@@ -161,7 +165,7 @@ int options_log(const struct options *options, const char **ret_log, pawl_error 
     return PAWL_OK;
 }
 
-static bool parse_number(const char *text, uint64_t least, uint64_t *ret_number)
+bool options_parse_number(const char *text, uint64_t least, uint64_t *ret_number)
 {
     char *end;
     errno = 0;
@@ -178,7 +182,7 @@ int options_number(const struct options *options, const char *name, uint64_t lea
     const char *text = options_get(options, name);
     if (!text)
         *ret_number = fallback;
-    else if (!parse_number(text, least, ret_number))
+    else if (!options_parse_number(text, least, ret_number))
         return pawl_error_set(error, PAWL_EINVAL, "--%s %s: expected a number of at least %" PRIu64, name, text,
                               least);
     return PAWL_OK;
@@ -187,7 +191,7 @@ int options_number(const struct options *options, const char *name, uint64_t lea
 int options_argument_from(const struct options *options, size_t place, uint64_t least, const char *called,
                           uint64_t *ret_number, pawl_error *error)
 {
-    if (!parse_number(options->arguments[place], least, ret_number))
+    if (!options_parse_number(options->arguments[place], least, ret_number))
         return pawl_error_set(error, PAWL_EINVAL, "%s '%s': expected a number of at least %" PRIu64, called,
                               options->arguments[place], least);
     return PAWL_OK;
@@ -206,7 +210,12 @@ int options_duration(const struct options *options, const char *name, pawl_durat
         const char *text;
         uint64_t ns;
     } units[] = {
-        {"ms", 1000000}, {"s", 1000000000}, {"m", UINT64_C(60000000000)}, {"h", UINT64_C(3600000000000)}};
+        {"ms", 1000000},
+        {"s", 1000000000},
+        {"m", UINT64_C(60000000000)},
+        {"h", UINT64_C(3600000000000)},
+        {"d", UINT64_C(86400000000000)},
+    };
     const char *text = options_get(options, name);
     if (!text) {
         *ret_duration = fallback;
@@ -222,6 +231,18 @@ int options_duration(const struct options *options, const char *name, pawl_durat
         *ret_duration = count * units[i].ns;
         return PAWL_OK;
     }
-    return pawl_error_set(error, PAWL_EINVAL, "--%s %s: expected a duration such as 500ms, 30s or 5m", name,
-                          text);
+    return pawl_error_set(error, PAWL_EINVAL, "--%s %s: expected a duration such as 500ms, 30s, 5m or 30d",
+                          name, text);
+}
+
+int options_key(const char *text, char *room, pawl_bytes *ret_key, pawl_error *error)
+{
+    bool whole = text[0] == '{' || text[0] == '[';
+    if (text[0] == '\0')
+        return pawl_error_set(error, PAWL_EINVAL, "a key that is empty; expected JSON, such as '[\"Ada\"]'");
+    int size = snprintf(room, OPTION_KEY_MAX, whole ? "%s" : "[%s]", text);
+    if (size < 0 || (size_t)size >= OPTION_KEY_MAX)
+        return pawl_error_set(error, PAWL_ETOOBIG, "a key of more than %zu bytes", OPTION_KEY_MAX);
+    *ret_key = (pawl_bytes){room, (size_t)size};
+    return PAWL_OK;
 }

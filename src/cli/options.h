@@ -1,20 +1,24 @@
 /* cli/options.h: tables of a command's options and arguments, and the words that were given for them.
  *
  * Options are written --name VALUE or --name=VALUE; one without a value is a flag. There are no short options.
- * Arguments are words without a name, in the table's order, before, between or behind the options. */
+ * Arguments are words without a name, in the table's order, before, between or behind the options.
+ *
+ * What a value is called says what it is, in the help, in the manual, and to a shell that completes it: FILE is the
+ * name of a file; DIR, NEWDIR, BACKUP and LOG are names of directories (cli/completion.h). */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
 #include <pawl/types.h>
 
-#define OPTIONS_MAX   16
+#define OPTIONS_MAX   20
 #define ARGUMENTS_MAX 4
 
 struct option_spec {
     const char *name;  /* without its dashes; NULL ends a table that is not full */
     const char *value; /* what its value is called in the help; NULL: a flag */
     const char *help;
-    bool many; /* may be given more than once */
+    bool many;   /* may be given more than once */
+    bool needed; /* the command is wrong use without it; the command itself says so */
 };
 
 struct options {
@@ -61,6 +65,9 @@ int options_log(const struct options *options, const char **ret_log, pawl_error 
  * cursor of 0. */
 const char *options_next(const struct options *options, const char *name, int *cursor);
 
+/* A whole word as a number of at least least; false: it is none. */
+bool options_parse_number(const char *text, uint64_t least, uint64_t *ret_number);
+
 /* A number of at least least, or fallback if it is not given. */
 int options_number(const struct options *options, const char *name, uint64_t least, uint64_t fallback,
                    uint64_t *ret_number, pawl_error *error);
@@ -73,9 +80,14 @@ int options_argument(const struct options *options, size_t place, const char *ca
 int options_argument_from(const struct options *options, size_t place, uint64_t least, const char *called,
                           uint64_t *ret_number, pawl_error *error);
 
-/* A duration such as 500ms, 30s or 5m, or fallback if it is not given. */
+/* A duration such as 500ms, 30s, 5m, 12h or 30d, or fallback if it is not given. */
 int options_duration(const struct options *options, const char *name, pawl_duration fallback,
                      pawl_duration *ret_duration, pawl_error *error);
+
+/* A key as JSON. An object or an array is taken as it is; the value of a key of one field gets brackets around
+ * it. room has OPTION_KEY_MAX bytes, and must stay. */
+#define OPTION_KEY_MAX ((size_t)128 << 10)
+int options_key(const char *text, char *room, pawl_bytes *ret_key, pawl_error *error);
 
 /* How many letters must change to make a into b; for suggestions. */
 size_t letters_apart(const char *a, const char *b);

@@ -11,6 +11,7 @@
 
 #include "cli/feed.h"
 #include "cli/lanes.h"
+#include "cli/session.h"
 
 #define SLICE    ((pawl_duration)200 * 1000 * 1000) /* between two reads of the status */
 #define SECOND   ((double)1000 * 1000 * 1000)
@@ -139,43 +140,72 @@ static int run_run(const struct options *options)
     return close_after(options, &w, status, &error);
 }
 
+static void say_rebuilding(const struct options *options, const char *lane)
+{
+    if (options_get(options, "json"))
+        say_json(json_pack("{s:s,s:b}", "lane", lane, "building", 1));
+    else
+        printf("lane %s is being built anew; it goes on whenever the directory is open: 'pawl project run'\n",
+               lane);
+}
+
+/* Only an engine of this process is waited for: of a server, 'pawl project status' shows how far it is. */
+static int rebuild_and_wait(const struct options *options, struct waiting *w)
+{
+    pawl_error error = {0};
+    int code = begin(options, w);
+    if (code != CLI_OK)
+        return code;
+    int status = pawl_lane_rebuild(w->engine, w->lane, &error);
+    if (status == PAWL_OK)
+        status = wait_for_lanes(w, &error);
+    if (status == PAWL_OK && !w->signal)
+        status = say_caught_up(options, w, &error);
+    else if (status == PAWL_OK)
+        say_rebuilding(options, w->lane);
+    return close_after(options, w, status, &error);
+}
+
 static int run_rebuild(const struct options *options)
 {
     struct waiting w = {.lane = options->arguments[0]};
     pawl_error error = {0};
+    struct session session;
+    const char *url;
     bool wait = options_get(options, "wait") != NULL;
-    if (options_duration(options, "timeout", 0, &w.timeout, &error) != PAWL_OK)
+    if (options_duration(options, "timeout", 0, &w.timeout, &error) != PAWL_OK
+        || session_url(options, &url, &error) != PAWL_OK)
         return say_usage(&error);
-    int code = begin(options, &w);
+    if (wait && url) {
+        pawl_error_set(&error, PAWL_EINVAL,
+                       "a server is not waited for: 'pawl project status %s' shows how far it is", w.lane);
+        return say_usage(&error);
+    }
+    if (wait)
+        return rebuild_and_wait(options, &w);
+    int code = session_open(options, OPEN_TO_WRITE, &session);
     if (code != CLI_OK)
         return code;
-    int status = pawl_lane_rebuild(w.engine, w.lane, &error);
-    if (status == PAWL_OK && wait)
-        status = wait_for_lanes(&w, &error);
-    if (status == PAWL_OK && wait && !w.signal)
-        status = say_caught_up(options, &w, &error);
-    else if (status == PAWL_OK && options_get(options, "json"))
-        say_json(json_pack("{s:s,s:b}", "lane", w.lane, "building", 1));
-    else if (status == PAWL_OK)
-        printf("lane %s is being built anew; it goes on whenever the directory is open: 'pawl project run'\n",
-               w.lane);
-    return close_after(options, &w, status, &error);
+    int status = session_lane_rebuild(&session, w.lane, &error);
+    if (status == PAWL_OK)
+        say_rebuilding(options, w.lane);
+    return session_close(options, &session, status, &error);
 }
 
 static int set_paused(const struct options *options, bool paused)
 {
     pawl_error error = {0};
-    pawl_engine *engine;
+    struct session session;
     const char *lane = options->arguments[0];
-    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    int code = session_open(options, OPEN_TO_WRITE, &session);
     if (code != CLI_OK)
         return code;
-    int status = pawl_lane_pause(engine, lane, paused, &error);
+    int status = session_lane_pause(&session, lane, paused, &error);
     if (status == PAWL_OK && options_get(options, "json"))
         say_json(json_pack("{s:s,s:b}", "lane", lane, "paused", (int)paused));
     else if (status == PAWL_OK)
         printf(paused ? "lane %s is paused\n" : "lane %s goes on\n", lane);
-    return close_dir(options, engine, status, &error);
+    return session_close(options, &session, status, &error);
 }
 
 static int run_pause(const struct options *options)
@@ -212,7 +242,7 @@ const struct command command_project_rebuild = {
         "A new generation of the lane works its way through the log; reads are served from the old one until\n"
         "the new one has caught up and takes its place, in one step.\n",
     .arguments = {"LANE"},
-    .options = {OPTION_DIR,
+    .options = {OPTIONS_WHERE,
                 {"wait", NULL, "until it has taken the old one's place"},
                 OPTION_TIMEOUT,
                 OPTION_JSON},
@@ -225,7 +255,7 @@ const struct command command_project_pause = {
     .about =
         "In all partitions; commands and other lanes go on. It stays so when the directory is opened again.\n",
     .arguments = {"LANE"},
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTIONS_WHERE, OPTION_JSON},
     .run = run_pause,
 };
 
@@ -234,6 +264,6 @@ const struct command command_project_resume = {
     .summary = "let a paused lane go on",
     .about = "It works on where it was, whenever the directory is open for writing.\n",
     .arguments = {"LANE"},
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTIONS_WHERE, OPTION_JSON},
     .run = run_resume,
 };

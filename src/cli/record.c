@@ -1,14 +1,12 @@
 /* cli/record.c: records, one or many of a type. */
 #include <stdio.h>
 
-#include "cli/open.h"
-
-#define PAGE 1000
+#include "cli/session.h"
 
 static int run_get(const struct options *options)
 {
     pawl_error error = {0};
-    pawl_engine *engine;
+    struct session session;
     pawl_read_options read;
     pawl_text text;
     uint64_t wsid, id;
@@ -16,15 +14,15 @@ static int run_get(const struct options *options)
         || options_argument(options, 1, "ID", &id, &error) != PAWL_OK
         || options_read(options, &read, &error) != PAWL_OK)
         return say_usage(&error);
-    int code = open_dir(options, OPEN_TO_READ, &engine);
+    int code = session_open(options, OPEN_TO_READ, &session);
     if (code != CLI_OK)
         return code;
-    int status = pawl_record_get(engine, wsid, options_get(options, "type"), id, &read, &text, &error);
+    int status = session_record_get(&session, wsid, options_get(options, "type"), id, &read, &text, &error);
     if (status == PAWL_OK) {
         print_text(&text);
         putchar('\n');
     }
-    return close_dir(options, engine, status, &error);
+    return session_close(options, &session, status, &error);
 }
 
 /* The "id" of the last line, which is its first member. */
@@ -40,14 +38,14 @@ static uint64_t last_id(const pawl_text *text)
 }
 
 /* Page by page, so that a long list is not held in memory and its first rows are shown at once. */
-static int list(const struct options *options, pawl_engine *engine, uint64_t wsid, uint64_t after,
+static int list(const struct options *options, struct session *session, uint64_t wsid, uint64_t after,
                 uint64_t limit, const pawl_read_options *read, pawl_error *error)
 {
     while (limit > 0 && !ferror(stdout)) {
-        size_t page = limit < PAGE ? limit : PAGE, lines = 0;
+        size_t page = limit < SESSION_PAGE ? (size_t)limit : SESSION_PAGE, lines = 0;
         pawl_text text;
         int status =
-            pawl_record_list(engine, wsid, options_get(options, "type"), after, page, read, &text, error);
+            session_record_list(session, wsid, options_get(options, "type"), after, page, read, &text, error);
         if (status != PAWL_OK)
             return status;
         for (size_t i = 0; i < text.size; i++)
@@ -64,7 +62,7 @@ static int list(const struct options *options, pawl_engine *engine, uint64_t wsi
 static int run_list(const struct options *options)
 {
     pawl_error error = {0};
-    pawl_engine *engine;
+    struct session session;
     pawl_read_options read;
     uint64_t wsid, after, limit;
     if (options_argument(options, 0, "WSID", &wsid, &error) != PAWL_OK
@@ -76,11 +74,11 @@ static int run_list(const struct options *options)
         pawl_error_set(&error, PAWL_EINVAL, "of which type? Say --type shop.Customer");
         return say_usage(&error);
     }
-    int code = open_dir(options, OPEN_TO_READ, &engine);
+    int code = session_open(options, OPEN_TO_READ, &session);
     if (code != CLI_OK)
         return code;
-    int status = list(options, engine, wsid, after, limit, &read, &error);
-    return close_dir(options, engine, status, &error);
+    int status = list(options, &session, wsid, after, limit, &read, &error);
+    return session_close(options, &session, status, &error);
 }
 
 const struct command command_record_get = {
@@ -88,7 +86,7 @@ const struct command command_record_get = {
     .summary = "show a record, as JSON",
     .about = "A record of any kind, as its last event left it; an O record as its event has it.\n",
     .arguments = {"WSID", "ID"},
-    .options = {OPTION_DIR,
+    .options = {OPTIONS_WHERE,
                 {"type", "TYPE", "its qualified type, if it must be that"},
                 OPTION_MIN_OFFSET,
                 OPTION_JSON},
@@ -100,8 +98,8 @@ const struct command command_record_list = {
     .summary = "show the records of a type, as JSON lines",
     .about = "By ascending ID. Records of O types are in their events, and cannot be listed.\n",
     .arguments = {"WSID"},
-    .options = {OPTION_DIR,
-                {"type", "TYPE", "the qualified type, such as shop.Customer"},
+    .options = {OPTIONS_WHERE,
+                {"type", "TYPE", "the qualified type, such as shop.Customer", .needed = true},
                 {"after", "ID", "begin behind this one"},
                 {"limit", "N", "end after so many"},
                 OPTION_MIN_OFFSET,

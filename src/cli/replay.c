@@ -62,7 +62,7 @@ const struct command command_replay = {
         "keeps the derived state; it has no log of its own, and can only be read. With --until each partition\n"
         "ends with that offset: the state of then. Ends with exit code 3 if the states differ.\n",
     .options = {OPTION_DIR,
-                {"to", "NEWDIR", "where to keep the derived state; must not exist"},
+                {"to", "NEWDIR", "where to keep the derived state; must not exist", .needed = true},
                 {"until", "OFFSET", "the last offset of each partition"},
                 {"reproject", NULL, "work operations of lanes out again, and compare them with the log"},
                 OPTION_JSON},

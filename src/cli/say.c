@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 static int exit_code(int status)
@@ -48,6 +49,29 @@ json_t *json_u64(uint64_t number)
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, number);
     return json_string(text);
+}
+
+uint64_t json_to_u64(const json_t *value)
+{
+    if (json_is_integer(value))
+        return json_integer_value(value) < 0 ? 0 : (uint64_t)json_integer_value(value);
+    return json_is_string(value) ? strtoull(json_string_value(value), NULL, 10) : 0;
+}
+
+void say_each(pawl_bytes text, void (*say)(const json_t *value))
+{
+    const char *data = text.data;
+    for (size_t at = 0; at < text.size;) {
+        json_error_t end;
+        json_t *value = json_loadb(data + at, text.size - at, JSON_DISABLE_EOF_CHECK, &end);
+        if (!value)
+            return;
+        say(value);
+        json_decref(value);
+        at += (size_t)end.position;
+        while (at < text.size && data[at] == '\n')
+            at++;
+    }
 }
 
 int say_finish(pawl_error *error)

@@ -18,6 +18,12 @@ void say_json(json_t *object);
 /* JSON has numbers up to 2^53 only: larger ones are strings. */
 json_t *json_u64(uint64_t number);
 
+/* The number that json_u64 has made; 0: it is none. */
+uint64_t json_to_u64(const json_t *value);
+
+/* Say each value of a text that has several one behind the other, such as JSON lines. */
+void say_each(pawl_bytes text, void (*say)(const json_t *value));
+
 /* Flush stdout. PAWL_ECLOSED: nobody reads it any more. */
 int say_finish(pawl_error *error);
 

@@ -55,9 +55,9 @@ void print_state(const pawl_state_report *r, double seconds)
 
 static json_t *side_json(const pawl_state_side *side)
 {
-    json_t *object =
-        json_pack("{s:b,s:i,s:i,s:o}", "agrees", side->differences == 0, "compared", (int)side->compared,
-                  "behind", (int)side->behind, "differences", json_u64(side->differences));
+    json_t *object = json_pack("{s:b,s:i,s:i,s:i,s:o}", "agrees", side->differences == 0, "compared",
+                               (int)side->compared, "views", (int)side->views, "behind", (int)side->behind,
+                               "differences", json_u64(side->differences));
     if (side->differences)
         json_object_set_new(object, "first_difference", json_string(side->first.text));
     return object;
@@ -73,6 +73,9 @@ static void print_side(const char *name, const pawl_state_side *side)
     if (side->differences)
         printf("audit: %s do not agree with the log: %" PRIu64 " differences, the first: %s\n", name,
                side->differences, side->first.text);
+    else if (side->views)
+        printf("audit: %s agree with the log, in %u partitions, with %u tables of views\n", name,
+               side->compared, side->views);
     else if (side->compared)
         printf("audit: %s agree with the log, in %u partitions\n", name, side->compared);
     else

@@ -18,6 +18,7 @@ struct engine_knobs {
     uint64_t audit_every;         /* the states are compared at every so many offsets: 65,536 */
     pawl_duration scrub_pause;    /* between two tables: 1 s, more after a large table */
     size_t scrub_bytes;           /* larger tables are not scrubbed: 64 MiB */
+    uint32_t slice_rows;          /* of a view's building, at most: 8,192 */
 
     void (*step)(void *arg, const char *what); /* may be NULL; on any of the engine's threads */
     void *arg;

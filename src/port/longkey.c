@@ -27,6 +27,14 @@ int longkey_compare(struct longkey a, struct longkey b)
     return order ? order : bytes_compare(a.whole, b.whole);
 }
 
+int longkey_compare_keys(pawl_bytes a, pawl_bytes b)
+{
+    if (a.size <= PAWL_KEY_BYTES_SORTED && b.size <= PAWL_KEY_BYTES_SORTED)
+        return bytes_compare(a, b);
+    uint8_t room_a[PAWL_KEY_BYTES_SORTED], room_b[PAWL_KEY_BYTES_SORTED];
+    return longkey_compare(longkey_place(a, room_a), longkey_place(b, room_b));
+}
+
 int longkey_check_key(uint8_t space, pawl_bytes key)
 {
     if (space >= PAWL_STORE_SPACES || key.size == 0)

@@ -29,6 +29,9 @@ struct longkey longkey_place(pawl_bytes key, uint8_t room[PAWL_KEY_BYTES_SORTED]
 
 int longkey_compare(struct longkey a, struct longkey b);
 
+/* Two keys, as a store sorts them. */
+int longkey_compare_keys(pawl_bytes a, pawl_bytes b);
+
 /* May this stored key stand for several keys (I3)? */
 static inline bool longkey_ambiguous(size_t stored_size)
 {

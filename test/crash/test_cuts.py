@@ -8,6 +8,7 @@ then is done once, and `pawl verify` finds it sound.
 A slice of it is run by default; all of it with PAWL_SOAK. PAWL names the program, RECORDER what is loaded into it."""
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import random
@@ -27,6 +28,7 @@ IMAGES, KILLS = (None, None) if SOAK else (20, 8)  # of each verb; None: all the
 MIXED = 4 if SOAK else 2                           # images with some of what was not synced, at each call
 WAITING = 32                                       # that were made and are not judged yet
 ADA = 1125899907042625                             # the first record of a workspace's C register
+VIEW = ('view', 'create', 'shop.v', '--base', 'shop.Invoice', '--key', 'cents')
 MEMORY = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
 
 
@@ -96,11 +98,40 @@ def caught_up(place):
     place.on('project', 'run').expect(0)
 
 
+def viewed(place):
+    """A view over two invoices."""
+    orders(place)
+    place.on(*VIEW).expect(0)
+
+
+def split(place):
+    viewed(place)
+    place.on('tablet', 'split').expect(0)
+
+
+def being_built(place):
+    orders(place)
+    place.on(*VIEW, '--no-wait').expect(0)
+
+
+def paused_view(place):
+    orders(place)
+    place.on('view', 'pause').expect(0)
+    place.on(*VIEW, '--no-wait').expect(0)
+
+
 def asked(place):
     """Number 1 of shop.statements waits for a worker."""
     tenant(place)
     ask = json.dumps({'command': 'shop.AskStatement', 'argument': {'id': 1, 'customer': ADA}}) + '\n'
     place.on('command', '7', stdin=customer('Ada') + ask).expect(0)
+
+
+def let_in(place):
+    """Two tokens, of which one will be revoked."""
+    tenant(place)
+    for name in ('kept', 'lost'):
+        place.on('token', 'create', name, '--scope', 'read').expect(0)
 
 
 def saved(place):
@@ -189,6 +220,80 @@ def after_rebuild(place, said):
     after_run(place, said)
 
 
+def view_is_right(place):
+    place.on('view', 'wait', 'shop.v').expect(0, 'is built: 2 rows')
+    rows = place.on('view', 'query', 'shop.v', '--complete').expect(0).lines()
+    assert [row['cents'] for row in rows] == [500, 700], rows
+    place.sound()
+
+
+def after_view_create(place, said):
+    place.mend()
+    again = place.on(*VIEW)
+    assert again.code in ((1,) if said else (0, 1)), again.err  # it is there already
+    view_is_right(place)
+
+
+def after_view_drop(place, said):
+    place.mend()
+    again = place.on('view', 'drop', 'shop.v')
+    assert again.code in ((1,) if said else (0, 1)), again.err
+    place.on('view', 'query', 'shop.v').expect(1, 'there is no view shop.v')
+    place.sound()
+    place.on(*VIEW).expect(0)
+    view_is_right(place)
+
+
+def after_view_rebuild(place, _said):
+    place.mend()
+    again = place.on('view', 'rebuild', 'shop.v')
+    assert again.code in (0, 1), again.err  # the rebuild is under way already
+    view_is_right(place)
+
+
+def after_view_pause(place, said):
+    place.mend()
+    if said:
+        assert place.on('view', 'status', 'shop.v', '--json').expect(0).json()['paused'] is True
+    place.on('view', 'resume', 'shop.v').expect(0)
+    view_is_right(place)
+
+
+def after_view_resume(place, said):
+    place.mend()
+    if said:
+        assert place.on('view', 'status', 'shop.v', '--json').expect(0).json()['paused'] is False
+    place.on('view', 'resume').expect(0)
+    view_is_right(place)
+
+
+def after_view_throttle(place, _said):
+    place.mend()
+    place.on('view', 'throttle', '0').expect(0)
+    view_is_right(place)
+
+
+def after_view_wait(place, _said):
+    place.mend()
+    view_is_right(place)
+
+
+def after_tablets(place, said):
+    """All have two, or all have one."""
+    place.mend()
+    tablets = place.on('tablet', 'list', '--json').expect(0).lines()
+    assert len(tablets) in ((said,) if said else (2, 4)) and all(one['stage'] == '' for one in tablets), tablets
+    view_is_right(place)
+
+
+def after_split(place, said):
+    after_tablets(place, 4 if said else 0)
+
+
+def after_merge(place, said):
+    after_tablets(place, 2 if said else 0)
+
+
 def after_lease(place, _said):
     """Number 1 waits on, whatever the operator has tried."""
     place.mend()
@@ -203,6 +308,35 @@ def after_void(place, said):
     assert again.code in ((1,) if said else (0, 1)), again.err
     ops = place.on('op', 'read', 'shop.statements').expect(0).lines()
     assert [(op['number'], op['void']) for op in ops] == [(1, 'gone')], ops
+    place.sound()
+
+
+def tokens(place):
+    """{name: ID}"""
+    return {token['name']: token['id'] for token in place.on('token', 'list', '--json').expect(0).lines()}
+
+
+def after_token_create(place, said):
+    """If its secret was told, it is there; otherwise it may be, with a secret that nobody knows."""
+    place.mend()
+    if said:
+        assert tokens(place) == {'a': hashlib.sha256(said.strip().encode()).hexdigest()[:16]}
+    again = place.on('token', 'create', 'a', '--scope', 'admin', '--ws', '8')
+    assert again.code in ((1,) if said else (0, 1)), again.err
+    if again.code == 1:
+        place.on('token', 'revoke', 'a').expect(0)
+        again = place.on('token', 'create', 'a', '--scope', 'admin').expect(0)
+    assert tokens(place) == {'a': hashlib.sha256(again.out.strip().encode()).hexdigest()[:16]}
+    place.sound()
+
+
+def after_token_revoke(place, said):
+    place.mend()
+    names = set(tokens(place))
+    assert names == {'kept'} if said else 'kept' in names, names
+    again = place.on('token', 'revoke', 'lost')
+    assert again.code == (0 if 'lost' in names else 1), again.err
+    assert set(tokens(place)) == {'kept'}
     place.sound()
 
 
@@ -279,9 +413,20 @@ VERBS = {
     'project_resume': Verb(orders, ('project', 'resume', 'shop.accounts', *ON), after_resume),
     'project_run': Verb(caught_up, ('project', 'run', *ON), after_run),
     'project_rebuild': Verb(caught_up, ('project', 'rebuild', 'shop.accounts', *ON), after_rebuild),
+    'view_create': Verb(orders, (*VIEW, *ON), after_view_create),
+    'view_drop': Verb(viewed, ('view', 'drop', 'shop.v', *ON), after_view_drop),
+    'view_rebuild': Verb(viewed, ('view', 'rebuild', 'shop.v', '--wait', *ON), after_view_rebuild),
+    'view_pause': Verb(viewed, ('view', 'pause', 'shop.v', *ON), after_view_pause),
+    'view_resume': Verb(paused_view, ('view', 'resume', *ON), after_view_resume),
+    'view_throttle': Verb(viewed, ('view', 'throttle', '1000', *ON), after_view_throttle),
+    'view_wait': Verb(being_built, ('view', 'wait', 'shop.v', *ON), after_view_wait),
+    'tablet_split': Verb(viewed, ('tablet', 'split', *ON), after_split),
+    'tablet_merge': Verb(split, ('tablet', 'merge', *ON), after_merge),
     'lease_retry': Verb(asked, ('lease', 'retry', '1', 'shop.statements', '1', *ON), after_lease),
     'lease_reclaim': Verb(asked, ('lease', 'reclaim', '1', 'shop.statements', '1', *ON), after_lease),
     'lease_void': Verb(asked, ('lease', 'void', '1', 'shop.statements', '1', '--reason', 'gone', *ON), after_void),
+    'token_create': Verb(tenant, ('token', 'create', 'a', '--scope', 'read,write', '--ws', '7', *ON), after_token_create),
+    'token_revoke': Verb(let_in, ('token', 'revoke', 'lost', *ON), after_token_revoke),
     'backup': Verb(orders, ('backup', '--to', '{W}/b', *ON), after_backup),
     'restore': Verb(saved, ('restore', '--dir', '{W}/r', '--from', '{W}/b'), after_restore),
     'restore_replace': Verb(saved, ('restore', '--from', '{W}/b', '--replace', *ON), after_replace),

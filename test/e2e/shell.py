@@ -1,6 +1,8 @@
 """What an end-to-end test needs: the real program, run as a user runs it. PAWL names it."""
+import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -43,7 +45,8 @@ def pawl(*words, stdin=b'', env=None, **how):
     """Run it to its end."""
     where = {**os.environ, **(env or {})}
     if env is None:
-        where.pop('PAWL_DIR', None)
+        for name in ('PAWL_DIR', 'PAWL_URL', 'PAWL_TOKEN'):
+            where.pop(name, None)
     return Answer(subprocess.run([PAWL, *words], input=stdin, capture_output=True, check=False, timeout=PATIENCE,
                                  env=where, **how))
 
@@ -88,11 +91,30 @@ SHOP = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.absp
                     'examples', 'shop', 'shop.json')
 
 
+# What verbs of the shop talk to: a directory (dir), a server at its URL (url), or a directory that is served (socket).
+WHERE = os.environ.get('WHERE', 'dir')
+
+
+def serve(folder, *options, **how):
+    """Serve the directory. Returns the process, and its URL."""
+    listen = [] if '--listen' in options else ['--listen', '127.0.0.1:0']
+    server = start_program(PAWL, 'serve', '--dir', folder, *listen, *options,
+                           **{'stdout': subprocess.PIPE, 'stderr': subprocess.DEVNULL, **how})
+    ready = server.stdout.readline().decode()
+    assert ' is served at ' in ready, ready
+    return server, re.search(r'https?://[0-9.]+:[0-9]+', ready)[0]
+
+
 def shop(folder, *wsids):
-    """A directory with the shop's schema and these workspaces, as a function that runs a verb on it."""
+    """A directory with the shop's schema and these workspaces, as a function that runs a verb on it. Its `place` has the
+    options that name where it is."""
     def verb(*words, **how):
-        return pawl(*words, '--dir', folder, **how)
+        return pawl(*words, *verb.place, **how)
+    verb.place = ['--dir', folder]
     verb('init', '--partitions', '4').expect(0)
+    if WHERE != 'dir':
+        _, url = serve(folder)
+        verb.place = ['--url', url] if WHERE == 'url' else verb.place
     verb('schema', 'apply', SHOP).expect(0)
     for wsid in wsids:
         verb('ws', 'create', str(wsid), 'shop.tenant').expect(0)
@@ -134,3 +156,24 @@ def flip(path, at):
         byte = file.read(1)[0]
         file.seek(at)
         file.write(bytes([byte ^ 4]))
+
+
+def fill(path):
+    """Take all the room that is left."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        while os.write(file, b'\0' * 4096):
+            pass
+    except OSError:
+        pass
+    os.close(file)
+
+
+def small_disk(folder):
+    """A file system of 64 MiB there, which only this process and its children see, and which goes with them."""
+    new_mounts = 0x20000  # CLONE_NEWNS
+    if ctypes.CDLL(None).unshare(new_mounts) != 0:
+        raise Skip('not allowed to mount')
+    for words in (['--make-rprivate', '/'], ['-t', 'tmpfs', '-o', 'size=64m', 'none', folder]):
+        if subprocess.run(['mount', *words], check=False, stderr=subprocess.DEVNULL).returncode:
+            raise Skip('not allowed to mount')

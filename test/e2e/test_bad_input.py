@@ -1,12 +1,11 @@
 """Wrong input of users: each is refused with its place, writes nothing and uses no number."""
-import ctypes
 import json
 import os
 import subprocess
 import sys
 import time
 
-from shell import PATIENCE, Skip, customer, main, order, pawl, shop, start
+from shell import PATIENCE, Skip, customer, fill, main, order, pawl, shop, small_disk, start
 
 ADA = 1125899907042625
 BIG = 2 ** 53
@@ -168,27 +167,6 @@ def numbers_are_not_used_by_what_is_refused(folder):
     answers = verb('command', '7', stdin=(order(ADA, 1) + bad + order(ADA, 2) + bad + order(ADA, 3)).encode()).lines()
     invoices = [list(a['numbers'].values()) for a in answers if 'numbers' in a]
     assert sorted(n['number'] for pair in invoices for n in pair) == [2, 3, 4, 1001, 1002, 1003]
-
-
-def fill(path):
-    """Take all the room that is left."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT)
-    try:
-        while os.write(file, b'\0' * 4096):
-            pass
-    except OSError:
-        pass
-    os.close(file)
-
-
-def small_disk(folder):
-    """A file system of 64 MiB there, which only this process and its children see, and which goes with them."""
-    new_mounts = 0x20000  # CLONE_NEWNS
-    if ctypes.CDLL(None).unshare(new_mounts) != 0:
-        raise Skip('not allowed to mount')
-    for words in (['--make-rprivate', '/'], ['-t', 'tmpfs', '-o', 'size=64m', 'none', folder]):
-        if subprocess.run(['mount', *words], check=False, stderr=subprocess.DEVNULL).returncode:
-            raise Skip('not allowed to mount')
 
 
 def a_full_disk_refuses_and_goes_on_when_there_is_room(folder):

@@ -2,7 +2,7 @@
 import json
 import signal
 
-from shell import PATIENCE, SHOP, customer, end, main, order, pawl, shop, start
+from shell import PATIENCE, SHOP, WHERE, customer, end, main, order, pawl, shop, start
 
 ADA = 1125899907042625  # the first record of a workspace's C register
 JSON = '--json'
@@ -34,8 +34,8 @@ def commands_come_from_options_files_and_lines(folder):
 
 
 def typed_line_by_line_each_is_answered_at_once(folder):
-    shop(folder, 7)
-    writer = start('command', '7', '--dir', folder)
+    verb = shop(folder, 7)
+    writer = start('command', '7', *verb.place)
     for offset in range(2, 12):
         writer.stdin.write(customer('x').encode())
         writer.stdin.flush()
@@ -46,7 +46,7 @@ def typed_line_by_line_each_is_answered_at_once(folder):
 def what_is_under_way_is_finished_on_a_signal(folder):
     verb = shop(folder, 7)
     for number in (signal.SIGTERM, signal.SIGINT):
-        writer = start('command', '7', '--dir', folder)
+        writer = start('command', '7', *verb.place)
         writer.stdin.write(customer('x').encode())
         writer.stdin.flush()
         assert writer.stdout.readline()
@@ -54,7 +54,7 @@ def what_is_under_way_is_finished_on_a_signal(folder):
         assert writer.wait(PATIENCE) == 128 + number
         writer.communicate()
     assert verb('ws', 'show', '7', JSON).json()['workspace_offset'] == 3
-    verb('verify').expect(0, 'is sound')
+    pawl('verify', '--dir', folder).expect(0, 'is sound')
 
 
 def readers_work_beside_a_writer_and_a_second_writer_does_not(folder):
@@ -83,11 +83,11 @@ def readers_work_beside_a_writer_and_a_second_writer_does_not(folder):
 def a_follower_sees_each_event_come_and_the_schema_change(folder):
     verb = shop(folder, 7, 8)
     partition = str(verb('ws', 'show', '7', JSON).json()['partition'])
-    by_ws = start('events', 'follow', '--dir', folder, '--ws', '7')
-    ahead = start('events', 'follow', '--dir', folder, '--ws', '7', '--from', '4', '--limit', '2')
-    by_partition = start('events', 'follow', '--dir', folder, '--partition', partition, '--limit', '3')
+    by_ws = start('events', 'follow', *verb.place, '--ws', '7')
+    ahead = start('events', 'follow', *verb.place, '--ws', '7', '--from', '4', '--limit', '2')
+    by_partition = start('events', 'follow', *verb.place, '--partition', partition, '--limit', '3')
     assert json.loads(by_ws.stdout.readline())['command'] == 'sys.CreateWorkspace'
-    writer = start('command', '7', '--dir', folder)
+    writer = start('command', '7', *verb.place)
     for offset in range(2, 6):
         verb('ws', 'list').expect(0)
         writer.stdin.write(customer('x').encode())
@@ -97,10 +97,10 @@ def a_follower_sees_each_event_come_and_the_schema_change(folder):
     end(writer, 0)
     verb('command', '8', stdin=customer('not shown').encode()).expect(0)
     schema = verb('schema', 'show').out.replace('"AddCustomer": {', '"Greet": {"records": ["Customer"]}, "AddCustomer": {')
-    verb('schema', 'apply', '-', stdin=schema.encode()).expect(0, 'schema 2')
+    position = verb('schema', 'apply', '-', '--json', stdin=schema.encode()).expect(0).json()['schema']
     verb('command', '7', stdin=customer('y').replace('AddCustomer', 'Greet').encode()).expect(0)
     event = json.loads(by_ws.stdout.readline())
-    assert event['command'] == 'shop.Greet' and event['schema'] == 2 and event['workspace_offset'] == 6
+    assert event['command'] == 'shop.Greet' and event['schema'] == position and event['workspace_offset'] == 6
     assert [json.loads(line)['workspace_offset'] for line in end(ahead, 0).splitlines()] == [4, 5]
     assert len(end(by_partition, 0).splitlines()) == 3
     by_ws.send_signal(signal.SIGINT)
@@ -108,22 +108,21 @@ def a_follower_sees_each_event_come_and_the_schema_change(folder):
 
 
 def a_follower_whose_reader_goes_away_ends_quietly(folder):
-    shop(folder, 7)
-    follower = start('events', 'follow', '--dir', folder, '--ws', '7')
+    verb = shop(folder, 7)
+    follower = start('events', 'follow', *verb.place, '--ws', '7')
     follower.stdout.readline()
     follower.stdout.close()
     assert follower.wait(PATIENCE) == 0 and follower.stderr.read() == b''
     follower.stdin.close()
     follower.stderr.close()
-    start('events', 'follow', '--dir', folder, '--ws', '9').communicate()
-    shown = pawl('events', 'follow', '--dir', folder, '--ws', '9').expect(1, 'there is no workspace 9')
+    start('events', 'follow', *verb.place, '--ws', '9').communicate()
+    shown = pawl('events', 'follow', *verb.place, '--ws', '9').expect(1, 'there is no workspace 9')
     assert shown.out == ''
 
 
+EVERYWHERE = [commands_come_from_options_files_and_lines, typed_line_by_line_each_is_answered_at_once,
+              what_is_under_way_is_finished_on_a_signal, a_follower_sees_each_event_come_and_the_schema_change,
+              a_follower_whose_reader_goes_away_ends_quietly]
+
 if __name__ == '__main__':
-    main([commands_come_from_options_files_and_lines,
-          typed_line_by_line_each_is_answered_at_once,
-          what_is_under_way_is_finished_on_a_signal,
-          readers_work_beside_a_writer_and_a_second_writer_does_not,
-          a_follower_sees_each_event_come_and_the_schema_change,
-          a_follower_whose_reader_goes_away_ends_quietly])
+    main(EVERYWHERE + ([readers_work_beside_a_writer_and_a_second_writer_does_not] if WHERE == 'dir' else []))

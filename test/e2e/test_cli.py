@@ -1,4 +1,5 @@
 """Every command of pawl, as it is typed: what it says, and how it ends."""
+import glob
 import os
 import shutil
 import signal
@@ -58,6 +59,7 @@ def wrong_use_is_told_and_put_right(folder):
         (('verfy',), "did you mean 'pawl verify'"),
         (('log',), "'pawl log append' and 'pawl log read'"),
         (('log', 'apend'), "did you mean 'pawl log append'"),
+        (('view', 'nothing'), "view what? There is 'pawl view create'"),
         (('append',), "did you mean 'pawl log append'"),
         (('frobnicate',), "'pawl help' lists them"),
         (('help', 'verifi'), "did you mean 'pawl verify'"),
@@ -201,8 +203,9 @@ def as_nobody(folder, *words):
     how['env'] = {name: value for name, value in os.environ.items() if name not in ('TSAN_OPTIONS', 'LD_LIBRARY_PATH')}
     program = os.path.join(folder, 'pawl')
     if not os.path.exists(program):
-        for name in ('pawl', 'libpawl.so.0'):  # it finds its library beside it
-            shutil.copy(os.path.join(os.path.dirname(PAWL), name), os.path.join(folder, name))
+        for path in (PAWL, *glob.glob(os.path.join(os.path.dirname(PAWL), 'libpawl*.so.0'))):  # beside which it finds them
+            name = os.path.basename(path)
+            shutil.copy(path, os.path.join(folder, name))
             os.chmod(os.path.join(folder, name), 0o755)
     done = subprocess.run([program, *words], input=b'x\n', capture_output=True, check=False, timeout=PATIENCE, **how)
     return done.returncode, (done.stdout + done.stderr).decode()

@@ -36,6 +36,8 @@ def the_demo_finds_no_gap_and_goes_on_when_run_again(folder):
     assert 'is sound' in first and '"ids":{"1":' in first, first
     assert 'shop.statements  applied' in first and 'one after the other' in first, first
     assert invoices(first) > 0
+    assert 'shop.invoices_by_customer' in first and 'built: ' in first and 'the last invoices of customer' in first, first
+    assert 'each as its invoice says' in first and 'none was taken twice' in first, first
     what_could_not_be_checked_is_named(folder)
     assert invoices(demo(folder)) > invoices(first)
 

@@ -2,7 +2,7 @@
 import json
 from datetime import datetime, timedelta, timezone
 
-from shell import SHOP, customer, end, main, order, patiently, pawl, shop, start
+from shell import SHOP, WHERE, customer, end, main, order, patiently, pawl, shop, start
 
 ADA = 1125899907042625  # the first record of a workspace's C register
 JSON = '--json'
@@ -290,9 +290,14 @@ def wrong_use_is_told(folder):
     verb('lease', 'stats', 'shop.nothing').expect(1, 'there is no lane shop.nothing')
 
 
+# These look at no file of the directory, so they are run with a server, too.
+EVERYWHERE = [projectors_are_listed, leases_are_listed_with_their_times,
+              what_fails_stalls_its_lane_alone_until_somebody_decides]
+
+ON_A_DIRECTORY = [lanes_catch_up_and_are_read, operations_are_read_and_chosen,
+                  what_waits_for_a_worker_is_said_and_can_be_made_void, a_paused_lane_rests_until_it_is_resumed,
+                  a_lane_is_built_anew_and_takes_the_old_ones_place, readers_work_beside_a_writer_and_others_do_not,
+                  wrong_use_is_told]
+
 if __name__ == '__main__':
-    main([projectors_are_listed, lanes_catch_up_and_are_read, operations_are_read_and_chosen,
-          what_waits_for_a_worker_is_said_and_can_be_made_void, leases_are_listed_with_their_times,
-          what_fails_stalls_its_lane_alone_until_somebody_decides,
-          a_paused_lane_rests_until_it_is_resumed, a_lane_is_built_anew_and_takes_the_old_ones_place,
-          readers_work_beside_a_writer_and_others_do_not, wrong_use_is_told])
+    main(EVERYWHERE + (ON_A_DIRECTORY if WHERE == 'dir' else []))

@@ -1,4 +1,4 @@
-"""The manuals are true: the commands of TUTORIAL and OPERATIONS are run, in order, and must answer what is said there.
+"""The manuals are true: the commands of TUTORIAL, OPERATIONS and VIEWS are run, in order, and must answer what is said there.
 
 In a block marked console a line with '$ ' is a command and lines with '> ' go on with it; what follows is the
 answer. In an answer … stands for anything within a line, and alone on a line for any lines. Blocks marked sh are how
@@ -10,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 
-from shell import PATIENCE, PAWL, ROOT, Skip, main, pawl
+from shell import PATIENCE, PAWL, ROOT, Skip, main
 
 TUTORIAL = os.path.join(ROOT, 'docs', 'TUTORIAL.md')
 OPERATIONS = os.path.join(ROOT, 'docs', 'OPERATIONS.md')
+VIEWS = os.path.join(ROOT, 'docs', 'VIEWS.md')
 MARK = '\x01'
 
 
@@ -69,6 +70,10 @@ def the_operators_commands_answer_what_their_page_says(folder):
     check(OPERATIONS, folder)
 
 
+def the_commands_about_views_answer_what_their_page_says(folder):
+    check(VIEWS, folder)
+
+
 def it_is_built_as_it_says(folder):
     if PAWL != os.path.join(ROOT, 'build', 'gcc', 'src', 'pawl'):
         raise Skip('it was built elsewhere')
@@ -76,19 +81,6 @@ def it_is_built_as_it_says(folder):
     done = subprocess.run(['sh', '-e'], input=block + f'cd {folder}\ncommand -v pawl\n', text=True, cwd=ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2 * PATIENCE, check=False)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == PAWL, done.stdout
-
-
-def the_manual_has_every_verb_and_option(folder):
-    del folder
-    with open(os.path.join(ROOT, 'docs', 'CLI.md'), encoding='utf-8') as file:
-        sections = dict(part.split('\n', 1) for part in file.read().split('\n## pawl ')[1:])
-    verbs = re.findall(r'^  (\w+(?: \w+)?)  +\S', pawl('help').expect(0).out, re.MULTILINE)
-    assert set(verbs) - {'help COMMAND', 'version'} == set(sections)
-    for verb, text in sections.items():
-        usage = pawl(*verb.split(), '--help').expect(0).out.splitlines()[0]
-        missing = [option for option in re.findall(r'--[a-z-]+', usage)
-                   if option not in ('--dir', '--json') and option not in text]
-        assert not missing, f'{verb}: {missing}'
 
 
 def update(manual):
@@ -112,6 +104,8 @@ if __name__ == '__main__':
     if sys.argv[1:] == ['--update']:
         update(TUTORIAL)
         update(OPERATIONS)
+        update(VIEWS)
     else:
         main([the_tutorials_commands_answer_what_it_says, the_operators_commands_answer_what_their_page_says,
-              it_is_built_as_it_says, the_manual_has_every_verb_and_option])
+              the_commands_about_views_answer_what_their_page_says,
+              it_is_built_as_it_says])

@@ -143,6 +143,8 @@ def killed_shop(folder, lost=0):
     """A directory of commands, applied, and of what lanes made of them; its writer killed before the watermark."""
     verb = shop(folder, 7)
     writer = start('command', '7', '--dir', folder)
+    while verb('system', 'view_building_tasks').expect(0).out:
+        pass  # nothing is written to group0 behind the last operation
     writer.stdin.write((customer('Ada') + order(ADA, 500) + order(ADA, 700)).encode())
     writer.stdin.flush()
     answers = [json.loads(writer.stdout.readline()) for _ in range(3)]

@@ -182,7 +182,7 @@ TEST(a_directory_that_was_copied_while_in_use_is_derived_anew_or_refused)
         pawl_error error = {0};
         assert_int_equal(read(pipes[0], &answers, sizeof answers), sizeof answers);
         snprintf(copy.dir, sizeof copy.dir, "%s/copy-%u", t.base, i);
-        twice_copy(t.dir, copy.dir);
+        test_dir_copy(t.dir, copy.dir);
         int status = engine_open(copy.dir, &copy.options, &copy.knobs, &copy.engine, &error);
         if (status == PAWL_ECORRUPT) {
             assert_contains(error.text, ".seg");

@@ -225,7 +225,7 @@ TEST(a_loss_of_power_at_any_step_of_taking_over_and_making_anew_costs_no_more_th
     for (int step = 1; !ended; step++) {
         struct twice t = lost;
         snprintf(t.dir, sizeof t.dir, "%s/%d", lost.base, step);
-        twice_copy(lost.dir, t.dir);
+        test_dir_copy(lost.dir, t.dir);
         life = t;
         atomic_store(&dying.left, step);
         int how = in_child(open_and_die);

@@ -1,4 +1,6 @@
 /* test_engine_beside.c: an engine that only reads, for as long as it likes, beside a process that writes. */
+#include <sys/mman.h>
+
 #include <pawl/pawl.h>
 
 #include "test/lib/child.h"
@@ -197,8 +199,159 @@ TEST(a_reader_that_stays_open_learns_what_the_schema_has_become)
     }
 }
 
+/* --- views --- */
+
+#define DOC(a) "{\"command\":\"t.Do\",\"records\":[{\"id\":1,\"type\":\"t.Doc\",\"fields\":{\"a\":" a "}}]}"
+
+static int make_view(void)
+{
+    pawl_engine *engine;
+    const char *key[] = {"a"};
+    pawl_view_definition view = {.name = "t.by_a", .base = "t.Doc", .key = key, .key_count = 1};
+    CHECK(pawl_open(data, NULL, &engine, NULL) == PAWL_OK);
+    for (int i = 0; i < 3; i++)
+        CHECK(send_json(engine, 7, DOC("5")) == PAWL_OK);
+    CHECK(pawl_view_create(engine, &view, NULL) == PAWL_OK);
+    CHECK(pawl_view_wait(engine, "t.by_a", 0, NULL) == PAWL_OK);
+    CHECK(pawl_close(engine) == PAWL_OK);
+    return 0;
+}
+
+static int rebuild_view(void)
+{
+    pawl_engine *engine;
+    CHECK(pawl_open(data, NULL, &engine, NULL) == PAWL_OK);
+    CHECK(pawl_view_rebuild(engine, "t.by_a", NULL) == PAWL_OK);
+    CHECK(pawl_view_wait(engine, "t.by_a", 0, NULL) == PAWL_OK);
+    CHECK(send_json(engine, 7, DOC("6")) == PAWL_OK);
+    CHECK(pawl_close(engine) == PAWL_OK);
+    return 0;
+}
+
+static int drop_view(void)
+{
+    pawl_engine *engine;
+    CHECK(pawl_open(data, NULL, &engine, NULL) == PAWL_OK);
+    CHECK(pawl_view_drop(engine, "t.by_a", NULL) == PAWL_OK);
+    CHECK(pawl_close(engine) == PAWL_OK);
+    return 0;
+}
+
+static bool count_row(void *arg, const pawl_row *row)
+{
+    (void)row;
+    ++*(size_t *)arg;
+    return true;
+}
+
+static int count_view(pawl_engine *reader, size_t *ret_count)
+{
+    pawl_view_query query = {.complete = true};
+    *ret_count = 0;
+    return pawl_view_scan(reader, "t.by_a", &query, count_row, ret_count, NULL, NULL);
+}
+
+TEST(views_of_the_writing_process_are_seen_as_they_come_change_and_go)
+{
+    char dir[256];
+    size_t count;
+    pawl_engine *reader;
+    pawl_error error = {0};
+    test_dir_make(dir, sizeof dir);
+    snprintf(data, sizeof data, "%s/data", dir);
+    assert_int_equal(in_child(make_it), 0);
+    assert_ok(pawl_open(data, &(pawl_options){.read_only = true}, &reader, &error));
+    assert_int_equal(count_view(reader, &count), PAWL_ENOTFOUND);
+    assert_int_equal(in_child(make_view), 0);
+    assert_ok(count_view(reader, &count));
+    assert_int_equal(count, 3);
+    assert_int_equal(in_child(rebuild_view), 0);
+    assert_ok(count_view(reader, &count));
+    assert_int_equal(count, 4);
+    pawl_text text;
+    assert_ok(pawl_view_get(reader, "t.by_a", 7, text_bytes("[6]"), NULL, &text, &error));
+    assert_contains(text.data, "\"a\":6}");
+    pawl_text_free(&text);
+    assert_int_equal(in_child(drop_view), 0);
+    assert_int_equal(count_view(reader, &count), PAWL_ENOTFOUND);
+    assert_ok(pawl_close(reader));
+    test_dir_remove(dir);
+}
+
+/* --- access tokens --- */
+
+/* The secret of the token that a writer makes; memory that the processes share. */
+static char *secret;
+
+static int make_token(void)
+{
+    pawl_engine *engine;
+    pawl_text text;
+    CHECK(pawl_open(data, NULL, &engine, NULL) == PAWL_OK);
+    CHECK(
+        pawl_token_create(engine, &(pawl_token_definition){.name = "a", .scopes = PAWL_SCOPE_READ}, &text, NULL)
+        == PAWL_OK);
+    memcpy(secret, text.data, text.size);
+    pawl_text_free(&text);
+    CHECK(pawl_close(engine) == PAWL_OK);
+    return 0;
+}
+
+static int revoke_token(void)
+{
+    pawl_engine *engine;
+    CHECK(pawl_open(data, NULL, &engine, NULL) == PAWL_OK);
+    CHECK(pawl_token_revoke(engine, "a", NULL) == PAWL_OK);
+    CHECK(pawl_close(engine) == PAWL_OK);
+    return 0;
+}
+
+static bool count_token(void *arg, const pawl_token *token)
+{
+    (void)token;
+    ++*(size_t *)arg;
+    return true;
+}
+
+static size_t listed(pawl_engine *reader)
+{
+    size_t count = 0;
+    assert_ok(pawl_token_list(reader, count_token, &count, NULL));
+    assert_int_equal(pawl_token_count(reader), count);
+    return count;
+}
+
+TEST(a_reader_knows_the_tokens_of_its_last_list)
+{
+    char dir[256];
+    pawl_engine *reader;
+    pawl_token token;
+    secret = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(secret != MAP_FAILED);
+    pawl_bytes shown = {secret, PAWL_TOKEN_SECRET_SIZE};
+    test_dir_make(dir, sizeof dir);
+    snprintf(data, sizeof data, "%s/data", dir);
+    assert_int_equal(in_child(make_it), 0);
+    assert_ok(pawl_open(data, &(pawl_options){.read_only = true}, &reader, NULL));
+    assert_int_equal(in_child(make_token), 0);
+    assert_status(pawl_token_check(reader, shown, &token), PAWL_EACCES);
+    assert_int_equal(listed(reader), 1);
+    assert_ok(pawl_token_check(reader, shown, &token));
+    assert_int_equal(in_child(revoke_token), 0);
+    assert_ok(pawl_token_check(reader, shown, &token));
+    assert_int_equal(listed(reader), 0);
+    assert_status(pawl_token_check(reader, shown, &token), PAWL_EACCES);
+    assert_ok(pawl_close(reader));
+    test_dir_remove(dir);
+    munmap(secret, 4096);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {RUN(a_reader_that_stays_open_learns_what_the_schema_has_become)};
+    const struct CMUnitTest tests[] = {
+        RUN(a_reader_that_stays_open_learns_what_the_schema_has_become),
+        RUN(views_of_the_writing_process_are_seen_as_they_come_change_and_go),
+        RUN(a_reader_knows_the_tokens_of_its_last_list),
+    };
     return TEST_MAIN(tests);
 }

@@ -159,6 +159,61 @@ TEST(a_workspace_is_as_its_last_event_left_it)
     end(&b);
 }
 
+TEST(workspaces_are_shown_as_json_too)
+{
+    struct bench b;
+    pawl_text text;
+    uint64_t after = 99;
+    begin(&b, 1);
+    create(&b, 7);
+    create(&b, UINT64_MAX);
+    bill(&b, 7, "x", 1);
+    assert_ok(pawl_workspace_show(b.engine, 7, NULL, &text, &b.error));
+    assert_string_equal(text.data,
+                        "{\"wsid\":7,\"kind\":\"t.tenant\",\"partition\":0,\"offset\":3,\"workspace_offset\":2,"
+                        "\"sequences\":{\"sys.WLogOffsetSeq\":2,\"sys.RecIDSeq\":200001,\"t.invoice\":1}}");
+    pawl_text_free(&text);
+    assert_status(pawl_workspace_show(b.engine, 8, NULL, &text, &b.error), PAWL_ENOTFOUND);
+    size_t lines = 0;
+    for (after = 0; lines == 0 || after > 0; lines++) {
+        assert_ok(pawl_workspaces_list(b.engine, after, 1, &text, &after, &b.error));
+        if (lines < 2)
+            assert_true(text.size > 0 && text.data[text.size - 1] == '\n' && strstr(text.data, "\"wsid\":"));
+        else
+            assert_int_equal(text.size, 0);
+        pawl_text_free(&text);
+    }
+    assert_int_equal(lines, 3); /* the third page is empty */
+    end(&b);
+}
+
+TEST(an_offset_that_is_told_is_read_without_waiting)
+{
+    struct bench b;
+    pawl_text text;
+    uint64_t state, rows;
+    const pawl_duration no_time = 1;
+    begin(&b, 1);
+    create(&b, 7);
+    for (int i = 0; i < 20; i++) {
+        bill(&b, 7, "x", i);
+        assert_ok(pawl_offset_get(b.engine, 0, &state, &b.error));
+        assert_ok(pawl_entity_offset_get(b.engine, 7, "t.Seat", &rows, &b.error));
+        assert_int_equal(state, i + 2); /* the command was answered, so it is applied */
+        assert_int_equal(rows, i + 2);
+        pawl_read_options options = {.min_offset = rows, .timeout = no_time};
+        assert_ok(pawl_entity_list(b.engine, 7, "t.Seat", (pawl_bytes){0}, 1, &options, &text, &b.error));
+        pawl_text_free(&text);
+    }
+    assert_status(pawl_offset_get(b.engine, 1, &state, &b.error), PAWL_EINVAL);
+    assert_status(pawl_entity_offset_get(b.engine, 7, "t.Invoice", &rows, &b.error), PAWL_ENOTFOUND);
+    shut(&b);
+    open_it(&b, (pawl_options){.read_only = true});
+    assert_ok(pawl_offset_get(b.engine, 0, &state, &b.error));
+    assert_int_equal(state, 21);
+    end(&b);
+}
+
 /* --- last numbers --- */
 
 struct numbers {
@@ -286,15 +341,52 @@ TEST(rows_of_entities_are_found_by_all_fields_of_their_keys_and_sorted_by_them)
     end(&b);
 }
 
+TEST(rows_of_entities_come_page_by_page_with_a_cursor_that_survives_as_text)
+{
+    struct bench b;
+    pawl_text text, all, marked;
+    pawl_cursor cursor = {0};
+    size_t rows = 0;
+    begin(&b, 1);
+    create(&b, 7);
+    for (int i = 0; i < 50; i++)
+        bill(&b, 7, "bar", i);
+    assert_ok(pawl_entity_list(b.engine, 7, "t.Seat", (pawl_bytes){0}, 100, NULL, &all, &b.error));
+    const char *at = all.data;
+    while (!cursor.done) {
+        assert_ok(pawl_entity_page(b.engine, 7, "t.Seat", (pawl_bytes){0}, &cursor, 7, NULL, &text, &b.error));
+        assert_memory_equal(text.data, at, text.size);
+        at += text.size;
+        pawl_text_free(&text);
+        assert_ok(pawl_cursor_format(&cursor, &marked, &b.error));
+        pawl_cursor_free(&cursor);
+        assert_ok(pawl_cursor_parse(b.engine, marked.data, &cursor, &b.error));
+        pawl_text_free(&marked);
+        assert_true(++rows < 20);
+    }
+    assert_int_equal(*at, '\0');
+    pawl_cursor_free(&cursor);
+    pawl_text_free(&all);
+    assert_ok(pawl_entity_page(b.engine, 7, "t.Seat", text_bytes("[\"bar\", 48]"), &cursor, 7, NULL, &text,
+                               &b.error));
+    assert_string_equal(text.data, ROW("bar", "49", "1") "\n");
+    assert_true(cursor.done);
+    pawl_text_free(&text);
+    end(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(all_workspaces_are_listed_once_in_pages_of_any_size),
         RUN(all_workspaces_of_a_single_partition_are_listed_too),
         RUN(a_workspace_is_as_its_last_event_left_it),
+        RUN(workspaces_are_shown_as_json_too),
+        RUN(an_offset_that_is_told_is_read_without_waiting),
         RUN(last_numbers_are_those_of_the_events_before_and_after_the_storage_has_them),
         RUN(last_numbers_of_many_workspaces_come_in_their_order),
         RUN(rows_of_entities_are_found_by_all_fields_of_their_keys_and_sorted_by_them),
+        RUN(rows_of_entities_come_page_by_page_with_a_cursor_that_survives_as_text),
     };
     return TEST_MAIN(tests);
 }

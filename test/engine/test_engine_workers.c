@@ -199,25 +199,6 @@ TEST(a_commit_counts_once_and_is_harmless_to_repeat)
     bed_end(&bed);
 }
 
-TEST(a_lease_does_not_survive_the_engine_and_its_number_does)
-{
-    struct lanes_bed bed = {0};
-    pawl_worker_lease old, new;
-    bed_begin(&bed, LANES_SCHEMA(""));
-    bed_send(&bed, 1, "t.Ask", "ada", 1);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &old, &bed.error));
-    bed_close(&bed);
-    bed_open(&bed);
-    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, BED_PATIENCE, &new, &bed.error));
-    assert_int_equal(new.number, old.number);
-    assert_status(commit(&bed, &old, BED_PATIENCE), PAWL_EFENCED);
-    assert_status(pawl_worker_extend(bed.engine, &old, 0, &bed.error), PAWL_EFENCED);
-    assert_ok(commit(&bed, &new, BED_PATIENCE));
-    pawl_worker_lease_free(&old);
-    pawl_worker_lease_free(&new);
-    bed_end(&bed);
-}
-
 TEST(a_worker_that_is_late_is_fenced_once_another_has_begun)
 {
     struct lanes_bed bed = {0};
@@ -482,7 +463,6 @@ int main(void)
         RUN(the_event_of_a_lease_is_read_field_by_field_as_long_as_the_lease_is_kept),
         RUN(a_worker_commits_field_by_field),
         RUN(a_commit_counts_once_and_is_harmless_to_repeat),
-        RUN(a_lease_does_not_survive_the_engine_and_its_number_does),
         RUN(a_worker_that_is_late_is_fenced_once_another_has_begun),
         RUN(a_commit_waits_for_those_before_it),
         RUN(nonsense_leaves_the_lease_with_its_worker),

@@ -6,7 +6,7 @@
 #include <pawl/pawl.h>
 
 #include "engine/knobs.h"
-#include "test/lib/dir.h"
+#include "test/lib/copy.h"
 
 #define TWICE_WORKSPACES 6
 
@@ -46,8 +46,5 @@ pawl_figures twice_figures(struct twice *t);
 /* The engine is closed. Everything that was answered is there, once, and the state is what a replay says: fails
  * the test otherwise. */
 void twice_check(struct twice *t);
-
-/* A directory as it is, holes included, into one that is made. */
-void twice_copy(const char *from, const char *to);
 
 #endif

@@ -1,6 +1,6 @@
 /* fuzz_group0.c: bytes that decode as a command are the same bytes that encoding it gives, unless they are of
- * an older version. group0 refuses the command, or makes the same schema of it twice. The second time the
- * command changes nothing, unless it is a rebuild. */
+ * an older version. group0 refuses the command, or makes the same state of it twice. The second time the
+ * command changes nothing, unless it is a rebuild; or is about views. A snapshot of the state restores it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static int encode(const struct group0_command *command, struct arena *arena, paw
     case GROUP0_SWITCH:
         return group0_switch_encode(command->lane, command->generation, command->offsets, command->offset_count,
                                     arena, ret_bytes);
+    default: return group0_view_encode(command, arena, ret_bytes);
     }
-    abort();
 }
 
 static void same_bytes(pawl_bytes bytes)
@@ -28,8 +28,10 @@ static void same_bytes(pawl_bytes bytes)
     pawl_bytes again;
     arena_init(&arena, NULL, 4096);
     if (group0_command_decode(bytes, &arena, &command, NULL) == PAWL_OK) {
-        bool older = command.kind == GROUP0_SCHEMA
-                     && ((const uint8_t *)bytes.data)[GROUP0_COMMAND_FIXED] < DEFINITION_VERSION;
+        const uint8_t *at = bytes.data;
+        bool older =
+            (command.kind == GROUP0_SCHEMA && at[GROUP0_COMMAND_FIXED] < DEFINITION_VERSION)
+            || (command.kind == GROUP0_VIEW_CREATE && at[GROUP0_COMMAND_FIXED + 24] < DEFINITION_VERSION);
         if (encode(&command, &arena, &again) != PAWL_OK)
             abort();
         if (older)
@@ -40,7 +42,8 @@ static void same_bytes(pawl_bytes bytes)
     arena_release(&arena);
 }
 
-/* With a lane, so that a command can be about one: its newest generation is 2, and 1 serves. */
+/* With a lane, so that a command can be about one: its newest generation is 2, and 1 serves. And with a view, of
+ * which both have tasks. */
 static struct group0 *with_a_lane(void)
 {
     static pawl_bytes name = {"E", 1}, key = {"k", 1}, on = {"Do", 2};
@@ -50,6 +53,9 @@ static struct group0 *with_a_lane(void)
         .name = {"E", 1}, .key = &key, .key_count = 1, .fields = &field, .field_count = 1};
     static struct definition_projector projector = {
         .name = {"q", 1}, .on = &on, .on_count = 1, .writes = &name, .write_count = 1};
+    static struct definition_view view = {.name = {"v", 1}, .base = {"E", 1}, .key = &key, .key_count = 1};
+    const struct group0_command create = {
+        .kind = GROUP0_VIEW_CREATE, .schema = {.package = {"fuzzed", 6}, .views = &view, .view_count = 1}};
     const struct definition package = {.package = {"fuzzed", 6},
                                        .commands = &command,
                                        .command_count = 1,
@@ -59,15 +65,36 @@ static struct group0 *with_a_lane(void)
                                        .projector_count = 1};
     struct group0 *group0;
     struct arena arena;
-    pawl_bytes schema, rebuild;
+    pawl_bytes schema, rebuild, created;
     enum group0_outcome outcome;
     arena_init(&arena, NULL, 4096);
     if (group0_new(NULL, &group0) || group0_schema_encode(&package, &arena, &schema)
         || group0_rebuild_encode(1, &arena, &rebuild) || group0_apply(group0, 1, schema, &outcome, NULL)
-        || group0_apply(group0, 2, rebuild, &outcome, NULL))
+        || group0_apply(group0, 2, rebuild, &outcome, NULL) || group0_view_encode(&create, &arena, &created)
+        || group0_apply(group0, 3, created, &outcome, NULL) || outcome != GROUP0_CHANGED)
         abort();
     arena_release(&arena);
     return group0;
+}
+
+static void same_digest(const struct group0 *a, const struct group0 *b)
+{
+    if (group0_digest(a).low != group0_digest(b).low || group0_digest(a).high != group0_digest(b).high)
+        abort();
+}
+
+static void restores(const struct group0 *group0)
+{
+    struct group0 *again;
+    struct arena arena;
+    pawl_bytes snapshot;
+    arena_init(&arena, NULL, 4096);
+    if (group0_new(NULL, &again) || group0_snapshot(group0, &arena, &snapshot)
+        || group0_restore(again, snapshot, NULL))
+        abort();
+    same_digest(group0, again);
+    group0_free(again);
+    arena_release(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -75,16 +102,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pawl_bytes bytes = {data, size};
     same_bytes(bytes);
     struct group0 *a = with_a_lane(), *b = with_a_lane();
-    enum group0_outcome outcome;
+    enum group0_outcome outcome = GROUP0_UNCHANGED;
     pawl_error error = {0};
-    int status = group0_apply(a, 3, bytes, &outcome, &error);
-    if (status != error.code || group0_apply(b, 3, bytes, &outcome, NULL) != status)
+    int status = group0_apply(a, 4, bytes, &outcome, &error);
+    if ((status != error.code && outcome != GROUP0_REFUSED)
+        || group0_apply(b, 4, bytes, &outcome, NULL) != status)
         abort();
-    if (group0_digest(a).low != group0_digest(b).low || group0_digest(a).high != group0_digest(b).high)
-        abort();
+    same_digest(a, b);
+    restores(a);
+    bool about_views = status == PAWL_OK && data[1] > GROUP0_SWITCH;
     enum group0_outcome again =
         status == PAWL_OK && data[1] == GROUP0_REBUILD ? GROUP0_CHANGED : GROUP0_UNCHANGED;
-    if (status == PAWL_OK && (group0_apply(a, 4, bytes, &outcome, NULL) != PAWL_OK || outcome != again))
+    if (status == PAWL_OK
+        && (group0_apply(a, 5, bytes, &outcome, NULL) != PAWL_OK || (!about_views && outcome != again)))
         abort();
     group0_free(a);
     group0_free(b);

@@ -15,9 +15,12 @@
 #include <pawl/row.h>
 #include <pawl/schema.h>
 #include <pawl/sequencer.h>
+#include <pawl/serve.h>
 #include <pawl/status.h>
+#include <pawl/token.h>
 #include <pawl/types.h>
 #include <pawl/version.h>
+#include <pawl/view.h>
 #include <pawl/worker.h>
 
 #include <cstdio>

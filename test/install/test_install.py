@@ -67,7 +67,7 @@ class Installed:
 def symbols(library, *options):
     lines = run(['nm', '--defined-only', '--extern-only', *options, library]).splitlines()
     names = {line.split()[-1].split('@')[0] for line in lines if len(line.split()) == 3}
-    return names - {'PAWL_0'}
+    return names - {'PAWL_0', 'PAWL_SERVE_0'}
 
 
 def declared(headers):
@@ -80,14 +80,17 @@ def declared(headers):
 
 def headers_list_and_libraries_name_the_same_functions(folder):
     installed = Installed(folder)
-    expected = declared(installed.headers())
-    with open(os.path.join(tap.ROOT, 'src/libpawl.map'), encoding='utf-8') as text:
-        listed = set(re.findall(r'^\s+(pawl_\w+);$', text.read(), re.MULTILINE))
-    assert len(expected) > 100
-    assert listed == expected, f'libpawl.map differs from the headers in {sorted(listed ^ expected)}'
-    for library, options in (('libpawl.so', ['-D']), ('libpawl.a', [])):
-        seen = symbols(os.path.join(installed.libraries, library), *options)
-        assert seen == expected, f'{library} differs from the headers in {sorted(seen ^ expected)}'
+    server = [header for header in installed.headers() if header.endswith('/serve.h')]
+    others = [header for header in installed.headers() if header not in server]
+    for name, headers, least in (('libpawl', others, 100), ('libpawl-serve', server, 5)):
+        expected = declared(headers)
+        with open(os.path.join(tap.ROOT, f'src/{name}.map'), encoding='utf-8') as text:
+            listed = set(re.findall(r'^\s+(pawl_\w+);$', text.read(), re.MULTILINE))
+        assert len(expected) >= least
+        assert listed == expected, f'{name}.map differs from the headers in {sorted(listed ^ expected)}'
+        for library, options in ((f'{name}.so', ['-D']), (f'{name}.a', [])):
+            seen = symbols(os.path.join(installed.libraries, library), *options)
+            assert seen == expected, f'{library} differs from the headers in {sorted(seen ^ expected)}'
 
 
 def all_public_headers_are_installed_and_each_compiles_alone(folder):
@@ -150,10 +153,25 @@ def the_program_runs_where_it_is_installed_and_finds_its_own_library(folder):
     run([program, 'verify', '--dir', data], env=plain)
 
 
+def man_and_the_shells_find_what_is_theirs(folder):
+    installed = Installed(folder)
+    share = os.path.join(installed.prefix, 'share')
+    pages = {os.path.basename(page) for page in glob.glob(f'{share}/man/man1/*')}
+    assert {'pawl.1', 'pawl-log.1', 'pawl-log-append.1'} <= pages and len(pages) > 50, pages
+    found = run(['man', '-M', f'{share}/man', '-w', 'pawl-view-create']).strip()
+    assert found == f'{share}/man/man1/pawl-view-create.1', found
+    program = os.path.join(installed.prefix, 'bin/pawl')
+    for shell, path in (('bash', 'bash-completion/completions/pawl'), ('zsh', 'zsh/site-functions/_pawl')):
+        with open(os.path.join(share, path), encoding='utf-8') as script:
+            assert script.read() == run([program, 'completion', shell], env=installed.environment), path
+        run([shell, '-n', os.path.join(share, path)])
+
+
 if __name__ == '__main__':
     tap.main([headers_list_and_libraries_name_the_same_functions,
               all_public_headers_are_installed_and_each_compiles_alone,
               the_examples_build_against_the_shared_and_the_static_library,
               a_program_in_cplusplus_sees_every_header_and_links,
               the_program_and_the_package_say_the_version,
-              the_program_runs_where_it_is_installed_and_finds_its_own_library])
+              the_program_runs_where_it_is_installed_and_finds_its_own_library,
+              man_and_the_shells_find_what_is_theirs])

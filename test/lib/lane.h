@@ -75,6 +75,12 @@ bool attempt_acquire(struct attempt *attempt, struct lane_bed *bed, size_t lane,
                      pawl_duration duration);
 void attempt_release(struct attempt *attempt);
 
+/* By an external worker, whose lease is kept; and again by what the worker has of it, as lane_resume does. */
+bool attempt_acquire_kept(struct attempt *attempt, struct lane_bed *bed, size_t lane, uint32_t projection,
+                          pawl_duration duration);
+int attempt_resume(struct attempt *attempt, struct lane_bed *bed, size_t lane, uint64_t number,
+                   pawl_operation_id id, bool *ret_again);
+
 /* A handler reads x of a row of t.Sum (-1: there is none), and wants to set x of one. */
 int64_t attempt_read(struct attempt *attempt, int64_t k);
 void attempt_put(struct attempt *attempt, int64_t k, int64_t x);

@@ -18,13 +18,31 @@ struct acquiring {
     struct attempt *attempt;
     uint32_t projection;
     pawl_duration duration;
+    bool kept;
     int status;
 };
 
 static void acquire(void *arg)
 {
     struct acquiring *q = arg;
-    q->status = lane_acquire(q->attempt->lane, q->projection, q->duration, &q->attempt->run);
+    struct run *run = &q->attempt->run;
+    q->status = q->kept ? lane_acquire_kept(q->attempt->lane, q->projection, q->duration, run)
+                        : lane_acquire(q->attempt->lane, q->projection, q->duration, run);
+    run->may_ask_again = q->kept;
+}
+
+struct resuming {
+    struct attempt *attempt;
+    uint64_t number;
+    pawl_operation_id id;
+    bool *again;
+    int status;
+};
+
+static void resume(void *arg)
+{
+    struct resuming *r = arg;
+    r->status = lane_resume(r->attempt->lane, r->number, r->id, &r->attempt->run, r->again);
 }
 
 static void attempt_init(struct attempt *a, struct lane_bed *b, struct lane *lane)
@@ -42,6 +60,24 @@ bool attempt_acquire(struct attempt *a, struct lane_bed *b, size_t lane, uint32_
     attempt_init(a, b, b->lanes[lane]);
     lane_bed_call(b, acquire, &q);
     return q.status == PAWL_OK;
+}
+
+bool attempt_acquire_kept(struct attempt *a, struct lane_bed *b, size_t lane, uint32_t projection,
+                          pawl_duration duration)
+{
+    struct acquiring q = {.attempt = a, .projection = projection, .duration = duration, .kept = true};
+    attempt_init(a, b, b->lanes[lane]);
+    lane_bed_call(b, acquire, &q);
+    return q.status == PAWL_OK;
+}
+
+int attempt_resume(struct attempt *a, struct lane_bed *b, size_t lane, uint64_t number, pawl_operation_id id,
+                   bool *ret_again)
+{
+    struct resuming r = {.attempt = a, .number = number, .id = id, .again = ret_again};
+    attempt_init(a, b, b->lanes[lane]);
+    lane_bed_call(b, resume, &r);
+    return r.status;
 }
 
 void attempt_release(struct attempt *a)

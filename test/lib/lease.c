@@ -151,15 +151,17 @@ static void do_peek(struct line *line)
     say_number(line, pawl_leases_peek(line->desk->leases, next_extras(line).projection));
 }
 
-static void do_acquire(struct line *line)
+typedef int (*acquire_fn)(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
+                          pawl_lease *ret_leases, size_t *ret_count);
+
+static void acquire(struct line *line, acquire_fn fn)
 {
     char letters[LINE_MAX_BYTES];
     pawl_lease leases[26];
     size_t count = 0;
     next_word(&line->args, letters);
     struct extras extras = next_extras(line);
-    int status = pawl_leases_acquire(line->desk->leases, extras.projection, extras.duration, strlen(letters),
-                                     leases, &count);
+    int status = fn(line->desk->leases, extras.projection, extras.duration, strlen(letters), leases, &count);
     if (status)
         say_status(line, status);
     for (size_t i = 0; i < count; i++) {
@@ -169,6 +171,68 @@ static void do_acquire(struct line *line)
         line->desk->held[letter].operation = leases[i].operation;
         say(line, "%s%c=%llu", i ? " " : "", letters[i], (unsigned long long)leases[i].number);
     }
+}
+
+static void do_acquire(struct line *line)
+{
+    acquire(line, pawl_leases_acquire);
+}
+
+static void do_keep(struct line *line)
+{
+    acquire(line, pawl_leases_acquire_kept);
+}
+
+static void do_settle(struct line *line)
+{
+    say_status(line, pawl_leases_settle(line->desk->leases));
+}
+
+static void do_awaits(struct line *line)
+{
+    int letter = next_letter(line);
+    say(line, "%s",
+        pawl_leases_is_awaited(line->desk->leases, line->desk->held[letter].number,
+                               line->desk->held[letter].operation)
+            ? "yes"
+            : "no");
+}
+
+static char letter_of(const struct desk *desk, const pawl_lease_row *row)
+{
+    for (int i = 0; i < 26; i++)
+        if (desk->held[i].number == row->number && desk->held[i].operation.high == row->operation.high
+            && desk->held[i].operation.low == row->operation.low)
+            return (char)('a' + i);
+    return '?';
+}
+
+static void do_rows(struct line *line)
+{
+    pawl_lease_row row;
+    for (uint64_t from = 0; lease_twin_store.find(line->desk->twin, from, &row); from = row.number + 1)
+        say(line, "%s%llu=%c", line->size ? " " : "", (unsigned long long)row.number,
+            letter_of(line->desk, &row));
+    say(line, "%s", line->size ? "" : "none");
+}
+
+static void begin_anew(struct line *line, size_t survive)
+{
+    struct desk *desk = line->desk;
+    pawl_leases_free(desk->leases);
+    lease_twin_crash(desk->twin, survive);
+    desk->options.next = next_number(line);
+    assert_ok(pawl_leases_new(&desk->options, &desk->leases, NULL));
+}
+
+static void do_restart(struct line *line)
+{
+    begin_anew(line, SIZE_MAX);
+}
+
+static void do_power(struct line *line)
+{
+    begin_anew(line, 0);
 }
 
 static void do_extend(struct line *line)
@@ -448,7 +512,10 @@ static const struct verb {
     {"forge", do_forge, false},       {"steal", do_steal, false},
     {"estimate", do_estimate, false}, {"figures", do_figures, false},
     {"tick", do_tick, false},         {"wait", do_wait, true},
-    {"jump", do_jump, true},
+    {"jump", do_jump, true},          {"keep", do_keep, false},
+    {"settle", do_settle, false},     {"rows", do_rows, false},
+    {"restart", do_restart, false},   {"power", do_power, false},
+    {"awaits", do_awaits, false},
 };
 
 struct errand {
@@ -553,6 +620,7 @@ void desk_open_seeded(struct desk *desk, const pawl_leases_options *options, uin
     assert_ok(mem_env_open(desk->world, &node, &desk->env, NULL));
     if (options)
         desk->options = *options;
+    desk->twin = desk->options.store_ctx;
     desk->options.env = mem_env_port(desk->env);
     desk->options.changed = on_changed;
     desk->options.ctx = desk;

@@ -18,13 +18,21 @@
  *     jump 30s         the node's clock jumps, and what is due happens at once
  *     forge z 5        z is number 5 with an ID that nobody was given
  *     steal z a        z is a's number and ID, under another letter; what it hands in is told apart from a's
- *     figures WORDS    of pawl_lease_figures, by name */
+ *     figures WORDS    of pawl_lease_figures, by name
+ * With a store (lease_store.h):
+ *     keep ab          -> a=1 b=2                                acquire_kept
+ *     settle           -> ok
+ *     rows             -> 1=a 2=b                                what the store has, durable or not; ?: of no letter
+ *     restart 3        the table ends, and another begins with this number; the store has all it was told
+ *     power 3          the same, and the store has what was settled
+ *     awaits a         -> yes                                    is_awaited */
 #ifndef TEST_LIB_LEASE_H
 #define TEST_LIB_LEASE_H
 
 #include <pawl/lease.h>
 
 #include "adapter/mem/env.h"
+#include "test/lib/lease_store.h"
 
 struct desk {
     struct mem_world *world;
@@ -35,10 +43,11 @@ struct desk {
         uint64_t number;
         pawl_operation_id operation;
     } held[26];
-    uint64_t changed; /* so many calls */
+    uint64_t changed;        /* so many calls */
+    struct lease_twin *twin; /* NULL: there is no store */
 };
 
-/* options: may be NULL; env, changed and ctx are filled in. */
+/* options: may be NULL; env, changed and ctx are filled in. If there is a store, it is lease_twin_store. */
 void desk_open(struct desk *desk, const pawl_leases_options *options);
 void desk_open_seeded(struct desk *desk, const pawl_leases_options *options, uint64_t seed);
 void desk_close(struct desk *desk);

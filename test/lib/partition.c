@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "base/heap.h"
+#include "base/id.h"
 #include "core/state/key.h"
+#include "core/view/unique.h"
 #include "test/lib/schema.h"
 #include "test/lib/test.h"
 
@@ -17,6 +19,7 @@ void partition_open(struct partition *p, uint64_t seed)
     assert_ok(mem_log_disk_open(seed, NULL, &p->log_disk));
     assert_ok(mem_store_disk_new(NULL, &p->store_disk));
     assert_ok(group0_new(NULL, &p->group0));
+    group0_configure(p->group0, PARTITION_OF, 1, PARTITION_OF);
     assert_ok(mem_env_open(p->world, &(struct mem_env_options){.shards = 1}, &p->observer_env, NULL));
     assert_ok(mem_log_open(p->log_disk, mem_env_port(p->observer_env), &(struct mem_log_options){.node = 9},
                            &p->observer));
@@ -59,11 +62,29 @@ static int write_sequences(void *ctx, const pawl_sequence_row *rows, size_t coun
                          : storage.write_values_and_offset(ctx, rows, count, last, error);
 }
 
+static int put_refresh(void *ctx, pawl_store *store, pawl_error *error)
+{
+    struct partition *p = ctx;
+    return view_tables_refresh(&p->views, group0_building(p->group0)->views, group0_schema(p->group0), error);
+}
+
+static void boot_views(struct partition *p)
+{
+    view_tables_init(&p->views, p->store, partition_set_of(PARTITION_NUMBER, PARTITION_OF, PARTITION_OF),
+                     PARTITION_OF, &p->memory.allocator);
+    p->applier.hook = &p->views.hook;
+    assert_ok(applier_write(&p->applier, put_refresh, p, &p->error));
+}
+
 static void boot(void *arg)
 {
     struct partition *p = arg;
     struct processor_options o = p->options;
     applier_init(&p->applier, mem_env_port(p->env), 0, p->store);
+    if (p->with_views) {
+        boot_views(p);
+        o.views = &p->views;
+    }
     p->sequences = (struct sequences){.log = p->log,
                                       .store = p->store,
                                       .applier = &p->applier,
@@ -148,6 +169,9 @@ void partition_end_halt(struct partition *p)
     assert_true(mem_world_run_until(p->world, is_closed, p, PARTITION_STEPS_MAX));
     processor_free(p->processor);
     p->processor = NULL;
+    p->applier.hook = NULL;
+    if (p->with_views)
+        view_tables_release(&p->views);
     assert_null(p->memory.blocks);
     assert_null(p->applier.first);
     partition_call(p, close_applier, p);
@@ -175,6 +199,8 @@ void partition_crash(struct partition *p, bool power)
         mem_store_disk_power_cut(p->store_disk);
     }
     assert_ok(mem_env_close(p->env));
+    if (p->with_views)
+        view_tables_release(&p->views);
     mortal_drop(&p->memory);
     p->processor = NULL;
 }
@@ -233,6 +259,108 @@ void partition_schema(struct partition *p, const struct schema *schema)
 {
     struct submission s = {.partition = p, .schema = schema};
     partition_call(p, change_schema, &s);
+}
+
+/* --- views --- */
+
+uint64_t partition_workspace(uint64_t after)
+{
+    do
+        after++;
+    while (partition_of(hash_token(after), PARTITION_OF) != PARTITION_NUMBER);
+    return after;
+}
+
+struct view_call {
+    struct partition *partition;
+    uint32_t view;
+    uint32_t rows_max;
+    struct slice_report report;
+    pawl_error *error;
+    int status;
+    bool settled;
+};
+
+static void refresh(void *arg)
+{
+    struct view_call *c = arg;
+    struct partition *p = c->partition;
+    c->status = applier_write(&p->applier, put_refresh, p, &p->error);
+    processor_schema(p->processor, group0_schema(p->group0));
+    processor_rebind(p->processor);
+}
+
+int partition_refresh(struct partition *p)
+{
+    struct view_call c = {.partition = p};
+    partition_call(p, refresh, &c);
+    return c.status;
+}
+
+static int put_slice(void *ctx, pawl_store *store, pawl_error *error)
+{
+    struct view_call *c = ctx;
+    uint8_t from[KEY_TOKEN], to[KEY_TOKEN];
+    const struct view_table *table = view_tables_find(&c->partition->views, c->view);
+    uint32_t base = table ? table->base : 0;
+    struct slice slice = {.partition = PARTITION_NUMBER,
+                          .base = base,
+                          .views = &c->view,
+                          .count = 1,
+                          .range =
+                              view_partition_range(PARTITION_OF, PARTITION_NUMBER, STATE_SPACE, base, from, to),
+                          .rows_max = c->rows_max};
+    return slice_put(&c->partition->views, &slice, &c->report);
+}
+
+static void build_slice(void *arg)
+{
+    struct view_call *c = arg;
+    c->status = applier_write(&c->partition->applier, put_slice, c, &c->partition->error);
+    if (c->status == PAWL_OK && !c->partition->untold)
+        processor_rebind(c->partition->processor);
+}
+
+int partition_slice(struct partition *p, uint32_t view, uint32_t rows_max, bool *ret_covered)
+{
+    struct view_call c = {.partition = p, .view = view, .rows_max = rows_max};
+    partition_call(p, build_slice, &c);
+    if (c.status == PAWL_OK)
+        *ret_covered = c.report.covered;
+    return c.status;
+}
+
+uint32_t partition_view(struct partition *p, const char *name)
+{
+    const struct view_list *list = group0_building(p->group0)->views;
+    const struct view_entry *entry = view_list_by_name(list, text_bytes(name), NULL);
+    return entry ? view_table(entry->view->number, 0) : 0;
+}
+
+static void find_verdict(void *arg)
+{
+    struct view_call *c = arg;
+    c->status = unique_verdict(&c->partition->views, c->view, PARTITION_NUMBER, c->error);
+}
+
+int partition_verdict(struct partition *p, uint32_t view, pawl_error *error)
+{
+    struct view_call c = {.partition = p, .view = view, .error = error};
+    partition_call(p, find_verdict, &c);
+    return c.status;
+}
+
+static void find_settled(void *arg)
+{
+    struct view_call *c = arg;
+    c->settled = processor_settled(c->partition->processor);
+}
+
+bool partition_settled(struct partition *p)
+{
+    struct view_call c = {.partition = p};
+    partition_call(p, find_settled, &c);
+    return c.settled;
 }
 
 /* --- what there is --- */

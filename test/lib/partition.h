@@ -15,10 +15,12 @@
 #include "core/command/processor.h"
 #include "core/command/request.h"
 #include "core/group0/group0.h"
+#include "core/view/slice.h"
 #include "engine/shard/sequences.h"
 #include "test/lib/mortal.h"
 
 enum { PARTITION_NUMBER = 3, PARTITION_STEPS_MAX = 20000000 };
+enum { PARTITION_OF = 4 }; /* so many partitions there are for views: use workspaces by partition_workspace */
 
 struct partition {
     struct mem_world *world;
@@ -30,6 +32,8 @@ struct partition {
     struct processor_options options; /* limits: to be set before boot */
     struct mem_log_options log_options;
     pawl_log *front;  /* what the processor takes for its log; NULL: the log itself */
+    bool with_views;  /* the store keeps the views of group0; to be set before boot */
+    bool untold;      /* the processor is not told that a slice was built */
     bool no_schemas;  /* what an event names is not found any more */
     bool no_flushes;  /* the sequence storage cannot be written */
     uint64_t answers; /* counted by test/lib/ask.h */
@@ -40,6 +44,7 @@ struct partition {
     pawl_store *store;
     struct applier applier;
     struct sequences sequences;
+    struct view_tables views;
     struct processor *processor;
     struct mortal memory;
     bool closed;
@@ -72,6 +77,24 @@ void partition_call(struct partition *p, void (*fn)(void *arg), void *arg);
 int partition_submit(struct partition *p, struct call *call);
 void partition_run(struct partition *p);
 void partition_schema(struct partition *p, const struct schema *schema);
+
+/* --- views --- */
+
+/* The first workspace above this one that is the partition's. */
+uint64_t partition_workspace(uint64_t after);
+
+/* The store takes over the views, and the schema, that group0 has now; or cannot. */
+int partition_refresh(struct partition *p);
+
+/* A slice of a view: so many rows. covered: nothing is left. */
+int partition_slice(struct partition *p, uint32_t view, uint32_t rows_max, bool *ret_covered);
+
+/* The table of a view; 0: it is not there. */
+uint32_t partition_view(struct partition *p, const char *name);
+
+/* unique_verdict and processor_settled, on the shard. */
+int partition_verdict(struct partition *p, uint32_t view, pawl_error *error);
+bool partition_settled(struct partition *p);
 
 /* Visit the log's durable entries from an offset on; returns the offset after the last. */
 uint64_t partition_read_log(struct partition *p, uint64_t from,

@@ -19,6 +19,7 @@
 #include "adapter/mem/store.h"
 #include "core/group0/group0.h"
 #include "core/project/lane.h"
+#include "test/lib/lease_store.h"
 #include "test/lib/mortal.h"
 #include "test/lib/plog.h"
 #include "test/lib/test.h"
@@ -33,6 +34,7 @@ enum {
     WORKERS_MAX = 64,
     HANDED_MAX = 4096,
     STEPS_MAX = 20000000,
+    HELD_MAX = 256,
 };
 
 struct sim;
@@ -91,6 +93,7 @@ struct site {
     uint32_t generation;
     unsigned lane_number;
     struct model model;
+    struct lease_twin leases; /* what the node keeps of external leases; it outlives a life */
 
     /* of a life */
     struct lane *lane;
@@ -119,6 +122,15 @@ struct job {
     bool fails;
     bool exploded;
     bool handed_in;
+    bool kept;     /* by an external worker, which outlives the process */
+    bool answered; /* and knows of its lease, which is durable */
+};
+
+/* What an external worker has of a lease, between two lives of the process. */
+struct held {
+    struct site *site;
+    uint64_t number;
+    pawl_operation_id id;
 };
 
 enum worker_state { WORKER_IDLE, WORKER_COMING, WORKER_BUSY };
@@ -151,6 +163,7 @@ struct told {
 /* So that nobody takes a quiet history for a passed test. */
 struct totals {
     uint64_t operations, voids, repeated, expired, fenced, failures, elsewhere;
+    uint64_t held, resumed; /* leases that were held at the end of a life; work that went on with them */
 };
 
 struct sim {
@@ -178,6 +191,7 @@ struct sim {
     unsigned trouble;   /* of workers: one in so many goes wrong; 0: none does */
     bool faults;        /* of log, store and memory */
     bool elsewhere;     /* explode again on a thread */
+    unsigned external;  /* of four workers so many are in another process */
     struct lane_options limits;
 
     struct feed feeds[FEEDS_MAX];
@@ -203,6 +217,8 @@ struct sim {
     pawl_operation_id old_ids[16];
     uint64_t old_numbers[16];
     size_t old_count;
+    struct held held[HELD_MAX];
+    size_t held_count;
     struct totals seen;
 };
 

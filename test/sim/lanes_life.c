@@ -95,6 +95,7 @@ void sim_open(struct sim *s, uint64_t seed)
     s->trouble = below(s, 3) ? (unsigned)(8 + below(s, 60)) : 0;
     s->faults = below(s, 3) != 0;
     s->elsewhere = below(s, 2);
+    s->external = (unsigned)below(s, 5);
     bool hot = below(s, 3) != 0;
     s->workspaces = hot ? 1 + below(s, 2) : 20;
     s->keys = hot ? 2 + below(s, 5) : 50;
@@ -174,6 +175,8 @@ static void boot(void *arg)
         o.available = workers_available;
         o.applied = applied;
         o.ctx = s;
+        o.lease_store = &lease_twin_store;
+        o.lease_store_ctx = &site->leases;
         o.allocator = &s->memory.allocator;
         site->closing = site->closed = false;
         site->scanned = 0;
@@ -273,6 +276,9 @@ void sim_halt(struct sim *s)
 void sim_crash(struct sim *s, bool power)
 {
     take_figures(s);
+    workers_forget(s);
+    for (unsigned i = 0; i < s->site_count; i++)
+        lease_twin_crash(&s->sites[i].leases, power ? 0 : below(s, s->sites[i].leases.op_count + 1));
     mem_env_kill(s->env);
     mem_log_kill(s->log);
     mem_store_disk_fail(s->store_disk, (struct mem_store_fault){0});
@@ -282,7 +288,6 @@ void sim_crash(struct sim *s, bool power)
         mem_store_disk_power_cut(s->store_disk);
     }
     assert_ok(mem_env_close(s->env));
-    workers_forget(s);
     mortal_drop(&s->memory);
     s->alive = false;
 }

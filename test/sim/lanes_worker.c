@@ -69,6 +69,21 @@ void workers_available(void *ctx, struct lane *lane)
 
 /* --- what somebody was told --- */
 
+/* Whether the store has the lease under this ID. */
+static bool is_kept(const struct site *site, uint64_t number, pawl_operation_id id)
+{
+    pawl_lease_row row;
+    return lease_twin_get(&site->leases, number, &row) && row.operation.high == id.high
+           && row.operation.low == id.low;
+}
+
+/* Its worker has the lease still, as far as it knows. */
+static void hold(struct sim *s, struct site *site, uint64_t number, pawl_operation_id id)
+{
+    if (s->held_count < HELD_MAX)
+        s->held[s->held_count++] = (struct held){site, number, id};
+}
+
 /* An ID that is over: whoever comes with it later is fenced, or is told what became of it. */
 static void remember(struct sim *s, uint64_t number, pawl_operation_id id)
 {
@@ -81,7 +96,8 @@ static void remember(struct sim *s, uint64_t number, pawl_operation_id id)
 static void note_told(struct sim *s, struct site *site, const struct run *run, int status)
 {
     assert_true(status == PAWL_OK || status == PAWL_EFENCED || status == PAWL_ECONFLICT || status == PAWL_EINVAL
-                || status == PAWL_ETOOBIG || (status == PAWL_ECLOSED && site->closing));
+                || status == PAWL_ETOOBIG || (status == PAWL_ECLOSED && site->closing)
+                || (status == PAWL_EBUSY && run->may_ask_again));
     if (status == PAWL_OK) {
         model_follow(site);
         assert_true(run->number <= site->model.operations);
@@ -89,7 +105,7 @@ static void note_told(struct sim *s, struct site *site, const struct run *run, i
     if (status == PAWL_OK && !site->closing)
         assert_true(lane_cursor(site->lane)->applied >= run->number);
     s->seen.fenced += status == PAWL_EFENCED;
-    if (s->told_count < HANDED_MAX)
+    if (s->told_count < HANDED_MAX && status != PAWL_EBUSY)
         s->told[s->told_count++] = (struct told){site, run->number, run->id, status, run->lookup_lane != NULL};
 }
 
@@ -124,10 +140,14 @@ static void job_free(struct job *j)
     free(j);
 }
 
-/* It is over: what it had is kept, to come back with. */
+/* It is over: what it had is kept, to come back with. An external worker comes back with its lease, too, and finds
+ * out whether that is over. */
 static void job_end(struct job *j)
 {
-    remember(j->sim, j->run.number, j->run.id);
+    if (!j->kept)
+        remember(j->sim, j->run.number, j->run.id);
+    else if (j->answered)
+        hold(j->sim, j->site, j->run.number, j->run.id);
     job_free(j);
 }
 
@@ -152,6 +172,7 @@ static void finished(struct run *run, int status)
     struct site *site = j->site;
     assert_true(j->handed_in);
     note_told(s, site, run, status);
+    j->kept = j->kept && (status == PAWL_EBUSY || status == PAWL_ECLOSED); /* else it knows that it is over */
     job_end(j);
     if (!s->settling && !s->closing)
         interfere(s, site);
@@ -189,8 +210,14 @@ static bool job_hand_in(struct job *j)
 void workers_visit(struct sim *s, struct site *site, uint64_t number, pawl_operation_id id)
 {
     struct job *j = job_new(s, site);
+    bool again = true;
     j->run.number = number;
     j->run.id = id;
+    j->kept = j->answered = is_kept(site, number, id);
+    if (j->kept && (lane_resume(site->lane, number, id, &j->run, &again) != PAWL_OK || !again)) {
+        job_free(j); /* it is held, and whoever has it works on it */
+        return;
+    }
     (void)job_hand_in(j);
 }
 
@@ -247,6 +274,56 @@ static void rest(struct worker *w)
         come(w);
 }
 
+/* A lease from before, or from an earlier life. While the store has it, it is its worker's: what it is refused for
+ * is over, and the store knows. */
+static bool resume(struct worker *w)
+{
+    struct sim *s = w->sim;
+    bool again;
+    if (s->held_count == 0)
+        return false;
+    size_t i = below(s, s->held_count);
+    struct held held = s->held[i];
+    if (held.site->closing)
+        return false;
+    struct job *j = job_new(s, held.site);
+    bool kept = is_kept(held.site, held.number, held.id);
+    int status = lane_resume(held.site->lane, held.number, held.id, &j->run, &again);
+    if (status == PAWL_EBUSY || status == PAWL_ENOMEM) {
+        job_free(j);
+        return false;
+    }
+    s->held[i] = s->held[--s->held_count];
+    assert_true(status == PAWL_OK || (status == PAWL_EFENCED && !kept));
+    if (status != PAWL_OK) {
+        remember(s, held.number, held.id);
+        job_free(j);
+        return false;
+    }
+    j->kept = j->answered = true;
+    if (again) {
+        (void)job_hand_in(j);
+        return false;
+    }
+    s->seen.resumed++;
+    w->job = j;
+    return true;
+}
+
+/* Nobody is given a number that the store has for somebody else. */
+static int acquire_run(struct sim *s, struct site *site, uint32_t projection, pawl_duration duration,
+                       struct job *j)
+{
+    uint64_t next = pawl_leases_peek(lane_leases(site->lane), projection);
+    pawl_lease_row row;
+    assert_false(next != 0 && lease_twin_get(&site->leases, next, &row));
+    j->kept = below(s, 4) < s->external;
+    int status = j->kept ? lane_acquire_kept(site->lane, projection, duration, &j->run)
+                         : lane_acquire(site->lane, projection, duration, &j->run);
+    j->run.may_ask_again = j->kept;
+    return status;
+}
+
 static bool acquire_of(struct worker *w, struct site *site)
 {
     struct sim *s = w->sim;
@@ -257,7 +334,7 @@ static bool acquire_of(struct worker *w, struct site *site)
     struct job *j = job_new(s, site);
     for (uint32_t i = 0; i < projections; i++) {
         pawl_duration duration = below(s, 2) ? 0 : 1 + below(s, s->pace * 4 + PAWL_MILLISECOND);
-        if (lane_acquire(site->lane, (uint32_t)((first + i) % projections), duration, &j->run) != PAWL_OK)
+        if (acquire_run(s, site, (uint32_t)((first + i) % projections), duration, j) != PAWL_OK)
             continue;
         w->job = j;
         return true;
@@ -269,6 +346,8 @@ static bool acquire_of(struct worker *w, struct site *site)
 static bool acquire(struct worker *w)
 {
     struct sim *s = w->sim;
+    if (below(s, 2) && resume(w))
+        return true;
     uint64_t first = below(s, s->site_count);
     for (unsigned i = 0; i < s->site_count; i++) {
         struct site *site = &s->sites[(first + i) % s->site_count];
@@ -300,7 +379,7 @@ static void give_back(struct worker *w, const char *words)
 {
     struct job *j = w->job;
     int status = lane_release(j->site->lane, j->run.number, j->run.id, words);
-    assert_true(status == PAWL_OK || status == PAWL_EFENCED);
+    assert_true(status == PAWL_OK || status == PAWL_EFENCED || (status == PAWL_EBUSY && j->kept));
     job_end(j);
     rest(w);
 }
@@ -310,7 +389,7 @@ static void give_up(struct worker *w)
     struct job *j = w->job;
     int status =
         lane_fail(j->site->lane, j->run.number, j->run.id, below(w->sim, 6) == 0, "the handler failed");
-    assert_true(status == PAWL_OK || status == PAWL_EFENCED);
+    assert_true(status == PAWL_OK || status == PAWL_EFENCED || (status == PAWL_EBUSY && j->kept));
     job_end(j);
     rest(w);
 }
@@ -399,6 +478,10 @@ static void work_on(pawl_timer *timer)
         rest(w);
         return;
     }
+    if (j->kept && !j->answered) { /* it was not told before */
+        assert_ok(lease_twin_store.settle(&j->site->leases));
+        j->answered = true;
+    }
     if (s->trouble && !s->settling && below(s, s->trouble) == 0 && misbehave(w))
         return;
     if (j->steps_left > 0)
@@ -449,7 +532,11 @@ void workers_forget(struct sim *s)
 {
     while (s->jobs) {
         struct job *j = s->jobs;
-        remember(s, j->run.number, j->run.id);
+        if (j->kept && j->answered && is_kept(j->site, j->run.number, j->run.id)) {
+            hold(s, j->site, j->run.number, j->run.id);
+            s->seen.held++;
+        } else if (!j->kept)
+            remember(s, j->run.number, j->run.id);
         s->jobs = j->next;
         free(j);
     }

@@ -143,6 +143,15 @@ def a_run_without_peers_makes_no_page(folder):
     refused(folder, 'it was run with --ours', runs=runs)
 
 
+def an_answer_without_a_goal_is_told_and_not_judged(folder):
+    runs = copy.deepcopy(RUNS)
+    runs[0]['answers'][1].update(goal=None, met=None)
+    status, output = make(folder, runs=runs)
+    assert status == 0, output
+    assert '| append 64 | 1,500 op/s | 3,000 op/s | 0.50 |  |  |' in page(folder), page(folder)
+    assert '**2 of 2 goals are met.**' in page(folder)
+
+
 def what_is_not_a_benchs_file_is_named(folder):
     tap.tree(folder, {'results/other.json': '[]'})
     refused(folder, 'other.json is not what a bench writes')
@@ -169,5 +178,6 @@ if __name__ == '__main__':
               the_page_says_under_what_conditions_it_was_made, the_quick_form_says_so_and_where_it_has_less_data,
               each_question_has_a_plot_that_is_well_formed, a_bench_that_is_missing_is_named, an_empty_folder_is_refused,
               an_answer_that_is_missing_is_named, an_answer_that_nobody_asks_for_is_named,
-              benches_of_two_commits_make_no_page, a_run_without_peers_makes_no_page, what_is_not_a_benchs_file_is_named,
+              benches_of_two_commits_make_no_page, a_run_without_peers_makes_no_page,
+              an_answer_without_a_goal_is_told_and_not_judged, what_is_not_a_benchs_file_is_named,
               the_questions_of_this_tree_are_those_of_its_benches])

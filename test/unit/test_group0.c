@@ -70,7 +70,9 @@ TEST(the_shop_becomes_numbers)
     assert_int_equal(s->lane_count, 1);
     assert_true(bytes_equal(s->lanes[0].name, text_bytes("shop.totals")));
     assert_int_equal(s->lanes[0].generation, 1);
-    assert_int_equal(s->views[0].include[0], 2);
+    const struct view_list *views = group0_building(group0)->views;
+    assert_int_equal(views->count, 1);
+    assert_int_equal(views->entries[0].view->fields[1].place, 2);
     group0_free(group0);
 }
 
@@ -230,13 +232,20 @@ TEST(refuses_commands_it_does_not_know_and_names_the_position)
         {{0}, 0, PAWL_ECORRUPT, "group0 position 7: byte 0: this is not the head of a command"},
         {{0, 1, 0, 0}, 4, PAWL_ECORRUPT, "group0 position 7: byte 0: "},
         {{2, 1, 0, 0}, 4, PAWL_EVERSION, "group0 position 7: byte 0: the command is of version 2"},
-        {{1, 9, 0, 0}, 4, PAWL_EVERSION, "group0 position 7: byte 1: this program knows no command of kind 9"},
+        {{1, 16, 0, 0},
+         4,
+         PAWL_EVERSION,
+         "group0 position 7: byte 1: this program knows no command of kind 16"},
+        {{1, 9, 0, 0},
+         4,
+         PAWL_ECORRUPT,
+         "group0 position 7: byte 4: these are not bytes of a command about views"},
         {{1, 1, 0, 1}, 4, PAWL_ECORRUPT, "group0 position 7: byte 0: "},
         {{1, 1, 0, 0}, 4, PAWL_ECORRUPT, "group0 position 7: behind byte 4: byte 0: "},
-        {{1, 1, 0, 0, 3, 0},
+        {{1, 1, 0, 0, 4, 0},
          6,
          PAWL_EVERSION,
-         "group0 position 7: behind byte 4: byte 0: the package is of version 3"},
+         "group0 position 7: behind byte 4: byte 0: the package is of version 4"},
     };
     struct group0 *group0;
     assert_ok(group0_new(NULL, &group0));

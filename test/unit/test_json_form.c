@@ -207,6 +207,21 @@ TEST(bytes_come_back)
     }
 }
 
+TEST(base64_in_an_address_has_no_padding_and_two_other_digits)
+{
+    static const struct {
+        const char *bytes, *text;
+    } cases[] = {
+        {"", ""}, {"f", "Zg"}, {"fo", "Zm8"}, {"foo", "Zm9v"}, {"\xfb\xff", "-_8"}, {"\xff\xef\xbe", "_---"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[8] = {0};
+        size_t size = form_base64url_write(text_bytes(cases[i].bytes), text);
+        assert_int_equal(size, strlen(cases[i].text));
+        assert_memory_equal(text, cases[i].text, size);
+    }
+}
+
 TEST(what_is_no_base64_is_refused)
 {
     static const char *const cases[] = {
@@ -232,6 +247,7 @@ int main(void)
         RUN(a_host_with_a_decimal_comma_changes_nothing),
         RUN(base64_is_that_of_the_standard),
         RUN(bytes_come_back),
+        RUN(base64_in_an_address_has_no_padding_and_two_other_digits),
         RUN(what_is_no_base64_is_refused),
     };
     return TEST_MAIN(tests);

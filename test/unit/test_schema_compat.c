@@ -209,7 +209,7 @@ TEST(a_name_keeps_its_meaning)
     uint16_t id = schema_name_id(group0_schema(group0), text_bytes("p.x"));
     char *without = replaced("'views': {'x': {'base': 'A', 'key': ['a']}}", "'views': {}");
     assert_ok(schema_apply(group0, without, &outcome, &error));
-    assert_int_equal(group0_schema(group0)->view_count, 0);
+    assert_int_equal(group0_building(group0)->views->count, 0);
     assert_int_equal(schema_name_id(group0_schema(group0), text_bytes("p.x")), id);
     char *other = replaced("'Undo': {},", "'Undo': {}, 'x': {},");
     char *end = strstr(other, ",'views'");
@@ -217,7 +217,8 @@ TEST(a_name_keeps_its_meaning)
     assert_status(schema_check(group0, other, &outcome, &error), PAWL_EINVAL);
     assert_string_equal(error.text, "$.commands.x: the name was given to a view, and keeps its meaning");
     assert_ok(schema_apply(group0, before, &outcome, &error));
-    assert_int_equal(group0_schema(group0)->views[0].id, id);
+    assert_int_equal(schema_name_id(group0_schema(group0), text_bytes("p.x")), id);
+    assert_true(bytes_equal(group0_building(group0)->views->entries[0].view->name, text_bytes("p.x")));
     free(without);
     free(other);
     group0_free(group0);

@@ -263,9 +263,13 @@ static struct op *run_once(struct journal *j, struct op *ops, struct op_list *wa
         return NULL;
     if (status == PAWL_OK)
         status = write_buffer(j, &error);
+    uint64_t began = pawl_env_now(j->env).ns;
     if (status == PAWL_OK)
         status = sync_active(j, &error);
     if (status == PAWL_OK) {
+        pawl_instant now = pawl_env_now(j->env);
+        histogram_add(&j->syncs, now, now.ns - began);
+        histogram_add(&j->batches, now, records);
         show(j, records, bytes, wake);
         return op;
     }

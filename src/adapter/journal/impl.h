@@ -30,6 +30,7 @@
 #include "adapter/journal/index.h"
 #include "adapter/journal/journal.h"
 #include "adapter/journal/tail.h"
+#include "base/histogram.h"
 
 #define WATERMARK_BYTES  RECORD_HEADER
 #define QUEUE_COUNT_MAX  ((size_t)65536)
@@ -149,6 +150,8 @@ struct journal {
     struct index index;               /* (lock) of the active segment */
     struct journal_report report;
     struct journal_stats stats; /* (lock) */
+    struct histogram syncs;     /* for any thread */
+    struct histogram batches;
     _Atomic size_t outstanding; /* requests whose done has not been called */
 
     struct maker maker;

@@ -129,6 +129,8 @@ int journal_open(const struct journal_options *options, pawl_log **ret_log, pawl
     struct journal *j = mem_new(options->alloc, 1, sizeof *j);
     if (!j)
         return error_set(error, PAWL_ENOMEM, "no memory for a journal");
+    j->syncs.scale = HISTOGRAM_NS;
+    j->batches.scale = HISTOGRAM_COUNT;
     int status = set_up(j, options, error);
     if (status == PAWL_OK)
         status = open_home(j, options, error);
@@ -169,6 +171,18 @@ void journal_report(pawl_log *log, struct journal_report *ret_report)
     pthread_mutex_lock(&j->lock);
     *ret_report = j->report;
     pthread_mutex_unlock(&j->lock);
+}
+
+void journal_syncs(pawl_log *log, uint32_t seconds, pawl_histogram *to)
+{
+    struct journal *j = (struct journal *)log;
+    histogram_sum(&j->syncs, pawl_env_now(j->env), seconds, to);
+}
+
+void journal_batches(pawl_log *log, uint32_t seconds, pawl_histogram *to)
+{
+    struct journal *j = (struct journal *)log;
+    histogram_sum(&j->batches, pawl_env_now(j->env), seconds, to);
 }
 
 void journal_stats(pawl_log *log, struct journal_stats *ret_stats)

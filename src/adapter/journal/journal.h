@@ -11,6 +11,8 @@
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
 
+#include <pawl/figures.h>
+
 #include "adapter/journal/disk.h"
 #include "port/env.h"
 #include "port/log.h"
@@ -48,6 +50,11 @@ struct journal_stats {
     uint64_t bytes;
     uint64_t segments_made;
 };
+
+/* How long syncs of groups took, in ns, and how many records each had, of the last seconds (0: all), added up. Of
+ * a log that journal_open opened. Any thread; waits for nobody. */
+void journal_syncs(pawl_log *log, uint32_t seconds, pawl_histogram *to);
+void journal_batches(pawl_log *log, uint32_t seconds, pawl_histogram *to);
 
 /* Errors, each naming file and byte where there is one: PAWL_EFORMAT, PAWL_EVERSION, PAWL_ELOCKED, PAWL_EACCES,
  * PAWL_EREADONLY, PAWL_EFULL, PAWL_ECORRUPT, PAWL_ENOTFOUND (read-only, and there is none), PAWL_EIO,

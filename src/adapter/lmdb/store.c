@@ -357,7 +357,11 @@ static int store_scan(pawl_reader *reader, pawl_range range, bool reverse, pawl_
         status = txn_of(reader, &txn);
     if (status != PAWL_OK)
         return status;
-    struct scan scan = {.reverse = reverse, .visit = visit, .arg = arg};
+    struct scan scan; /* its room for long keys need not be zero */
+    scan.reverse = reverse;
+    scan.visit = visit;
+    scan.arg = arg;
+    scan.damaged = false;
     longkey_range_init(&scan.range, range);
     int rc = mdb_cursor_open(txn, of(reader->store)->dbi[range.space], &cursor);
     if (rc != MDB_SUCCESS)

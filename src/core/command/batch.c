@@ -71,13 +71,14 @@ int batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
     struct processor *p = ctx;
     struct position *position = &p->position;
     const struct staged *staged = batch_staged(batch);
+    struct put_watch *watch = p->options.views ? view_tables_watch(p->options.views) : NULL;
     size_t i = 0;
     int status = PAWL_OK;
     for (; i < batch->count && status == PAWL_OK; i++) {
         status = digests_add(&position->digests, &staged[i].changes);
         if (status != PAWL_OK)
             break;
-        status = changes_put(&staged[i].changes, store);
+        status = changes_put(&staged[i].changes, store, watch);
         if (status == PAWL_OK)
             processor_audit(p, batch->entries[i].entry.offset);
     }
@@ -111,8 +112,11 @@ void batch_unwrite(void *ctx, struct writer_batch *batch)
 
 static void leave_overlay(struct processor *p, struct writer_batch *batch)
 {
-    for (size_t i = 0; i < batch->count; i++)
-        overlay_remove(&p->overlay, &batch_staged(batch)[i].changes);
+    struct staged *staged = batch_staged(batch);
+    for (size_t i = 0; i < batch->count; i++) {
+        overlay_remove(&p->overlay, &staged[i].changes);
+        unique_remove(&p->unique, &staged[i].keys);
+    }
 }
 
 void batch_applied(void *ctx, struct writer_batch *batch)

@@ -127,6 +127,7 @@ int processor_new(const struct processor_options *options, struct processor **re
     p->schema = options->schema;
     call_list_init(&p->queue);
     overlay_init(&p->overlay, options->allocator);
+    unique_init(&p->unique, options->views, options->partition, options->allocator);
     position_init(&p->position, options->allocator, options->partition);
     p->scratch = mem_new(options->allocator, 1, STATE_SCRATCH_BYTES);
     int status = PAWL_OK;
@@ -159,6 +160,7 @@ void processor_free(struct processor *p)
     mem_free(alloc, p->waiting, p->options.batches_max * sizeof p->waiting[0]);
     mem_free(alloc, p->scratch, STATE_SCRATCH_BYTES);
     position_release(&p->position);
+    unique_release(&p->unique);
     overlay_release(&p->overlay);
     mem_free(alloc, p, sizeof *p);
 }

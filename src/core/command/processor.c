@@ -148,6 +148,12 @@ static int stage(struct processor *p, struct writer_batch *batch, const struct s
     struct derivation derivation = {.offset = built->offset, .event = &event, .schema = p->schema};
     if (status == PAWL_OK)
         status = derive(&derivation, state, &batch->memory, &staged->changes, call->error);
+    staged->keys = (struct changes){0};
+    if (status == PAWL_OK && p->unique.count > 0) {
+        status = unique_check(&p->unique, state, &staged->changes, &batch->memory, &staged->keys, call->error);
+        if (status != PAWL_OK)
+            overlay_remove(&p->overlay, &staged->changes);
+    }
     if (status != PAWL_OK) {
         pawl_sequencer_cancel(p->sequencer);
         return status;
@@ -179,10 +185,12 @@ static int process(struct processor *p, struct writer_batch *batch, struct call 
     struct workspace_facts facts;
     struct built built;
     uint64_t repeated = 0;
-    struct arena_point start = arena_point(&batch->memory);
     error_clear(call->error); /* it may be processed again, because what it rested on was lost */
     call->repeated = false;
-    int status = find_workspace(p, r, &state, &facts, call->error);
+    int status = bind_current(p, call->error);
+    struct arena_point start = arena_point(&batch->memory); /* behind what binding took */
+    if (status == PAWL_OK)
+        status = find_workspace(p, r, &state, &facts, call->error);
     if (status == PAWL_OK)
         status = find_key(p, call, &state, &facts, &repeated);
     if (status == PAWL_OK && repeated != 0) {

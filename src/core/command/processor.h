@@ -24,7 +24,9 @@
  *   P4  A command whose batch failed with an unknown outcome is answered only after the log was claimed again
  *       and read up to the claim. By then its event is durable and applied, or will never be written. If that
  *       takes too long, the command gets the answer that nobody knows (PAWL_EUNKNOWN).
- *   P5  Nothing is numbered unless every event of the log is in the state or in the overlay. */
+ *   P5  Nothing is numbered unless every event of the log is in the state or in the overlay.
+ *   P6  Commands are checked against every unique view that covers the partition, from the commit on that
+ *       completes it; what is staged counts. */
 #ifndef CORE_COMMAND_PROCESSOR_H
 #define CORE_COMMAND_PROCESSOR_H
 
@@ -72,7 +74,8 @@ struct processor_options {
     uint32_t shard;
     pawl_log *log;
     pawl_store *store;
-    struct applier *applier; /* the shard's */
+    struct applier *applier;   /* the shard's */
+    struct view_tables *views; /* of the store; NULL: there are none */
     uint16_t partition;
     pawl_sequence_storage sequences;
     const struct schema *schema; /* the present one */
@@ -138,6 +141,15 @@ void processor_run(struct processor *processor, bool alone);
 
 /* The present schema is another one from now on. Borrowed until the processor is closed. */
 void processor_schema(struct processor *processor, const struct schema *schema);
+
+/* Views of its store have changed: a slice was built, or they were refreshed. So a unique view may bind from
+ * now on, or no more. What is staged is not checked again; every command from now on is. On the shard, and not
+ * inside a transaction. */
+void processor_rebind(struct processor *processor);
+
+/* Whether every event is applied, or gone, that was staged when a unique view last began to bind. Then the
+ * view's rows say whether it holds (core/view/unique.h: unique_verdict). */
+bool processor_settled(struct processor *processor);
 
 enum writer_state processor_state(const struct processor *processor);
 const struct processor_figures *processor_figures(const struct processor *processor);

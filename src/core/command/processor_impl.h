@@ -2,6 +2,7 @@
  *
  *     processor.c   the queue and numbering: what happens while it runs
  *     batch.c       what becomes of a batch: durable, applied and answered; or undone
+ *     bind.c        unique views: which bind here, and what staged events do to their keys
  *     call_list.c       lists of commands that wait
  *     repeat.c      a key that was used before
  *     recover.c     catching up, and numbering
@@ -10,10 +11,12 @@
 #define CORE_COMMAND_PROCESSOR_IMPL_H
 
 #include "core/command/processor.h"
+#include "core/view/unique.h"
 
 /* An event of a batch, and who waits for it: a batch of the writer's has one for each entry. */
 struct staged {
     struct changes changes;
+    struct changes keys;    /* of unique views */
     struct call_list calls; /* the first caller, then those who repeated the same command */
 };
 
@@ -29,6 +32,8 @@ struct processor {
     pawl_sequencer_figures ended; /* what the sequencers before this one have counted */
 
     struct overlay overlay;
+    struct unique unique;
+    uint64_t bound_behind; /* the last event that was staged when a unique view began to bind; 0: none */
     uint8_t *scratch;
     struct position position;
     struct workspaces workspaces;
@@ -89,6 +94,11 @@ void batch_undo(void *ctx, struct writer_batch *batch);
 void batch_fate(void *ctx, struct writer_batch *batch, size_t index, enum writer_fate fate);
 void processor_tell_applied(struct processor *p);
 void processor_audit(struct processor *p, uint64_t offset);
+
+/* bind.c: make sure that it is known which unique views bind, and which keys staged events give up and take. This
+ * takes memory of their batches, so nobody may rewind that memory to a point before the call. PAWL_ENOMEM; those
+ * of the store. */
+int bind_current(struct processor *p, pawl_error *error);
 
 /* repeat.c: read the event at this offset. Answer the call with it, or process the call if the key is
  * another. */

@@ -75,6 +75,7 @@ int recover_replay(void *ctx, const struct copied_entry *entries, struct arena *
     struct processor *p = ctx;
     struct replaying r = {.processor = p,
                           .replay = {.position = &p->position,
+                                     .watch = p->options.views ? view_tables_watch(p->options.views) : NULL,
                                      .overlay = &p->overlay,
                                      .memory = memory,
                                      .scratch = p->scratch,
@@ -183,7 +184,8 @@ void recover_prepare(void *ctx)
     struct processor *p = ctx;
     if (p->sequencer_waits || p->sequencer_closing)
         return;
-    assert(p->overlay.count == 0);
+    assert(p->overlay.count == 0 && p->unique.staged.count == 0);
+    p->bound_behind = 0; /* the state has all of the log */
     workspaces_clear(&p->workspaces);
     windows_clear(&p->windows);
     if (p->sequencer && p->resequence) {

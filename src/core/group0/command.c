@@ -107,7 +107,7 @@ int group0_command_decode(pawl_bytes bytes, struct arena *arena, struct group0_c
                          GROUP0_COMMAND_VERSION);
     if (d.bad || version == 0 || zero != 0)
         return error_set(error, PAWL_ECORRUPT, "byte 0: this is not the head of a command");
-    if (kind < GROUP0_SCHEMA || kind > GROUP0_SWITCH)
+    if (kind < GROUP0_SCHEMA || kind > GROUP0_RESIZE_ROLLBACK)
         return error_set(error, PAWL_EVERSION, "byte 1: this program knows no command of kind %u", kind);
     struct group0_command command = {.kind = (enum group0_command_kind)kind};
     int status;
@@ -115,6 +115,8 @@ int group0_command_decode(pawl_bytes bytes, struct arena *arena, struct group0_c
         status = definition_decode((pawl_bytes){d.at, d.left}, arena, &command.schema, error);
         if (status && status != PAWL_ENOMEM)
             error_wrap(error, status, "behind byte %zu", GROUP0_COMMAND_FIXED);
+    } else if (command.kind > GROUP0_SWITCH) {
+        status = group0_view_decode(&d, arena, &command, error);
     } else {
         status = decode_lane(&d, arena, &command, error);
     }

@@ -1,7 +1,7 @@
 /* core/group0/command.h: an entry of the group0 stream, as bytes. docs/FORMAT.md shows the same for users.
  *
  *      0  version     u8    1
- *      1  kind        u8    1: a package's schema, 2: rebuild a lane, 3: switch a lane
+ *      1  kind        u8    1: a package's schema, 2: rebuild a lane, 3: switch a lane, and those about views
  *      2  zero        u16
  *      4  body              of a schema, the definition (core/schema/definition.h); of the others
  *      4  lane        u16   its ID
@@ -9,10 +9,30 @@
  *                           and of a switch
  *      8  generation  u32
  *     12  partitions  u32   n, at least 1
- *     16  offsets     u64 each: by partition, how far in the PLog the generation had come */
+ *     16  offsets     u64 each: by partition, how far in the PLog the generation had come
+ *
+ * Those about views and tablets begin with a guard: what they were decided on.
+ *
+ *      4  term          u64   of the leader that decided; 0: anybody may say it
+ *     12  map version   u64   0: it does not depend on the map
+ *     20  views version u64   0: it does not depend on the views
+ *     28  body
+ *         VIEW_CREATE       a definition: a package with one view
+ *         VIEW_DROP         name: u16 and as many bytes
+ *         VIEW_REBUILD      name
+ *         VIEW_PAUSE        paused u8, name; an empty one: all
+ *         VIEW_THROTTLE     rows a second u64
+ *         BASE              table u32: the base that is processed from now on
+ *         FINISHED          count u32, task IDs u64 each
+ *         FAILED            view's table u32, words: u16 and as many bytes
+ *         TASKS             count u32, for each: base u32, view u32, tablet u32
+ *         RESIZE_BEGIN      tablets u32: how many there will be
+ *         RESIZE_FINISH     -
+ *         RESIZE_ROLLBACK   - */
 #ifndef CORE_GROUP0_COMMAND_H
 #define CORE_GROUP0_COMMAND_H
 
+#include "base/bytes.h"
 #include "core/schema/definition.h"
 
 #define GROUP0_COMMAND_VERSION 1
@@ -22,6 +42,32 @@ enum group0_command_kind {
     GROUP0_SCHEMA = 1,
     GROUP0_REBUILD = 2, /* the lane gets a new generation, as if its projectors had changed */
     GROUP0_SWITCH = 3,  /* the lane's newest generation is complete: reads go over to it */
+    GROUP0_VIEW_CREATE = 4,
+    GROUP0_VIEW_DROP = 5,
+    GROUP0_VIEW_REBUILD = 6,
+    GROUP0_VIEW_PAUSE = 7,
+    GROUP0_VIEW_THROTTLE = 8,
+    GROUP0_BASE = 9,      /* these four: the coordinator's */
+    GROUP0_FINISHED = 10, /* those that are aborted or gone are left alone */
+    GROUP0_FAILED = 11,
+    GROUP0_TASKS = 12, /* a replica does not cover these: tasks for those that have none */
+    GROUP0_RESIZE_BEGIN = 13,
+    GROUP0_RESIZE_FINISH = 14,
+    GROUP0_RESIZE_ROLLBACK = 15,
+};
+
+/* What a command was decided on. Versions of sections: core/group0/building.h. */
+struct group0_guard {
+    uint64_t term;
+    uint64_t map_version;
+    uint64_t views_version;
+};
+
+/* What a replica does not cover. */
+struct uncovered {
+    uint32_t base;
+    uint32_t view;
+    uint32_t tablet;
 };
 
 struct group0_command {
@@ -31,6 +77,18 @@ struct group0_command {
     uint32_t generation;      /* SWITCH */
     const uint64_t *offsets;  /* SWITCH: by partition */
     size_t offset_count;
+
+    struct group0_guard guard; /* from here on: about views */
+    pawl_bytes name;           /* DROP, REBUILD, PAUSE */
+    bool paused;
+    uint64_t throttle;
+    uint32_t table;      /* BASE, FAILED */
+    pawl_bytes words;    /* FAILED */
+    const uint64_t *ids; /* FINISHED */
+    size_t id_count;
+    const struct uncovered *uncovered; /* TASKS */
+    size_t uncovered_count;
+    uint32_t tablets; /* RESIZE_BEGIN */
 };
 
 /* The command that applies a package, in the arena. Errors as definition_encode. */
@@ -40,6 +98,17 @@ int group0_schema_encode(const struct definition *definition, struct arena *aren
 int group0_rebuild_encode(uint16_t lane, struct arena *arena, pawl_bytes *ret_command);
 int group0_switch_encode(uint16_t lane, uint32_t generation, const uint64_t *offsets, size_t count,
                          struct arena *arena, pawl_bytes *ret_command);
+
+#define GROUP0_IDS_MAX       ((size_t)1 << 20)
+#define GROUP0_UNCOVERED_MAX ((size_t)1 << 20)
+
+/* Any command about views or tablets: kind, guard and the members that the kind has; a VIEW_CREATE has its
+ * package in schema. In the arena. PAWL_ENOMEM; PAWL_ETOOBIG: a list or a text is too long. */
+int group0_view_encode(const struct group0_command *command, struct arena *arena, pawl_bytes *ret_command);
+
+/* What is behind the head of such a command; for group0_command_decode. */
+int group0_view_decode(struct decoder *decoder, struct arena *arena, struct group0_command *command,
+                       pawl_error *error);
 
 /* Lists are taken from the arena, texts borrowed from bytes. PAWL_EVERSION (a newer version, or a kind that
  * this program does not know), PAWL_ECORRUPT, PAWL_ENOMEM. */

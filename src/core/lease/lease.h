@@ -19,7 +19,9 @@
  *   T1  A slot changes its state in slot_move (queue.h) only, which knows what may follow what.
  *   T2  is_current: the operation ID counts. Set when the number is given out; cleared when the attempt is
  *       over. In a queue it means expired, and not yet given to anybody else.
- *   T3  The timer, if there is one, is set for the earliest tick of the wheel or before. */
+ *   T3  The timer, if there is one, is set for the earliest tick of the wheel or before.
+ *   T4  SLOT_STORED only with SLOT_KEPT and is_current, in LEASED, READY and TAKEN. slot_move drops the row when
+ *       one of these ends. */
 #ifndef CORE_LEASE_LEASE_H
 #define CORE_LEASE_LEASE_H
 
@@ -37,6 +39,14 @@
 #define LEASE_DURATION_MAX ((pawl_duration)1 << 60)
 #define LEASE_NO_SLOT      UINT32_MAX
 #define LEASE_SLOT_BYTES   128
+
+/* In one byte, so that a number that is not kept costs one store and a test at each move. */
+enum slot_flag {
+    SLOT_UNCOUNTED = 1, /* as its projection is */
+    SLOT_KEPT = 2,      /* the present or last attempt was acquired to be kept */
+    SLOT_STORED = 4,    /* the store has its row */
+    SLOT_RESTORED = 8,  /* the attempt began before the table did */
+};
 
 struct slot {
     union {
@@ -65,7 +75,7 @@ struct slot {
     bool is_current;
     bool has_expired;
     bool is_void;
-    bool is_uncounted; /* as its projection is */
+    uint8_t flags; /* of slot_flag */
 };
 
 _Static_assert(sizeof(struct slot) == LEASE_SLOT_BYTES, "a slot is two cache lines");
@@ -117,6 +127,7 @@ struct pawl_leases {
     uint64_t attempts; /* so many operation IDs were made */
     uint64_t keys[4];  /* what makes them this table's */
     uint64_t armed;    /* the tick that the timer is set for; UINT64_MAX: it is not */
+    uint64_t awaited;  /* the lowest number in the store that is not bound; UINT64_MAX: none */
     bool has_news;     /* a number became available, and changed was not called for it yet */
     struct projection *projections;
     struct memory *memories; /* a power of two of them */
@@ -141,6 +152,20 @@ pawl_lease_thresholds thresholds_with_defaults(const pawl_lease_thresholds *give
 
 /* table.c */
 void slot_void(pawl_leases *leases, struct slot *slot, const char *words, pawl_instant now);
+
+/* kept.c: leases that outlive the table. */
+
+/* The next number to bind is this one: drop the rows of all before it. */
+void kept_begin(pawl_leases *leases, uint64_t next);
+
+/* The number is bound, and is the awaited one: lease it to the worker that has it. */
+void kept_restore(pawl_leases *leases, struct slot *slot);
+
+/* Keep the slot's lease for this long after a restart. The store's error: it does not have it. */
+int kept_put(pawl_leases *leases, struct slot *slot, pawl_duration duration);
+
+/* The slot's lease is in the store, and is over. */
+void kept_drop(pawl_leases *leases, struct slot *slot);
 
 /* operator.c */
 void slot_show(const pawl_leases *leases, const struct slot *slot, pawl_lease *ret_lease);

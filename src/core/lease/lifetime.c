@@ -122,6 +122,7 @@ static void begin(pawl_leases *leases)
     }
     minute_init(&leases->minute);
     due_init(leases);
+    kept_begin(leases, o->next);
 }
 
 int pawl_leases_new(const pawl_leases_options *options, pawl_leases **ret_leases, pawl_error *error)
@@ -196,5 +197,6 @@ int pawl_leases_reset(pawl_leases *leases, uint64_t next,
         queue_init(&leases->projections[i]);
     leases->counts.active = leases->counts.waiting = leases->counts.stalled = 0;
     leases->bound = leases->taken = leases->committed = next - 1;
+    kept_begin(leases, next);
     return PAWL_OK;
 }

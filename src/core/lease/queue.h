@@ -2,7 +2,8 @@
  * into another. In a header, because every number goes through all of it.
  *
  * Fresh numbers are a list through their slots, in the order of binding, which is that of the numbers. Those
- * that came back are a heap by number, and go first: the lower a number, the more wait behind it.
+ * that came back are a heap by number. The lowest goes first: the lower a number, the more wait behind it. One that
+ * came back is mostly the lower one; but leases that were restored may lie above numbers that nobody has had.
  *
  *     from          may become
  *     BOUND         LEASED; READY, BACKING_OFF, STALLED (a worker whose lease expired reports late, or void)
@@ -80,10 +81,13 @@ static inline void queue_remove(pawl_leases *leases, struct slot *slot)
 
 static inline struct slot *queue_first(const pawl_leases *leases, const struct projection *projection)
 {
-    struct heap_node *back = heap_min(&projection->back);
-    if (back)
-        return heap_entry(back, struct slot, in.back);
-    return projection->fresh_first == LEASE_NO_SLOT ? NULL : &leases->slots[projection->fresh_first];
+    struct heap_node *node = heap_min(&projection->back);
+    struct slot *fresh =
+        projection->fresh_first == LEASE_NO_SLOT ? NULL : &leases->slots[projection->fresh_first];
+    if (!node)
+        return fresh;
+    struct slot *back = heap_entry(node, struct slot, in.back);
+    return fresh && fresh->number < back->number ? fresh : back;
 }
 
 static inline bool may_follow(unsigned from, pawl_lease_state to)
@@ -118,6 +122,11 @@ static inline void slot_leave(pawl_leases *leases, struct slot *slot)
     }
 }
 
+static inline bool may_be_stored(pawl_lease_state state)
+{
+    return state == PAWL_LEASE_LEASED || state == PAWL_LEASE_READY || state == PAWL_LEASE_TAKEN;
+}
+
 /* Takes the slot out of the structure that it is in, and puts it into the queue if it is BOUND now. The caller
  * puts it into the wheel if that is needed. */
 static inline void slot_move(pawl_leases *leases, struct slot *slot, pawl_lease_state to)
@@ -125,6 +134,8 @@ static inline void slot_move(pawl_leases *leases, struct slot *slot, pawl_lease_
     assert(may_follow(slot->state, to)); /* T1 */
     slot_leave(leases, slot);
     slot->state = (uint8_t)to;
+    if ((slot->flags & SLOT_STORED) && !(slot->is_current && may_be_stored(to))) /* T4 */
+        kept_drop(leases, slot);
     switch (to) {
     case PAWL_LEASE_BOUND: queue_put(leases, slot); break;
     case PAWL_LEASE_LEASED: leases->counts.active++; break;

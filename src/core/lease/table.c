@@ -45,8 +45,10 @@ int pawl_leases_bind(pawl_leases *leases, uint32_t projection, void *work, size_
     struct slot *slot = &leases->slots[number & leases->mask];
     slot_begin(slot, number, projection, work);
     slot->size_class = estimate_class(bytes);
-    slot->is_uncounted = leases->projections[projection].is_uncounted;
+    slot->flags = leases->projections[projection].is_uncounted ? SLOT_UNCOUNTED : 0;
     queue_put(leases, slot);
+    if (number == leases->awaited)
+        kept_restore(leases, slot); /* L6 */
     *ret_number = number;
     return PAWL_OK;
 }
@@ -86,14 +88,35 @@ static void lease(pawl_leases *leases, struct slot *slot, pawl_duration asked, p
     slot_move(leases, slot, PAWL_LEASE_LEASED);
     slot->operation = next_operation(leases);
     slot->is_current = true;
+    slot->flags &= SLOT_UNCOUNTED;
     slot->attempt++;
     slot->leased_at = now;
     slot->duration = grant(leases, slot, asked);
     due_set(leases, slot, now, slot->duration);
 }
 
-int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
-                        pawl_lease *ret_leases, size_t *ret_count)
+/* Lease it, and keep it. If the store refuses, it is as before: whoever had it, and was late, may still have
+ * it. */
+static int lease_kept(pawl_leases *leases, struct slot *slot, pawl_duration asked, pawl_instant now)
+{
+    const struct slot before = *slot;
+    lease(leases, slot, asked, now);
+    slot->flags |= SLOT_KEPT;
+    int status = kept_put(leases, slot, slot->duration);
+    if (status == PAWL_OK)
+        return status;
+    slot_move(leases, slot, PAWL_LEASE_BOUND);
+    slot->operation = before.operation;
+    slot->attempt = before.attempt;
+    slot->leased_at = before.leased_at;
+    slot->duration = before.duration;
+    slot->is_current = before.is_current;
+    slot->flags = before.flags;
+    return status;
+}
+
+static int acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max, bool kept,
+                   pawl_lease *ret_leases, size_t *ret_count)
 {
     if (projection >= leases->options.projections || max == 0)
         return PAWL_EINVAL;
@@ -101,24 +124,44 @@ int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration 
     pawl_instant now = pawl_env_now(leases->options.env);
     due_catch_up(leases, now);
     size_t count = 0;
+    int status = PAWL_ENOTFOUND;
     for (; count < max; count++) {
         struct slot *slot = queue_first(leases, from);
         if (!slot)
             break;
-        lease(leases, slot, duration, now);
+        if (!kept)
+            lease(leases, slot, duration, now);
+        else if ((status = lease_kept(leases, slot, duration, now)) != PAWL_OK)
+            break;
         slot_show(leases, slot, &ret_leases[count]);
     }
     if (count == 0)
-        return PAWL_ENOTFOUND;
+        return status;
     leases->counts.acquired += count;
     due_arm(leases, now);
     *ret_count = count;
     return PAWL_OK;
 }
 
-/* Why a report about a number is refused. */
-static int refuse(pawl_leases *leases, uint64_t number)
+int pawl_leases_acquire(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
+                        pawl_lease *ret_leases, size_t *ret_count)
 {
+    return acquire(leases, projection, duration, max, false, ret_leases, ret_count);
+}
+
+int pawl_leases_acquire_kept(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
+                             pawl_lease *ret_leases, size_t *ret_count)
+{
+    if (!leases->options.store)
+        return PAWL_EMISUSE;
+    return acquire(leases, projection, duration, max, true, ret_leases, ret_count);
+}
+
+/* Why a report about a number is refused. */
+static int refuse(pawl_leases *leases, uint64_t number, pawl_operation_id operation)
+{
+    if (pawl_leases_is_awaited(leases, number, operation))
+        return PAWL_EBUSY;
     if (number == 0 || number > leases->bound)
         return PAWL_ENOTFOUND;
     leases->counts.fenced++;
@@ -145,12 +188,15 @@ int pawl_leases_extend(pawl_leases *leases, uint64_t number, pawl_operation_id o
 {
     struct slot *slot = slot_under_work(leases, number, operation);
     if (!slot)
-        return refuse(leases, number);
+        return refuse(leases, number, operation);
     pawl_instant now = pawl_env_now(leases->options.env);
     pawl_duration more = duration ? duration
                                   : estimate_get(&leases->projections[slot->projection].estimate,
                                                  slot->size_class, &leases->limits);
     more = more < leases->limits.max ? more : leases->limits.max;
+    int status = (slot->flags & SLOT_KEPT) ? kept_put(leases, slot, more) : PAWL_OK;
+    if (status != PAWL_OK)
+        return status;
     if (slot->state == PAWL_LEASE_BOUND)
         slot_move(leases, slot, PAWL_LEASE_LEASED);
     else
@@ -182,7 +228,7 @@ int pawl_leases_release(pawl_leases *leases, uint64_t number, pawl_operation_id 
 {
     struct slot *slot = slot_under_work(leases, number, operation);
     if (!slot)
-        return refuse(leases, number);
+        return refuse(leases, number, operation);
     give_back(leases, slot, words, pawl_env_now(leases->options.env));
     if (slot->state == PAWL_LEASE_LEASED)
         slot_move(leases, slot, PAWL_LEASE_BOUND);
@@ -207,7 +253,7 @@ int pawl_leases_postpone(pawl_leases *leases, uint64_t number, pawl_operation_id
 {
     struct slot *slot = slot_under_work(leases, number, operation);
     if (!slot)
-        return refuse(leases, number);
+        return refuse(leases, number, operation);
     pawl_instant now = pawl_env_now(leases->options.env);
     give_back(leases, slot, words, now);
     if (slot->postponed < UINT8_MAX)
@@ -233,7 +279,7 @@ int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id ope
 {
     struct slot *slot = slot_under_work(leases, number, operation);
     if (!slot)
-        return refuse(leases, number);
+        return refuse(leases, number, operation);
     const struct projection *projection = &leases->projections[slot->projection];
     pawl_instant now = pawl_env_now(leases->options.env);
     leases->counts.failed++;
@@ -254,14 +300,19 @@ int pawl_leases_fail(pawl_leases *leases, uint64_t number, pawl_operation_id ope
     return PAWL_OK;
 }
 
-/* The estimate learns from every attempt, also from one that took longer than its lease. */
+/* The estimate learns from every attempt, also from one that took longer than its lease; but not from one whose
+ * beginning this table has not seen. A late result is kept again, if the store takes it: until it is committed,
+ * its worker may have to hand it in once more. */
 static void hand_in(pawl_leases *leases, struct slot *slot, void *result, pawl_instant now)
 {
     pawl_duration took = now.ns - slot->leased_at.ns;
     pawl_duration max = leases->limits.max;
-    estimate_observe(&leases->projections[slot->projection].estimate, slot->size_class,
-                     took < max ? took : max);
-    if (slot->state == PAWL_LEASE_LEASED && !slot->is_uncounted) {
+    if (!(slot->flags & SLOT_RESTORED))
+        estimate_observe(&leases->projections[slot->projection].estimate, slot->size_class,
+                         took < max ? took : max);
+    if ((slot->flags & (SLOT_KEPT | SLOT_STORED)) == SLOT_KEPT)
+        (void)kept_put(leases, slot, slot->duration);
+    if (slot->state == PAWL_LEASE_LEASED && !(slot->flags & SLOT_UNCOUNTED)) {
         pawl_lease_minute *sums = minute_now(&leases->minute, now);
         sums->ended++;
         sums->used += took < slot->duration ? took : slot->duration;
@@ -284,7 +335,7 @@ static int ready(pawl_leases *leases, uint64_t number, pawl_operation_id operati
     }
     const struct memory *memory = slot ? NULL : memory_find(leases, number);
     if (!slot && !(memory && !memory->is_void && operation_is(memory->operation, operation)))
-        return refuse(leases, number);
+        return refuse(leases, number, operation);
     *ret_again = true;
     return PAWL_OK;
 }

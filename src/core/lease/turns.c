@@ -20,7 +20,7 @@ size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns)
             break;
         slot_move(leases, slot, PAWL_LEASE_TAKEN);
         leases->taken++;
-        if (!slot->is_uncounted)
+        if (!(slot->flags & SLOT_UNCOUNTED))
             minute_turn(&leases->minute, now, now.ns - slot->handed_at.ns);
         ret_turns[count] = (pawl_turn){
             .number = slot->number,
@@ -113,7 +113,7 @@ int pawl_leases_commit(pawl_leases *leases, uint64_t number)
     uint64_t counted = 0;
     for (uint64_t n = leases->committed + 1; n <= number; n++) {
         struct slot *slot = slot_find(leases, n);
-        counted += !slot->is_uncounted;
+        counted += !(slot->flags & SLOT_UNCOUNTED);
         remember(leases, slot, now);
         words_fix(&leases->words, &slot->words, WORDS_NONE);
         slot_move(leases, slot, PAWL_LEASE_COMMITTED);

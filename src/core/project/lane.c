@@ -231,6 +231,7 @@ static int fill_run(struct lane *lane, const pawl_lease *lease, struct run *run)
     run->schema = binding->schema;
     run->projector = binding->projector;
     run->event = lane_event_hold(binding->event);
+    run->start = lane->starts;
     if (binding->at_turn && lane_copy_staged_rows(lane, run, binding->wsid) != PAWL_OK) {
         run_reset(run);
         return PAWL_ENOMEM;
@@ -246,19 +247,34 @@ static bool may_run_ahead(const struct lane *lane, uint32_t projection)
            || pawl_leases_peek(lane->leases, projection) == lane->staged + 1;
 }
 
-int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run)
+typedef int (*acquire_fn)(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
+                          pawl_lease *ret_leases, size_t *ret_count);
+
+static int acquire(struct lane *lane, uint32_t projection, pawl_duration duration, acquire_fn from_table,
+                   struct run *run)
 {
     pawl_lease lease;
     size_t count;
     if (lane->writer.state != WRITER_RUNNING || lane->paused || projection >= lane->projections
         || lane->quick[projection] || !may_run_ahead(lane, projection))
         return PAWL_ENOTFOUND;
-    int status = pawl_leases_acquire(lane->leases, projection, duration, 1, &lease, &count);
-    if (status == PAWL_OK)
-        status = fill_run(lane, &lease, run);
-    if (status == PAWL_ENOMEM)
+    int status = from_table(lane->leases, projection, duration, 1, &lease, &count);
+    if (status != PAWL_OK)
+        return status;
+    status = fill_run(lane, &lease, run);
+    if (status != PAWL_OK)
         (void)pawl_leases_release(lane->leases, lease.number, lease.operation, "no memory");
     return status;
+}
+
+int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run)
+{
+    return acquire(lane, projection, duration, pawl_leases_acquire, run);
+}
+
+int lane_acquire_kept(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run)
+{
+    return acquire(lane, projection, duration, pawl_leases_acquire_kept, run);
 }
 
 static bool copy_lease(void *arg, const pawl_lease *lease)
@@ -274,6 +290,8 @@ int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct
         return PAWL_EBUSY;
     if (number == 0) /* pawl_leases_list would begin at the first number */
         return PAWL_EFENCED;
+    if (pawl_leases_is_awaited(lane->leases, number, id))
+        return PAWL_EBUSY;
     pawl_leases_list(lane->leases, number, copy_lease, &lease);
     bool known = lease.number == number;
     bool again = known ? lease.state >= PAWL_LEASE_READY : number <= lane->cursor.applied;
@@ -288,6 +306,7 @@ int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct
         run->id = id;
         run->partition = lane->options.partition;
     }
+    run->may_ask_again = true;
     *ret_again = again;
     return PAWL_OK;
 }
@@ -339,9 +358,12 @@ int lane_hand_in(struct lane *lane, struct run *run)
         return PAWL_ECLOSED;
     if (run->number <= lane->cursor.applied)
         return look_up_in_log(lane, run);
+    /* The lease may be kept, but what the run rests on was forgotten. */
+    if (run->event && run->start != lane->starts)
+        return run->may_ask_again ? PAWL_EBUSY : PAWL_EFENCED;
     int status = pawl_leases_ready(lane->leases, run->number, run->id, run, &again);
     if (status != PAWL_OK)
-        return PAWL_EFENCED;
+        return status == PAWL_EBUSY ? PAWL_EBUSY : PAWL_EFENCED;
     if (again)
         runs_add(&lane->waiting, run);
     else
@@ -379,6 +401,8 @@ int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool per
 
 bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const char *words)
 {
+    if (run->start != lane->starts) /* as in lane_hand_in: what it read does not tell */
+        return false;
     bool decides = permanent || pawl_leases_is_last(lane->leases, run->number);
     if (!decides || run->at_turn || reads_is_blind(&run->seen)) {
         (void)lane_fail(lane, run->number, run->id, permanent, words);
@@ -400,6 +424,11 @@ int lane_postpone(struct lane *lane, uint64_t number, pawl_operation_id id, cons
 {
     int status = pawl_leases_postpone(lane->leases, number, id, words);
     return status == PAWL_ENOTFOUND ? PAWL_EFENCED : status;
+}
+
+bool lane_unkeep(struct lane *lane, uint64_t number, pawl_operation_id id)
+{
+    return pawl_leases_unkeep(lane->leases, number, id);
 }
 
 int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration)

@@ -11,7 +11,8 @@
  *
  * The operation log is written by a writer (core/stream/writer.h), whose states are the lane's. In DRAINING a
  * lane forgets all that is not applied: its numbers are bound again, and runs that still work on them are
- * fenced.
+ * fenced. But leases that are kept (pawl/lease.h) come back with their numbers, then as after a restart: the
+ * n-th match is the same event every time (N1).
  *
  * Invariants
  *   N1  The n-th match of the PLog is operation n: numbers are bound in the order of events, and of the
@@ -36,7 +37,8 @@ struct lane_options {
     uint32_t shard;
     pawl_log *log;
     pawl_store *store;
-    struct applier *applier; /* the shard's */
+    struct applier *applier;   /* the shard's */
+    struct view_tables *views; /* of the store; NULL: there are none */
     uint16_t partition;
     uint16_t lane;
     uint32_t generation;
@@ -72,6 +74,10 @@ struct lane_options {
     pawl_duration lease_min;
     pawl_duration backoff_min;
     pawl_lease_thresholds thresholds;
+
+    /* Where leases of external workers are kept; NULL: nowhere. */
+    const pawl_lease_store *lease_store;
+    void *lease_store_ctx;
     const pawl_allocator *allocator;
 };
 
@@ -108,14 +114,19 @@ const struct schema_projector *lane_projector(const struct lane *lane, uint32_t 
 /* Lease the next number of a projection (duration 0: adaptive). PAWL_ENOTFOUND: none; PAWL_ENOMEM. */
 int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run);
 
+/* The same, and the store keeps the lease. Tell nobody of it before the store has settled. Also the store's
+ * errors. */
+int lane_acquire_kept(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run);
+
 /* Get the run of a lease that was acquired before and is held under this ID, for a worker that kept nothing but
  * number and ID. *ret_again: the run was handed in before, or is committed, or nobody knows any more. Then the
  * run has nothing but number and ID, and handing it in tells which. PAWL_EFENCED: the number is another's.
- * PAWL_EBUSY: the lane is recovering. PAWL_ENOMEM. */
+ * PAWL_EBUSY: the lane is recovering, or the number of a kept lease is not bound yet. PAWL_ENOMEM. */
 int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct run *run, bool *ret_again);
 
 /* Hand in a run that was exploded. PAWL_OK: finished will be called, perhaps from inside. PAWL_EFENCED: the
- * number is another's, or was committed by another. An external worker may hand in the same number and ID
+ * number is another's, or was committed by another. PAWL_EBUSY: the lane has started over; if the lease is kept,
+ * resume it and work it out again. An external worker may hand in the same number and ID
  * twice, the second time with a new run: then finished is called for it when the first one is applied. */
 int lane_hand_in(struct lane *lane, struct run *run);
 
@@ -128,13 +139,15 @@ void lane_exploded(struct lane *lane, struct run *run, int status);
 
 /* The handler of a run failed. It may have read too early. So a failure that decides (permanent, or the last
  * that the lease table allows) counts only if what the handler read still stands at its turn. Then the lane
- * keeps the run until its turn, like one that is handed in, and returns true. */
+ * keeps the run until its turn, like one that is handed in, and returns true. The failure of a run from before the
+ * lane started over says nothing. */
 bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const char *words);
 
-/* As in pawl/lease.h. The lane does not keep the run. */
+/* As in pawl/lease.h. The lane does not keep the run. PAWL_EBUSY: the number of a kept lease is not bound yet. */
 int lane_fail(struct lane *lane, uint64_t number, pawl_operation_id id, bool permanent, const char *words);
 int lane_release(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
 int lane_postpone(struct lane *lane, uint64_t number, pawl_operation_id id, const char *words);
+bool lane_unkeep(struct lane *lane, uint64_t number, pawl_operation_id id);
 int lane_extend(struct lane *lane, uint64_t number, pawl_operation_id id, pawl_duration duration);
 
 /* Take over what a later schema may change without a new generation: how often a projector is tried, and what

@@ -70,13 +70,14 @@ int lane_batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
     struct cursor *cursor = &lane->cursor;
     struct lane_progress before = lane_progress(cursor);
     const struct lane_staged *staged = lane_staged(batch);
+    struct put_watch *watch = lane->options.views ? view_tables_watch(lane->options.views) : NULL;
     size_t i = 0;
     int status = PAWL_OK;
     for (; i < batch->count && status == PAWL_OK; i++) {
         status = digests_add(&cursor->digests, &staged[i].changes);
         if (status != PAWL_OK)
             break;
-        status = changes_put(&staged[i].changes, store);
+        status = changes_put(&staged[i].changes, store, watch);
     }
     if (status == PAWL_OK) {
         const pawl_append_entry *last = &batch->entries[batch->count - 1];

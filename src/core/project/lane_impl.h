@@ -10,6 +10,7 @@
 #define CORE_PROJECT_LANE_IMPL_H
 
 #include "core/project/lane.h"
+#include "core/view/tables.h"
 
 /* What a number is bound to: an event and a projector. */
 struct lane_binding {
@@ -56,6 +57,7 @@ struct lane {
     struct operation_maker writes; /* for what the lane explodes itself */
     struct cursor cursor;
     struct lane_progress committed; /* what the store has */
+    uint64_t starts;                /* how often it started over: a run is of one start */
     bool paused;
     bool pumping; /* inside lane_pump: a nested call only sets again */
     bool again;
@@ -162,5 +164,10 @@ int lane_replay(void *ctx, const struct copied_entry *entries, struct arena *mem
 bool lane_drained(void *ctx);
 void lane_prepare(void *ctx);
 void lane_start_over(struct lane *lane);
+
+/* What a run is told that was handed in, and whose operation is not in the log because the lane has started over, or
+ * is closed. A worker that may ask again need not know whether its lease is kept: if it is not, the answer to its
+ * question is PAWL_EFENCED. */
+int lane_status_of_lost(const struct lane *lane, const struct run *run);
 
 #endif

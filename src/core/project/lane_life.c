@@ -136,6 +136,8 @@ static int new_parts(struct lane *lane, pawl_error *error)
                                   .thresholds = o->thresholds,
                                   .changed = leases_changed,
                                   .ctx = lane,
+                                  .store = o->lease_store,
+                                  .store_ctx = o->lease_store_ctx,
                                   .allocator = o->allocator};
     lane->scratch = mem_new(o->allocator, 1, STATE_SCRATCH_BYTES);
     lane->bindings = mem_new(o->allocator, o->window, sizeof lane->bindings[0]);

@@ -9,6 +9,13 @@
 #include "core/project/lane_impl.h"
 #include "core/project/redo.h"
 
+int lane_status_of_lost(const struct lane *lane, const struct run *run)
+{
+    if (lane->writer.state == WRITER_CLOSED)
+        return PAWL_ECLOSED;
+    return run->may_ask_again ? PAWL_EBUSY : PAWL_EFENCED;
+}
+
 struct dropping {
     struct lane *lane;
     struct runs runs;
@@ -30,6 +37,7 @@ void lane_start_over(struct lane *lane)
     struct dropping dropping = {.lane = lane};
     struct run *run;
     runs_init(&dropping.runs);
+    lane->starts++;
     pawl_leases_reset(lane->leases, lane->cursor.applied + 1, drop_number, &dropping);
     for (uint64_t n = lane->cursor.applied + 1; n <= lane->bound; n++)
         lane_forget(lane, n);
@@ -42,7 +50,7 @@ void lane_start_over(struct lane *lane)
     lane->place = (pawl_place){0};
     recent_writes_reset(lane->recent, lane->cursor.applied + 1);
     while ((run = runs_take(&dropping.runs))) /* its owner may call anything */
-        run->finished(run, lane->writer.state == WRITER_CLOSED ? PAWL_ECLOSED : PAWL_EFENCED);
+        run->finished(run, lane_status_of_lost(lane, run));
 }
 
 bool lane_drained(void *ctx)
@@ -104,6 +112,7 @@ int lane_replay(void *ctx, const struct copied_entry *entries, struct arena *mem
                                  .ctx = lane->options.ctx},
                         .entries = entries};
     gathered_init(&gathered, lane->options.allocator);
+    gathered.watch = lane->options.views ? view_tables_watch(lane->options.views) : NULL;
     int status = applier_write(lane->options.applier, put_operations, &r, error);
     gathered_release(&gathered);
     if (status != PAWL_OK)
@@ -120,7 +129,9 @@ int lane_replay(void *ctx, const struct copied_entry *entries, struct arena *mem
 void lane_prepare(void *ctx)
 {
     struct lane *lane = ctx;
-    lane_tell_waiting(lane, UINT64_MAX, NULL);
+    struct run *run;
+    while ((run = runs_take(&lane->waiting)))
+        run->finished(run, lane_status_of_lost(lane, run));
     if (lane->writer.state == WRITER_CLOSED) /* a run's owner has closed it */
         return;
     lane_start_over(lane);

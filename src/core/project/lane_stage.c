@@ -220,7 +220,7 @@ void lane_exploded(struct lane *lane, struct run *run, int status)
 {
     lane->exploding_count--;
     if (lane->exploding != run) {
-        tell(run, lane->writer.state == WRITER_CLOSED ? PAWL_ECLOSED : PAWL_EFENCED);
+        tell(run, lane_status_of_lost(lane, run));
         writer_step(&lane->writer);
         return;
     }

@@ -1,5 +1,7 @@
 #include "core/project/reads.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "core/project/reads_impl.h"
 #include "core/schema/schema.h"
@@ -46,27 +48,59 @@ static int one_more(struct reads *r, void **array, size_t size, size_t *count, s
     return PAWL_OK;
 }
 
-int reads_add_row(struct reads *r, pawl_bytes key)
+static int add_hash(struct reads *r, uint64_t hash)
 {
     void *array = r->row, *slot;
     int status = one_more(r, &array, sizeof r->row[0], &r->row_count, &r->row_room, &slot);
     r->row = array;
     if (slot)
-        *(uint64_t *)slot = hash_of_row(key);
+        *(uint64_t *)slot = hash;
+    return status;
+}
+
+int reads_add_row(struct reads *r, pawl_bytes key)
+{
+    return add_hash(r, hash_of_row(key));
+}
+
+static int add_hash_of_rows(struct reads *r, uint64_t hash, const uint64_t *fields, size_t words)
+{
+    void *array = r->rows, *slot;
+    int status = one_more(r, &array, sizeof r->rows[0], &r->rows_count, &r->rows_room, &slot);
+    r->rows = array;
+    if (slot)
+        *(struct read_rows *)slot = (struct read_rows){.hash = hash, .fields = fields, .words = words};
     return status;
 }
 
 static int add_rows(struct reads *r, uint32_t table, uint64_t wsid, const uint64_t *fields, size_t words)
 {
-    void *array = r->rows, *slot;
-    int status = one_more(r, &array, sizeof r->rows[0], &r->rows_count, &r->rows_room, &slot);
-    r->rows = array;
-    if (slot) {
-        uint8_t key[KEY_WORKSPACE];
-        *(struct read_rows *)slot = (struct read_rows){
-            .hash = hash_of_rows(key_of_workspace(table, wsid, key)), .fields = fields, .words = words};
+    uint8_t key[KEY_WORKSPACE];
+    return add_hash_of_rows(r, hash_of_rows(key_of_workspace(table, wsid, key)), fields, words);
+}
+
+int reads_add(struct reads *r, const struct reads *others)
+{
+    int status = PAWL_OK;
+    for (size_t i = 0; i < others->row_count && status == PAWL_OK && !r->all; i++)
+        status = add_hash(r, others->row[i]);
+    for (size_t i = 0; i < others->rows_count && status == PAWL_OK && !r->all; i++) {
+        assert(!others->rows[i].fields);
+        status = add_hash_of_rows(r, others->rows[i].hash, NULL, 0);
     }
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    r->all = r->all || others->all;
+    r->at = r->at < others->at ? r->at : others->at;
+    return PAWL_OK;
+}
+
+void reads_coarsen(struct reads *r)
+{
+    uint64_t at = r->at;
+    reads_release(r);
+    r->at = at;
+    r->all = true;
 }
 
 static int put_field(void *ctx, uint32_t slot)

@@ -55,6 +55,12 @@ int reads_add_rows(struct reads *reads, uint32_t table, uint64_t wsid, const str
                    size_t field_count);
 int reads_add_range(struct reads *reads, uint32_t table, uint64_t wsid);
 
+/* Note all that others has, of rows and ranges; it must have no clauses (reads_add_rows). */
+int reads_add(struct reads *reads, const struct reads *others);
+
+/* Keep only that something was read: from now on it stands only if nothing was written since. */
+void reads_coarsen(struct reads *reads);
+
 /* Its bytes. */
 static inline size_t reads_held(const struct reads *reads)
 {

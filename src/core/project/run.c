@@ -55,6 +55,7 @@ void run_reset(struct run *run)
     run->event = NULL;
     run->staged_rows = NULL;
     run->at_turn = false;
+    run->may_ask_again = false;
     run->intents = NULL;
     run->intent_count = 0;
     run->status = PAWL_OK;

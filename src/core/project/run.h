@@ -59,7 +59,9 @@ struct run {
     const struct schema *schema;
     const struct schema_projector *projector;
     struct lane_event *event; /* held */
+    uint64_t start;           /* of the lane, that it was filled in */
     bool at_turn;
+    bool may_ask_again; /* its worker has number and ID, and comes back with them: lane_resume */
     struct staged_row *staged_rows;
 
     /* What the run makes. memory holds the intents of a handler, and the staged rows. */
@@ -77,7 +79,8 @@ struct run {
 
     /* Called once on the shard after lane_hand_in; then the run is its owner's again. PAWL_OK: committed and
      * applied. PAWL_EINVAL, PAWL_ETOOBIG: refused at its turn, and error says why. PAWL_EFENCED,
-     * PAWL_ECONFLICT, PAWL_ECLOSED: it was not committed, or nobody knows. */
+     * PAWL_ECONFLICT, PAWL_ECLOSED: it was not committed, or nobody knows. PAWL_EBUSY, if it may ask again: the
+     * lane has started over, and the lease may be held still. */
     void (*finished)(struct run *run, int status);
     void *arg;
     struct run *next;

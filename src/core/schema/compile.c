@@ -5,7 +5,7 @@
  *     $event.argument.FIELD       of the command's argument
  *     $event.records.TYPE.FIELD   of the event's first record of a type, its own name or a qualified one
  *
- * and id in place of FIELD in the latter two. */
+ * and id in place of FIELD in the latter two. In a view over records also id, parent and active. */
 #include "core/schema/compile.h"
 
 #include "base/bytes.h"
@@ -93,12 +93,28 @@ static int find_event(const struct names *n, pawl_bytes path, uint32_t *ret_slot
     return PAWL_ENOTFOUND;
 }
 
+/* What every record has besides its fields. */
+static int find_head(pawl_bytes name, uint32_t *ret_slot, enum value_type *ret_type)
+{
+    static const struct {
+        const char *name;
+        uint32_t place;
+        enum value_type type;
+    } heads[] = {
+        {"id", SLOT_ID, VALUE_REF}, {"parent", SLOT_PARENT, VALUE_REF}, {"active", SLOT_ACTIVE, VALUE_BOOL}};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (bytes_equal(name, (pawl_bytes){heads[i].name, strlen(heads[i].name)}))
+            return give(SLOT_ROW, heads[i].place, heads[i].type, ret_slot, ret_type);
+    return PAWL_ENOTFOUND;
+}
+
 static int find(void *ctx, enum expr_name kind, pawl_bytes path, uint32_t *ret_slot, enum value_type *ret_type)
 {
     const struct names *n = ctx;
     if (kind == EXPR_EVENT)
         return find_event(n, path, ret_slot, ret_type);
-    return n->scope->row ? give_field(SLOT_ROW, n->scope->row, path, ret_slot, ret_type) : PAWL_ENOTFOUND;
+    int status = n->scope->row ? give_field(SLOT_ROW, n->scope->row, path, ret_slot, ret_type) : PAWL_ENOTFOUND;
+    return status == PAWL_ENOTFOUND && n->scope->record ? find_head(path, ret_slot, ret_type) : status;
 }
 
 static int find_qname(void *ctx, pawl_bytes text, uint16_t *ret_name)

@@ -6,8 +6,9 @@
 
 /* What an expression may name, and what it must give. */
 struct compile_scope {
-    const struct schema_type *row;      /* NULL: no row is at hand */
-    bool event;                         /* whether there is one */
+    const struct schema_type *row; /* NULL: no row is at hand */
+    bool record; /* the row at hand is a record: id, parent and active, unless these are fields */
+    bool event;  /* whether there is one */
     const struct schema_type *argument; /* the event's; NULL: none */
     enum value_type want;
 };

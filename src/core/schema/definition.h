@@ -6,17 +6,18 @@
  * that has a name begins with it. Texts and lists are borrowed from wherever the definition was made: an arena,
  * or the bytes that it was decoded from.
  *
- * As bytes (what a group0 schema command carries; docs/FORMAT.md): version u8 2, zero u8, then the members in
+ * As bytes (what a group0 schema command carries; docs/FORMAT.md): version u8 3, zero u8, then the members in
  * the order of the structs below. A text is its size as u32 and its bytes, a list its count as u16 and its
  * items, a flag a byte 0 or 1, an action's kind a byte, a number u64. Equal definitions have equal bytes.
- * Version 1 ended a projector with its actions: what is behind them is as if it were not given. */
+ * Version 1 ended a projector with its actions, version 2 a view with its filter: what is behind them is as if it
+ * were not given. */
 #ifndef CORE_SCHEMA_DEFINITION_H
 #define CORE_SCHEMA_DEFINITION_H
 
 #include "base/arena.h"
 #include "core/schema/schema.h"
 
-#define DEFINITION_VERSION   2
+#define DEFINITION_VERSION   3
 #define DEFINITION_BYTES_MAX ((size_t)4 << 20)
 
 /* Limits: of a package, unless the comment says otherwise. */
@@ -125,6 +126,7 @@ struct definition_view {
     pawl_bytes *include;
     size_t include_count;
     pawl_bytes filter;
+    bool unique;
 };
 
 struct definition {

@@ -214,6 +214,8 @@ static void code_view(struct codec *c, void *item)
     LIST(c, v->key, v->key_count, code_name);
     LIST(c, v->include, v->include_count, code_name);
     code_text(c, &v->filter);
+    if (c->version >= 3)
+        code_flag(c, &v->unique);
 }
 
 static void code_definition(struct codec *c, struct definition *d)

@@ -335,7 +335,7 @@ int schema_resolve(const struct schema_source *source, struct arena *arena, stru
                                       .names_by_text = source->names_by_text}};
     struct resolver r = {.v = {.error = error}, .source = source, .arena = arena, .out = &out};
     void (*const steps[])(struct resolver *) = {resolve_workspaces, resolve_types, resolve_commands,
-                                                resolve_projectors, resolve_views, resolve_lanes};
+                                                resolve_projectors, resolve_lanes};
     for (size_t i = 0; i < sizeof steps / sizeof *steps && r.v.status == PAWL_OK; i++)
         steps[i](&r);
     if (r.v.status) {

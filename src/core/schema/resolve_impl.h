@@ -1,7 +1,7 @@
 /* core/schema/resolve_impl.h: what the files that resolve a schema share.
  *
  *     resolve.c          names, workspaces, types, commands
- *     resolve_project.c  projectors, views
+ *     resolve_project.c  projectors
  *     resolve_lanes.c    which projectors belong together
  *     compile.c          expressions
  *
@@ -60,7 +60,6 @@ const struct expr *resolver_compile(struct resolver *r, const struct path *at, p
                                     const struct compile_scope *scope);
 
 void resolve_projectors(struct resolver *r);
-void resolve_views(struct resolver *r);
 void resolve_lanes(struct resolver *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* core/schema/resolve_project.c: projectors and views of a schema. */
+/* core/schema/resolve_project.c: projectors of a schema. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -225,62 +225,4 @@ void resolve_projectors(struct resolver *r)
     }
     r->out->schema.projectors = r->projectors;
     r->out->schema.projector_count = used;
-}
-
-static const uint16_t *resolve_places(struct resolver *r, const struct path *view, const char *member,
-                                      const pawl_bytes *names, size_t count, const struct schema_type *base)
-{
-    struct path group = path_member(view, member);
-    uint16_t *places = resolver_take(r, count, sizeof *places);
-    for (size_t i = 0; i < count && places; i++) {
-        struct path here = path_index(&group, i);
-        int place = schema_field_place(base, names[i]);
-        if (place < 0)
-            verdict_refuse(&r->v, &here, "%.*s has no field '%.*s'", TEXT(base->name), TEXT(names[i]));
-        places[i] = (uint16_t)place;
-    }
-    return places;
-}
-
-static void resolve_view(struct resolver *r, const struct path *group, const struct definition_view *from,
-                         struct schema_view *to)
-{
-    struct path here = path_name(group, from->name), at = path_member(&here, "base");
-    struct path filter = path_member(&here, "filter");
-    const struct schema_name *own = resolver_own(r, from->name), *base = resolver_look(r, from->base);
-    *to = (struct schema_view){.id = own->id, .name = own->text};
-    if (!base || base->kind != NAMED_ENTITY)
-        base = resolver_refer(r, &at, from->base, NAMED_TYPE);
-    if (!base)
-        return;
-    to->base = schema_type_by_id(&r->out->schema, base->id);
-    if (!type_has_table(to->base->kind))
-        verdict_refuse(&r->v, &at, "%.*s lives in its events only, and has no rows to view", TEXT(base->text));
-    to->key = resolve_places(r, &here, "key", from->key, from->key_count, to->base);
-    to->key_count = from->key_count;
-    to->include = resolve_places(r, &here, "include", from->include, from->include_count, to->base);
-    to->include_count = from->include_count;
-    struct compile_scope scope = {.row = to->base, .want = VALUE_BOOL};
-    if (from->filter.size)
-        to->filter = resolver_compile(r, &filter, from->filter, &scope);
-}
-
-void resolve_views(struct resolver *r)
-{
-    size_t count = 0, used = 0;
-    for (size_t p = 0; p < r->source->package_count; p++)
-        count += r->source->packages[p].view_count;
-    struct schema_view *views = resolver_take(r, count, sizeof *views);
-    for (size_t p = 0; p < r->source->package_count && views; p++) {
-        const struct definition *d = &r->source->packages[p];
-        resolver_enter(r, d);
-        struct path root = {0}, group = path_member(&root, "views");
-        for (size_t i = 0; i < d->view_count && r->v.status == PAWL_OK; i++)
-            resolve_view(r, &group, &d->views[i], &views[used++]);
-    }
-    if (!views)
-        return;
-    qsort(views, used, sizeof *views, name_order);
-    r->out->schema.views = views;
-    r->out->schema.view_count = used;
 }

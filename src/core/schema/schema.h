@@ -186,18 +186,6 @@ struct schema_projector {
     uint32_t workers; /* how many may run at once */
 };
 
-/* Stored and shown; built by the view coordinator. */
-struct schema_view {
-    uint16_t id;
-    pawl_bytes name;
-    const struct schema_type *base;
-    const uint16_t *key; /* places of fields of the base */
-    size_t key_count;
-    const uint16_t *include;
-    size_t include_count;
-    const struct expr *filter; /* NULL: all rows */
-};
-
 /* A lane's newest generation is the one that follows its projectors as they are now. While that one works its
  * way through the log, reads are served by the one before it, which goes on with the projectors it began with.
  * Any generation between the two was given up.
@@ -224,7 +212,7 @@ struct schema_lane {
  * projectors fill, and records, in generation 0. Numbers that are given to names are below 65536, so no two
  * tables are the same. */
 #define SCHEMA_TABLE_BITS  16
-#define SCHEMA_GENERATIONS ((uint32_t)65535) /* all are below */
+#define SCHEMA_GENERATIONS ((uint32_t)32767) /* all are below; the top bit says that it is a view's table */
 
 static inline uint32_t schema_table(const struct schema_type *type, uint32_t generation)
 {
@@ -241,8 +229,6 @@ struct schema {
     size_t command_count;
     const struct schema_projector *projectors; /* in their place in the schema: the order in which they run */
     size_t projector_count;
-    const struct schema_view *views;
-    size_t view_count;
     const struct schema_lane *lanes;
     size_t lane_count;
     const struct schema_name *names; /* all that group0 ever numbered, and the system's */
@@ -298,6 +284,8 @@ bool schema_in_key(const struct schema_type *entity, int place);
 #define SLOT_EVENT    ((uint32_t)1)
 #define SLOT_ARGUMENT ((uint32_t)2)
 #define SLOT_ID       ((uint32_t)0xffff)
+#define SLOT_PARENT   ((uint32_t)0xfffe) /* these two: of the row at hand, in a view */
+#define SLOT_ACTIVE   ((uint32_t)0xfffd)
 
 enum event_slot {
     EVENT_OFFSET,           /* $event.offset            INT64 */

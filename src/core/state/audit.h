@@ -9,7 +9,7 @@
 #ifndef CORE_STATE_AUDIT_H
 #define CORE_STATE_AUDIT_H
 
-#include "core/state/position.h"
+#include "core/state/digests.h"
 
 #define AUDIT_RING 64 /* offsets of a partition that one side may be ahead by */
 
@@ -36,9 +36,10 @@ struct audit {
 void audit_init(struct audit *audit, const pawl_allocator *alloc);
 void audit_release(struct audit *audit);
 
-/* A side has come to an offset: these are its tables. Returns a table that the two sides do not agree on; 0:
+/* A side has come to an offset: these are its tables. A view's table is there only if the view is complete, and
+ * is compared if both sides have it. Returns a table that the two sides do not agree on; 0:
  * they agree, or the other side is not there yet. Without memory an audit is missed. */
 uint32_t audit_note(struct audit *audit, enum audit_side side, uint64_t offset,
-                    const struct position *position);
+                    const struct table_digest *tables, size_t count);
 
 #endif

@@ -11,6 +11,7 @@
 #include "core/event/envelope.h"
 #include "core/sequence/storage.h"
 #include "core/state/key.h"
+#include "core/view/tables.h"
 
 #define CHUNK       ((size_t)64 * 1024)
 #define NUMBERS_MAX ((size_t)1 << 26)
@@ -146,8 +147,15 @@ bool checkpoint_is_full(const struct checkpoint *c)
 
 /* --- the sets --- */
 
+/* Which views there are may have changed since the last commit. */
+static void watch_rows(struct checkpoint *c, struct following *f)
+{
+    f->gathered.watch = c->options.views ? view_tables_watch(c->options.views) : NULL;
+}
+
 struct gathered *checkpoint_gathered(struct checkpoint *c, size_t index)
 {
+    watch_rows(c, &c->partitions[index]);
     return &c->partitions[index].gathered;
 }
 
@@ -157,16 +165,21 @@ static uint64_t rows_of(const struct following *f)
     return f->gathered.puts + f->gathered.rows.count + f->numbers.count;
 }
 
+/* The same with rows of views: each row may bring one of each. */
+static uint64_t rows_at_most(const struct checkpoint *c, const struct following *f)
+{
+    return rows_of(f) * (1 + (c->options.views ? view_tables_width(c->options.views) : 0));
+}
+
 static bool is_put(const struct following *f)
 {
     return f->gathered.puts > 0;
 }
 
-void checkpoint_count(struct checkpoint *c, size_t index)
+static void count_rows(struct checkpoint *c, struct following *f)
 {
-    struct following *f = &c->partitions[index];
     size_t bytes = gathered_bytes(&f->gathered) + f->numbers.memory_size;
-    uint64_t rows = rows_of(f);
+    uint64_t rows = rows_at_most(c, f);
     c->bytes += bytes - f->bytes;
     f->bytes = bytes;
     c->rows += rows - f->rows;
@@ -174,6 +187,11 @@ void checkpoint_count(struct checkpoint *c, size_t index)
     f->touched = true;
     c->put = c->put || is_put(f);
     c->full = c->full || (c->put ? c->rows : rows) >= c->options.rows_max; /* C4 */
+}
+
+void checkpoint_count(struct checkpoint *c, size_t index)
+{
+    count_rows(c, &c->partitions[index]);
     c->events++;
 }
 
@@ -251,6 +269,19 @@ static int note_numbers(struct following *f, uint64_t offset, pawl_bytes body, p
     return PAWL_OK;
 }
 
+/* C5 */
+static int audit(struct checkpoint *c, size_t index, uint64_t offset, pawl_error *error)
+{
+    struct following *f = &c->partitions[index];
+    bool views = c->options.views && view_tables_watch(c->options.views);
+    int status = views ? gathered_put(&f->gathered, c->options.store, error) : PAWL_OK;
+    if (status != PAWL_OK)
+        return status;
+    count_rows(c, f);
+    c->options.audit(c->options.ctx, &f->position, offset);
+    return PAWL_OK;
+}
+
 int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_place place, pawl_bytes body,
                     pawl_error *error)
 {
@@ -258,6 +289,7 @@ int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_pl
     assert(offset == checkpoint_next(c, index)); /* C2 */
     arena_reset(&c->memory);
     bool state = offset > f->position.offset;
+    watch_rows(c, f); /* a scan may have the set put */
     int status = state ? derive_event(c, f, offset, body, error) : PAWL_OK;
     if (status == PAWL_OK && offset > f->sequences)
         status = note_numbers(f, offset, body, error);
@@ -270,9 +302,7 @@ int checkpoint_take(struct checkpoint *c, size_t index, uint64_t offset, pawl_pl
     f->position.offset = offset;
     f->position.place = place;
     f->position.checksum = hash_checksum(0, body);
-    if (c->options.audit && offset % c->options.audit_every == 0)
-        c->options.audit(c->options.ctx, &f->position, offset);
-    return PAWL_OK;
+    return c->options.audit && offset % c->options.audit_every == 0 ? audit(c, index, offset, error) : PAWL_OK;
 }
 
 /* --- committing --- */
@@ -322,6 +352,17 @@ static int put_position(struct checkpoint *c, struct following *f)
     return status == PAWL_OK ? put_number(c, key, f->sequences) : status;
 }
 
+static int commit_store(struct checkpoint *c)
+{
+    struct view_tables *views = c->options.views;
+    int status = views ? view_tables_flush(views) : PAWL_OK;
+    if (status == PAWL_OK)
+        status = pawl_store_commit(c->options.store);
+    if (status == PAWL_OK && views)
+        view_tables_committed(views);
+    return status;
+}
+
 static int store_failed(const struct checkpoint *c, int status, pawl_error *error)
 {
     return status == PAWL_OK ? status : error_set(error, status, "%s", c->options.store->error.text);
@@ -330,6 +371,7 @@ static int store_failed(const struct checkpoint *c, int status, pawl_error *erro
 static int put_partition(struct checkpoint *c, struct following *f, pawl_error *error)
 {
     arena_reset(&c->memory);
+    watch_rows(c, f);
     int status = gathered_put(&f->gathered, c->options.store, error);
     if (status != PAWL_OK)
         return status;
@@ -349,18 +391,18 @@ static int put_partitions(struct checkpoint *c, bool put_already, uint64_t *rows
     int status = PAWL_OK;
     for (size_t i = 0; status == PAWL_OK && i < c->options.partitions.count; i++) {
         struct following *f = &c->partitions[i];
-        uint64_t more = rows_of(f);
+        uint64_t more = rows_at_most(c, f), own = rows_of(f);
         if (!f->touched || is_put(f) != put_already)
             continue;
         if (!put_already && *rows > 0 && *rows + more > c->options.rows_max) {
-            status = store_failed(c, pawl_store_commit(c->options.store), error);
+            status = store_failed(c, commit_store(c), error);
             *rows = 0;
         }
         if (status == PAWL_OK)
             status = put_partition(c, f, error);
         f->touched = false;
         *rows += more;
-        *ret_total += more;
+        *ret_total += own;
     }
     return status;
 }
@@ -388,7 +430,7 @@ int checkpoint_commit(struct checkpoint *c, uint64_t *ret_rows, pawl_error *erro
     if (status == PAWL_OK)
         status = put_partitions(c, false, &rows, &total, error);
     if (status == PAWL_OK)
-        status = store_failed(c, pawl_store_commit(c->options.store), error);
+        status = store_failed(c, commit_store(c), error);
     if (status != PAWL_OK)
         return error_wrap(error, status, "the checkpoint cannot be written");
     *ret_rows = total;
@@ -399,6 +441,8 @@ int checkpoint_commit(struct checkpoint *c, uint64_t *ret_rows, pawl_error *erro
 int checkpoint_forget(struct checkpoint *c, pawl_error *error)
 {
     pawl_store_abort(c->options.store);
+    if (c->options.views)
+        view_tables_aborted(c->options.views);
     empty(c);
     return read_positions(c, error);
 }

@@ -29,7 +29,9 @@
  *       transaction first, because a scan looks at all of it.
  *   C4  Partitions that have rows in the open transaction are committed together, and before all others. Any
  *       partition may become one of them, so once there is one, the rows of all partitions count as rows of
- *       one transaction. */
+ *       one transaction.
+ *   C5  Rows of views are made when rows are put. So at an offset that is audited a partition's set is put
+ *       first, if there are views; and states of views go with every commit. */
 #ifndef CORE_STATE_CHECKPOINT_H
 #define CORE_STATE_CHECKPOINT_H
 
@@ -49,6 +51,8 @@ struct checkpoint_options {
     /* A partition's tables have come to an offset that is a multiple of audit_every. May be NULL. */
     void (*audit)(void *ctx, const struct position *position, uint64_t offset);
     uint64_t audit_every;
+
+    struct view_tables *views; /* of the store; NULL: there are none */
 
     /* Put what the caller keeps beside a partition's events into the transaction. May be NULL. */
     int (*commit)(void *ctx, uint16_t partition);

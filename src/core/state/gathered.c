@@ -206,10 +206,14 @@ static struct sorted *sort(struct sorted *rows, struct sorted *room, size_t coun
 }
 
 /* A row that is removed may never have been in the store: it was made and removed in between. */
-static int write_row(pawl_store *store, pawl_bytes key, pawl_bytes value, pawl_error *error)
+static int write_row(const struct gathered *g, pawl_store *store, pawl_bytes key, pawl_bytes value,
+                     pawl_error *error)
 {
-    int status = value.data ? pawl_store_put(store, STATE_SPACE, key, value)
-                            : pawl_store_remove(store, STATE_SPACE, key);
+    int status = g->watch ? g->watch->put(g->watch, store, key, NULL, value) : PAWL_OK;
+    if (status != PAWL_OK)
+        return error_set(error, status, "%s", store->error.text);
+    status = value.data ? pawl_store_put(store, STATE_SPACE, key, value)
+                        : pawl_store_remove(store, STATE_SPACE, key);
     if (status == PAWL_OK || (status == PAWL_ENOTFOUND && !value.data))
         return PAWL_OK;
     return error_set(error, status, "%s", store->error.text);
@@ -227,7 +231,7 @@ static int put_row(struct gathered *g, pawl_store *store, struct gathered_row *r
             pawl_digest_add(&c->digest, c->key, value);
         digests_sum(row->sums, key_table(c->key), &c->digest);
     }
-    return write_row(store, c->key, value, error);
+    return write_row(g, store, c->key, value, error);
 }
 
 static void let_go(struct gathered *g)
@@ -266,8 +270,10 @@ int gathered_put(struct gathered *g, pawl_store *store, pawl_error *error)
 void gathered_clear(struct gathered *g)
 {
     const pawl_allocator *alloc = g->alloc;
+    struct put_watch *watch = g->watch;
     gathered_release(g);
     gathered_init(g, alloc);
+    g->watch = watch;
 }
 
 void gathered_reset(struct gathered *g)

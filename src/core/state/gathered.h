@@ -51,8 +51,9 @@ struct gathered {
     struct overlay overlay; /* the rows; and, while something is derived, its changes on top */
     struct changes rows;    /* of the memory below */
     struct arena memory;
-    struct arena work; /* of one row */
-    uint64_t puts;     /* since it was cleared */
+    struct arena work;       /* of one row */
+    uint64_t puts;           /* since it was cleared */
+    struct put_watch *watch; /* is told of each row before it is put; NULL: nobody; the owner sets it */
     const pawl_allocator *alloc;
 };
 

@@ -15,6 +15,8 @@
  *     TABLE_PARTITION     -                   how far the state has come: core/state/position.h
  *     TABLE_LANE          lane u16,           how far a generation of a lane has come: core/project/cursor.h
  *                         generation u32
+ *     TABLE_VIEW          view's table u32    what a view covers, and what its rows sum up to:
+ *                                             core/view/view_state.h
  *
  * A record: version u8 (1), flags u8 (1: active), type u16, container u16, zero u16, parent u64, then its row.
  */
@@ -27,9 +29,16 @@
 #include "base/hash.h"
 
 #define STATE_SPACE 0 /* of a store's key spaces; the sequence storage is 1 */
+#define VIEW_SPACE  2 /* rows of views (core/view/view.h), which have keys like all rows, and TABLE_VIEW */
 
 /* Those of a schema's types begin at SCHEMA_TABLE_FIRST. */
-enum system_table { TABLE_PARTITION = 1, TABLE_WORKSPACE = 2, TABLE_WLOG = 3, TABLE_LANE = 4 };
+enum system_table {
+    TABLE_PARTITION = 1,
+    TABLE_WORKSPACE = 2,
+    TABLE_WLOG = 3,
+    TABLE_LANE = 4,
+    TABLE_VIEW = 5, /* in VIEW_SPACE */
+};
 
 #define KEY_TABLE     ((size_t)4)
 #define KEY_TOKEN     ((size_t)12)

@@ -75,12 +75,22 @@ void overlay_remove(struct overlay *overlay, const struct changes *changes)
         overlay_take_off(overlay, change);
 }
 
-int changes_put(const struct changes *changes, pawl_store *store)
+/* Changes are put in the order in which they were derived: so a row that was new then is not in the store. */
+static int watch_change(const struct row_change *c, pawl_store *store, struct put_watch *watch)
+{
+    static const pawl_bytes none;
+    return watch->put(watch, store, c->key, c->digest.rows == 1 ? &none : NULL, c->value);
+}
+
+int changes_put(const struct changes *changes, pawl_store *store, struct put_watch *watch)
 {
     int status = PAWL_OK;
-    for (const struct row_change *c = changes->first; status == PAWL_OK && c; c = c->next)
-        status = c->value.data ? pawl_store_put(store, STATE_SPACE, c->key, c->value)
-                               : pawl_store_remove(store, STATE_SPACE, c->key);
+    for (const struct row_change *c = changes->first; status == PAWL_OK && c; c = c->next) {
+        status = watch ? watch_change(c, store, watch) : PAWL_OK;
+        if (status == PAWL_OK)
+            status = c->value.data ? pawl_store_put(store, STATE_SPACE, c->key, c->value)
+                                   : pawl_store_remove(store, STATE_SPACE, c->key);
+    }
     return status;
 }
 
@@ -169,24 +179,15 @@ struct merge {
     bool stopped;
 };
 
-/* As the store sorts them. */
-static int compare_keys(pawl_bytes a, pawl_bytes b)
-{
-    if (a.size <= PAWL_KEY_BYTES_SORTED && b.size <= PAWL_KEY_BYTES_SORTED)
-        return bytes_compare(a, b);
-    uint8_t room_a[PAWL_KEY_BYTES_SORTED], room_b[PAWL_KEY_BYTES_SORTED];
-    return longkey_compare(longkey_place(a, room_a), longkey_place(b, room_b));
-}
-
 static int by_key(const void *a, const void *b)
 {
     const struct row_change *const *x = a, *const *y = b;
-    return compare_keys((*x)->key, (*y)->key);
+    return longkey_compare_keys((*x)->key, (*y)->key);
 }
 
 static bool in_range(pawl_bytes key, pawl_bytes from, pawl_bytes to)
 {
-    return compare_keys(key, from) >= 0 && (to.size == 0 || compare_keys(key, to) < 0);
+    return longkey_compare_keys(key, from) >= 0 && (to.size == 0 || longkey_compare_keys(key, to) < 0);
 }
 
 /* Whether an earlier one of its chain, which is newer, has the same key. */
@@ -220,7 +221,7 @@ static bool show_before(struct merge *merge, const pawl_bytes *key)
 {
     while (!merge->stopped && merge->next < merge->count) {
         const struct row_change *change = merge->changes[merge->next];
-        int order = key ? compare_keys(change->key, *key) : -1;
+        int order = key ? longkey_compare_keys(change->key, *key) : -1;
         if (order > 0)
             return false;
         merge->next++;

@@ -25,6 +25,7 @@ struct row_change {
     pawl_bytes key;
     pawl_bytes value;   /* data is NULL: removed */
     bool waits;         /* there is no value yet: core/state/gathered.h */
+    bool marked;        /* core/view/unique.c's own */
     pawl_digest digest; /* to add to the table's; rows is 1, 0 or -1 as a two's complement */
 
     struct row_change *newer; /* of the same hash */
@@ -62,8 +63,18 @@ struct row_change *overlay_find(const struct overlay *overlay, pawl_bytes key, u
 /* Take these off: the store has them, or their event was refused. */
 void overlay_remove(struct overlay *overlay, const struct changes *changes);
 
-/* Put what they write into the store's transaction. */
-int changes_put(const struct changes *changes, pawl_store *store);
+/* Is told of each row before it is put into a store's transaction, so that it can keep rows of its own that
+ * follow from it: views do (core/view/tables.h). */
+struct put_watch {
+    /* was: the row that the store has; data NULL: none. was NULL: nobody has looked. value.data NULL: the row is
+     * removed. It may change the store; key and value are not the store's memory, was->data may be. Errors: those
+     * of the store, PAWL_ENOMEM: the transaction can only be aborted. */
+    int (*put)(struct put_watch *watch, pawl_store *store, pawl_bytes key, const pawl_bytes *was,
+               pawl_bytes value);
+};
+
+/* Put what they write into the store's transaction. watch: NULL: nobody watches. */
+int changes_put(const struct changes *changes, pawl_store *store, struct put_watch *watch);
 
 /* The next older change of the same key, which this one hides; NULL: there is none. */
 struct row_change *overlay_hidden(const struct row_change *change);

@@ -26,7 +26,7 @@ int replay_event(struct replay *r, uint64_t offset, pawl_place place, pawl_bytes
     overlay_remove(r->overlay, &changes);
     status = digests_add(&r->position->digests, &changes);
     if (status == PAWL_OK)
-        status = changes_put(&changes, r->store);
+        status = changes_put(&changes, r->store, r->watch);
     r->rows += changes.count;
     r->position->offset = offset;
     r->position->place = place;

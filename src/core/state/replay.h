@@ -19,6 +19,7 @@ struct replay {
     struct overlay *overlay;   /* empty between events */
     struct arena *memory;      /* reset by whoever owns it, between transactions */
     uint8_t *scratch;          /* STATE_SCRATCH_BYTES */
+    struct put_watch *watch;   /* is told of each row; NULL: nobody */
     const struct schema *(*schema_at)(void *ctx, uint64_t position);
     void *ctx;
     uint64_t rows; /* written or removed so far */

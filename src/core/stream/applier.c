@@ -67,10 +67,16 @@ static void begin(struct applier *applier)
 
 static int end(struct applier *applier, int status)
 {
+    struct apply_hook *hook = applier->hook;
+    if (status == PAWL_OK && hook)
+        status = hook->flush(hook, applier->store);
     applier->writing = false;
     if (status == PAWL_OK)
-        return pawl_store_commit(applier->store);
-    pawl_store_abort(applier->store);
+        status = pawl_store_commit(applier->store);
+    else
+        pawl_store_abort(applier->store);
+    if (hook)
+        hook->ended(hook, status == PAWL_OK);
     return status;
 }
 

@@ -35,10 +35,18 @@ struct apply_item {
     void (*late)(struct apply_item *item); /* another attempt has failed; may do what done may; or NULL */
 };
 
+/* Somebody who has rows to add to every transaction at its end, and must know what became of it: views do
+ * (core/view/tables.h). */
+struct apply_hook {
+    int (*flush)(struct apply_hook *hook, pawl_store *store); /* before the commit; an error aborts */
+    void (*ended)(struct apply_hook *hook, bool committed);
+};
+
 struct applier {
     pawl_env *env;
     uint32_t shard;
     pawl_store *store;
+    struct apply_hook *hook; /* NULL: nobody; its owner sets it */
     struct apply_item *first;
     struct apply_item **last;
     pawl_task task;

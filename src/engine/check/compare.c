@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "core/sequence/storage.h"
 #include "core/state/key.h"
+#include "engine/check/compare_views.h"
 
-__attribute__((format(printf, 2, 3))) static void differ(struct compare_side *s, const char *format, ...)
+void compare_differ(struct compare_side *s, const char *format, ...)
 {
     char words[400];
     va_list arguments;
@@ -80,9 +81,9 @@ static bool compare_row(void *arg, pawl_bytes key, pawl_bytes value)
         return true;
     describe_key(c, key, text, sizeof text);
     if (status == PAWL_ENOTFOUND)
-        differ(c->side, "%s: %s has it, %s has not", text, c->here, c->there);
+        compare_differ(c->side, "%s: %s has it, %s has not", text, c->here, c->there);
     else
-        differ(c->side, "%s: %s and %s have different values", text, c->here, c->there);
+        compare_differ(c->side, "%s: %s and %s have different values", text, c->here, c->there);
     return true;
 }
 
@@ -115,8 +116,8 @@ static int compare_table(struct compare_side *s, const struct digests *derived, 
     if (status == PAWL_OK && !pawl_digest_equal(&there, &is))
         status = compare_range(s, reader, range);
     if (status == PAWL_OK && before == s->report->differences && !pawl_digest_equal(&was, &is))
-        differ(s, "table %u: the rows of %s are right, but not the digest that it keeps of them", table,
-               s->name);
+        compare_differ(s, "table %u: the rows of %s are right, but not the digest that it keeps of them", table,
+                       s->name);
     return status;
 }
 
@@ -137,10 +138,12 @@ static int compare_state(struct compare_side *s, const struct position *derived,
 {
     s->report->compared++;
     if (s->stored.checksum != derived->checksum)
-        differ(s, "%s was made from another event at offset %" PRIu64, s->name, s->stored.offset);
+        compare_differ(s, "%s was made from another event at offset %" PRIu64, s->name, s->stored.offset);
     if (s->stored.place.position != derived->place.position)
-        differ(s, "%s says of offset %" PRIu64 " that it lies elsewhere in the log", s->name, s->stored.offset);
-    return compare_tables(s, &derived->digests, &s->stored.digests, reader);
+        compare_differ(s, "%s says of offset %" PRIu64 " that it lies elsewhere in the log", s->name,
+                       s->stored.offset);
+    int status = compare_tables(s, &derived->digests, &s->stored.digests, reader);
+    return status == PAWL_OK ? compare_views(s, 0, 0, reader) : status;
 }
 
 static int compare_sequences(struct compare_side *s, pawl_reader *reader)
@@ -163,10 +166,11 @@ int compare_at(struct compare_side *s, const struct position *derived, pawl_read
 void compare_log_ended(struct compare_side *s, uint64_t last)
 {
     if (last < s->stored.offset)
-        differ(s, "%s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name, s->stored.offset, last);
+        compare_differ(s, "%s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name, s->stored.offset,
+                       last);
     if (last < s->sequences_offset)
-        differ(s, "the sequence storage of %s is at offset %" PRIu64 ", the log ends at %" PRIu64, s->name,
-               s->sequences_offset, last);
+        compare_differ(s, "the sequence storage of %s is at offset %" PRIu64 ", the log ends at %" PRIu64,
+                       s->name, s->sequences_offset, last);
     if (s->stored.offset == 0)
         s->report->compared++; /* an empty state: nothing can differ */
 }
@@ -189,7 +193,7 @@ int compare_begin(struct compare_side *s, uint16_t partition, pawl_error *error)
     position_init(&s->stored, s->alloc, partition);
     status = position_read(&s->stored, s->snapshot, &words);
     if (status == PAWL_ECORRUPT) {
-        differ(s, "%s: %s", s->name, words.text);
+        compare_differ(s, "%s: %s", s->name, words.text);
         status = PAWL_OK;
     }
     if (status == PAWL_OK)
@@ -214,7 +218,7 @@ int compare_read_cursor(struct compare_side *s, struct cursor *cursor, bool *ret
     int status = cursor_read(cursor, s->snapshot, &words);
     *ret_known = status == PAWL_OK;
     if (status == PAWL_ECORRUPT) {
-        differ(s, "%s: %s", s->name, words.text);
+        compare_differ(s, "%s: %s", s->name, words.text);
         status = PAWL_OK;
     }
     return status == PAWL_OK ? status
@@ -226,15 +230,16 @@ int compare_lane(struct compare_side *s, const struct schema_lane *lane, const s
                  const struct cursor *stored, pawl_reader *reader)
 {
     if (stored->checksum != derived->checksum)
-        differ(s, "lane %.*s: %s was made from another operation %" PRIu64, (int)lane->name.size,
-               (const char *)lane->name.data, s->name, stored->applied);
-    return compare_tables(s, &derived->digests, &stored->digests, reader);
+        compare_differ(s, "lane %.*s: %s was made from another operation %" PRIu64, (int)lane->name.size,
+                       (const char *)lane->name.data, s->name, stored->applied);
+    int status = compare_tables(s, &derived->digests, &stored->digests, reader);
+    return status == PAWL_OK ? compare_views(s, lane->id, derived->generation, reader) : status;
 }
 
 void compare_lane_ended(struct compare_side *s, const struct schema_lane *lane, const struct cursor *stored,
                         uint64_t last)
 {
     if (last < stored->applied)
-        differ(s, "lane %.*s: %s is at operation %" PRIu64 ", the log ends at %" PRIu64, (int)lane->name.size,
-               (const char *)lane->name.data, s->name, stored->applied, last);
+        compare_differ(s, "lane %.*s: %s is at operation %" PRIu64 ", the log ends at %" PRIu64,
+                       (int)lane->name.size, (const char *)lane->name.data, s->name, stored->applied, last);
 }

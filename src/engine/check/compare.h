@@ -3,7 +3,8 @@
  *
  * A side is one of the two stores of a shard: the live one, or the checkpoint. For each table three digests are
  * compared: the one that the side keeps, that of the side's rows, and the derived one. Where they differ, the
- * rows are compared one by one. The sequence storage is compared too, at its own offset. */
+ * rows are compared one by one. The sequence storage is compared too, at its own offset; so are views
+ * (compare_views.h). */
 #ifndef ENGINE_CHECK_COMPARE_H
 #define ENGINE_CHECK_COMPARE_H
 
@@ -12,6 +13,7 @@
 #include "core/project/cursor.h"
 #include "core/schema/schema.h"
 #include "core/state/position.h"
+#include "core/view/tables.h"
 
 struct compare_side {
     const char *name; /* "the live store" */
@@ -26,7 +28,11 @@ struct compare_side {
     pawl_reader *snapshot;
     struct position stored;
     uint64_t sequences_offset; /* the sequence storage is complete up to this offset */
+    struct view_tables *views; /* of the derived state; NULL: none are compared */
 };
+
+/* A difference: counted, and the first one is kept in words. */
+__attribute__((format(printf, 2, 3))) void compare_differ(struct compare_side *side, const char *format, ...);
 
 /* Take one snapshot for a partition: another process may be writing to the store. A position that is not valid
  * counts as a difference. */

@@ -31,7 +31,10 @@ struct replaying {
     const pawl_replay_options *options;
     pawl_state_report *report;
     pawl_engine *source;
-    pawl_store **stores; /* of the derived state, one a shard */
+    pawl_store **stores;       /* of the derived state, one a shard */
+    struct view_tables *views; /* theirs */
+    const struct view_list *list;
+    const struct schema *schema;
     char to[NODE_PATH_MAX];
 
     struct compare_side sides[SIDES]; /* the live store and the checkpoint; .store is NULL if there is none */
@@ -43,6 +46,7 @@ struct replaying {
     struct replay replay;
     struct overlay overlay;
     struct arena memory;
+    struct view_tables *kept; /* of the partition's store */
     uint64_t uncommitted;
     int status;
     pawl_error *error;
@@ -81,11 +85,14 @@ static int commit(struct replaying *r)
 {
     int status = replay_put(&r->replay);
     if (status == PAWL_OK)
+        status = view_tables_flush(r->kept);
+    if (status == PAWL_OK)
         status = pawl_store_commit(r->replay.store);
     r->uncommitted = 0;
     arena_reset(&r->memory);
     if (status != PAWL_OK)
         return error_set(r->error, status, "cannot write to %s", r->to);
+    view_tables_committed(r->kept);
     return tell(r, r->error);
 }
 
@@ -139,6 +146,7 @@ static int derive_lanes(struct replaying *r)
 {
     struct replay_lanes lanes = {.source = r->source,
                                  .store = r->replay.store,
+                                 .views = r->kept,
                                  .partition = r->partition,
                                  .until = r->options->until,
                                  .sides = r->sides,
@@ -159,6 +167,7 @@ static int compare_partition(struct replaying *r, uint32_t shard)
     r->sides[1].store = source->taken_over ? source->store : checkpoint;
     for (; begun < SIDES && status == PAWL_OK; begun++) {
         r->sides[begun].sequences_offset = 0;
+        r->sides[begun].views = r->kept;
         if (!r->sides[begun].store)
             continue;
         status = compare_begin(&r->sides[begun], r->partition, r->error);
@@ -186,6 +195,8 @@ static int replay_partition(struct replaying *r, uint32_t partition)
     position_init(&r->position, r->options->allocator, r->partition);
     r->replay.store = r->stores[shard];
     r->replay.position = &r->position;
+    r->kept = &r->views[shard];
+    r->replay.watch = view_tables_watch(r->kept);
     int status = compare_partition(r, shard);
     if (status == PAWL_OK)
         status = tell(r, r->error);
@@ -220,17 +231,40 @@ static int open_target(struct replaying *r, pawl_error *error)
     return node_file_make(r->to, &file, error);
 }
 
+/* Now, before the first row is put, every view is complete. */
+static int open_views(struct replaying *r, uint32_t shard, pawl_error *error)
+{
+    struct view_tables *views = &r->views[shard];
+    view_tables_init(views, r->stores[shard], r->source->shards[shard].partitions, r->source->file.partitions,
+                     r->options->allocator);
+    int status = view_tables_refresh(views, r->list, r->schema, error);
+    if (status != PAWL_OK)
+        return status;
+    status = view_tables_flush(views);
+    if (status == PAWL_OK)
+        status = pawl_store_commit(r->stores[shard]);
+    if (status != PAWL_OK)
+        return error_set(error, status, "cannot write to %s", r->to);
+    view_tables_committed(views);
+    return PAWL_OK;
+}
+
 static int open_stores(struct replaying *r, pawl_error *error)
 {
     r->stores = mem_new(r->options->allocator, r->source->file.shards, sizeof r->stores[0]);
-    if (!r->stores)
+    r->views = mem_new(r->options->allocator, r->source->file.shards, sizeof r->views[0]);
+    if (!r->stores || !r->views)
         return error_set(error, PAWL_ENOMEM, "no memory to replay");
+    r->list = engine_views(r->source);
+    r->schema = engine_schema(r->source);
     for (uint32_t i = 0; i < r->source->file.shards; i++) {
         char path[NODE_PATH_MAX];
         struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_FAST, .alloc = r->options->allocator};
         int status = node_path(r->to, path, error, "state/%u", i);
         if (status == PAWL_OK)
             status = lmdb_store_open(&options, NULL, &r->stores[i], error);
+        if (status == PAWL_OK)
+            status = open_views(r, i, error);
         if (status != PAWL_OK)
             return status;
     }
@@ -241,10 +275,13 @@ static int close_stores(struct replaying *r, pawl_error *error)
 {
     int status = PAWL_OK;
     for (uint32_t i = 0; r->stores && i < r->source->file.shards; i++) {
+        if (r->views && r->views[i].store)
+            view_tables_release(&r->views[i]);
         int closed = r->stores[i] ? pawl_store_close(r->stores[i]) : PAWL_OK;
         if (status == PAWL_OK && closed != PAWL_OK)
             status = error_set(error, closed, "cannot close %s", r->to);
     }
+    mem_free(r->options->allocator, r->views, r->views ? r->source->file.shards * sizeof r->views[0] : 0);
     mem_free(r->options->allocator, r->stores, r->stores ? r->source->file.shards * sizeof r->stores[0] : 0);
     return status;
 }

@@ -48,9 +48,21 @@ static const struct schema *schema_for(void *ctx, uint16_t lane, uint32_t genera
 
 static int commit(struct replaying *r, pawl_error *error)
 {
+    struct view_tables *views = r->lanes->views;
     r->uncommitted = 0;
     arena_reset(&r->memory);
-    return redo_commit(&r->reproject.redo, error);
+    if (!views)
+        return redo_commit(&r->reproject.redo, error);
+    int status = redo_put(&r->reproject.redo, error);
+    if (status != PAWL_OK)
+        return status;
+    status = view_tables_flush(views);
+    if (status == PAWL_OK)
+        status = pawl_store_commit(r->lanes->store);
+    if (status != PAWL_OK)
+        return error_set(error, status, "%s", r->lanes->store->error.text);
+    view_tables_committed(views);
+    return PAWL_OK;
 }
 
 /* Compare with each side whose tables are at the same operation. */
@@ -296,6 +308,7 @@ static int replay_generation(struct replay_lanes *lanes, const struct schema_lan
         return error_set(error, PAWL_ENOMEM, "no memory to replay");
     cursor_init(&r.derived, lanes->alloc, lanes->partition, lane->id, generation);
     gathered_init(&r.gathered, lanes->alloc);
+    r.gathered.watch = lanes->views ? view_tables_watch(lanes->views) : NULL;
     arena_init(&r.memory, lanes->alloc, ARENA_CHUNK);
     log_entries_init(&r.operations, lanes->source->log, oplog, 1, lanes->alloc);
     reproject_init(&r.reproject, lanes->alloc);

@@ -17,7 +17,8 @@ struct replay_lanes {
     const struct schema_lane *only; /* NULL: all lanes */
     pawl_store *store;              /* where the derived tables go */
     uint16_t partition;
-    uint64_t until; /* the last event; 0: all */
+    uint64_t until;            /* the last event; 0: all */
+    struct view_tables *views; /* of that store, refreshed; NULL: no views are kept */
     struct compare_side *sides;
     size_t side_count;
     bool reproject;

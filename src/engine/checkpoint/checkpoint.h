@@ -54,6 +54,14 @@ bool checkpointer_has_room(const struct checkpointer *checkpointer, uint64_t eve
 /* On the shard: say whether commands are held back. While they are, each commit posts the shard's drain. */
 void checkpointer_hurry(struct checkpointer *checkpointer, bool hurry);
 
+/* There are other views. Any thread. */
+void checkpointer_views_changed(struct checkpointer *checkpointer);
+
+/* Whether the last commit of the checkpoint covers these keys of a view's base. False also if there is no
+ * checkpoint now: it is being made. Any thread. */
+bool checkpointer_covers(struct checkpointer *checkpointer, uint32_t view, uint32_t base, uint16_t partition,
+                         pawl_range keys);
+
 /* The error that keeps it from going on. False: there is none. Any thread. */
 bool checkpointer_error(struct checkpointer *checkpointer, pawl_error *ret_error);
 

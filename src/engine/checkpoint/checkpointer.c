@@ -44,6 +44,7 @@ int checkpointer_new(struct shard *shard, const struct stores_options *stores,
     atomic_store(&c->committed, opened->checkpoint_offsets);
     atomic_store(&c->wake_at, NEVER);
     pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->store_lock, NULL);
     cond_init(&c->wake);
     *ret_checkpointer = c;
     return PAWL_OK;
@@ -60,7 +61,8 @@ static void sleep_until(struct checkpointer *c, uint64_t wake_at, pawl_duration 
     /* Set wake_at first, then read seen. The shard raises seen first, then reads wake_at: one sees the
      * other. */
     atomic_store(&c->wake_at, wake_at);
-    bool awake = c->stop || atomic_load(&c->shard->seen) >= wake_at || (heed && atomic_load(&c->hurry));
+    bool awake =
+        c->stop || c->views_new || atomic_load(&c->shard->seen) >= wake_at || (heed && atomic_load(&c->hurry));
     if (!awake)
         (void)cond_wait_until(&c->wake, &c->lock, end);
     atomic_store(&c->wake_at, NEVER);
@@ -108,6 +110,14 @@ bool checkpointer_error(struct checkpointer *c, pawl_error *ret_error)
     return ret_error->code != PAWL_OK;
 }
 
+void checkpointer_views_changed(struct checkpointer *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->views_new = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+}
+
 static bool is_stopped(struct checkpointer *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -135,7 +145,7 @@ static const struct schema *schema_at(void *ctx, uint64_t position)
 static void audit(void *ctx, const struct position *position, uint64_t offset)
 {
     const struct checkpointer *c = ctx;
-    engine_audit(engine_of(c), AUDIT_CHECKPOINT, position, offset);
+    engine_audit(engine_of(c), AUDIT_CHECKPOINT, position, (struct view_tables *)(uintptr_t)&c->views, offset);
 }
 
 static uint64_t taken(const struct checkpointer *c)
@@ -158,14 +168,18 @@ static void close_store(struct checkpointer *c)
     if (c->lanes.engine)
         lane_tables_release(&c->lanes);
     c->lanes = (struct lane_tables){0};
+    if (c->checkpoint)
+        view_tables_release(&c->views);
     checkpoint_free(c->checkpoint);
     c->checkpoint = NULL;
     mem_free(c->stores.alloc, c->streams, c->stream_room * sizeof *c->streams);
     c->streams = NULL;
     c->stream_room = 0;
+    pthread_mutex_lock(&c->store_lock);
     if (c->store)
         (void)pawl_store_close(c->store);
     c->store = NULL;
+    pthread_mutex_unlock(&c->store_lock);
 }
 
 /* The set must be committed before it holds as many events as the lag allows. */
@@ -178,16 +192,20 @@ static uint64_t events_max(const struct checkpointer *c)
 
 static int open_store(struct checkpointer *c, bool make)
 {
-    int status = stores_open_checkpoint(&c->stores, &c->store, &c->words);
+    pawl_store *store;
+    int status = stores_open_checkpoint(&c->stores, &store, &c->words);
     if (status == PAWL_ENOTFOUND && make) {
         status = stores_make_checkpoint(&c->stores, c->shard->store, &c->words);
         if (status == PAWL_OK)
-            status = stores_open_checkpoint(&c->stores, &c->store, &c->words);
+            status = stores_open_checkpoint(&c->stores, &store, &c->words);
         if (status == PAWL_OK)
             atomic_fetch_add(&c->made, 1);
     }
     if (status != PAWL_OK)
         return status;
+    pthread_mutex_lock(&c->store_lock);
+    c->store = store;
+    pthread_mutex_unlock(&c->store_lock);
     size_t bytes = c->stores.knobs->checkpoint_bytes;
     uint64_t rows = c->stores.knobs->checkpoint_rows;
     struct checkpoint_options options = {.store = c->store,
@@ -198,6 +216,7 @@ static int open_store(struct checkpointer *c, bool make)
                                          .schema_at = schema_at,
                                          .audit = audit,
                                          .audit_every = engine_audit_every(engine_of(c)),
+                                         .views = &c->views,
                                          .commit = put_cursors,
                                          .ctx = c,
                                          .alloc = c->stores.alloc};
@@ -207,6 +226,7 @@ static int open_store(struct checkpointer *c, bool make)
     if (status != PAWL_OK)
         return status;
     c->lanes.checkpoint = c->checkpoint;
+    view_tables_init(&c->views, c->store, c->stores.partitions, engine_of(c)->file.partitions, c->stores.alloc);
     atomic_store(&c->committed, taken(c));
     return PAWL_OK;
 }
@@ -284,7 +304,9 @@ static int read_all(struct checkpointer *c, bool *ret_more)
 {
     uint64_t before = checkpoint_events(c->checkpoint);
     size_t partitions = c->stores.partitions.count;
-    int status = lane_tables_refresh(&c->lanes, &c->words);
+    int status = checkpointer_refresh_views(c); /* before any row of a new generation is put */
+    if (status == PAWL_OK)
+        status = lane_tables_refresh(&c->lanes, &c->words);
     size_t count = partitions + c->lanes.count;
     if (status == PAWL_OK)
         status = reserve_streams(c, count);
@@ -382,10 +404,12 @@ static void scrub_side(struct checkpointer *c, enum pawl_alert_kind kind, pawl_s
         return;
     pawl_alert alert = {
         .kind = kind, .partition = scrub.partition, .table = found.table, .offset = found.offset};
+    char table[SCHEMA_QNAME_BYTES_MAX + 40];
+    engine_describe_table(engine_of(c), found.table, table, sizeof table);
     snprintf(alert.text, sizeof alert.text,
-             "partition %u, table %" PRIu32 ": rows of the %s state are not those that it has written; seen at "
+             "partition %u, %.150s: rows of the %s state are not those that it has written; seen at "
              "offset %" PRIu64,
-             scrub.partition, found.table, kind == PAWL_ALERT_LIVE ? "live" : "checkpoint", found.offset);
+             scrub.partition, table, kind == PAWL_ALERT_LIVE ? "live" : "checkpoint", found.offset);
     engine_alert(engine_of(c), &alert);
 }
 
@@ -426,18 +450,30 @@ static int remove_rows(struct checkpointer *c, bool *ret_more)
         status = lane_tables_remove_rows(&c->lanes, &more);
     if (status != PAWL_OK)
         error_set(&c->words, status, "rows of lanes cannot be removed: %s", c->store->error.text);
-    *ret_more = more;
+    bool views = checkpoint_events(c->checkpoint) == 0;
+    for (unsigned i = 0; status == PAWL_OK && views && i < REMOVE_PIECES; i++)
+        status = checkpointer_remove_views(c, &views);
+    *ret_more = more || views;
     return status;
+}
+
+/* Events come first: views are built only while there is room for many more. */
+static bool may_build(const struct checkpointer *c)
+{
+    return lag_of(c, atomic_load(&c->shard->seen)) <= c->stores.lag_max / 2;
 }
 
 static int follow(struct checkpointer *c)
 {
     bool more, removing;
-    pawl_duration left;
+    pawl_duration left, resting = 0;
     int status = read_all(c, &more);
     bool full = checkpoint_is_full(c->checkpoint); /* if so, there may be more to read */
-    if (status == PAWL_OK && is_due(c, more, &left))
+    bool building = status == PAWL_OK && may_build(c) && checkpointer_builds(c, &resting);
+    if (status == PAWL_OK && (is_due(c, more, &left) || (building && resting == 0)))
         status = commit(c);
+    if (status == PAWL_OK && building && resting == 0)
+        status = checkpointer_build_views(c);
     if (status == PAWL_OK)
         status = remove_rows(c, &removing);
     if (status != PAWL_OK)
@@ -447,6 +483,8 @@ static int follow(struct checkpointer *c)
         (void)pawl_env_call(engine_of(c)->env, c->shard->index, begin_to_guard, c);
     uint64_t worth = WAKE_EVENTS < room ? WAKE_EVENTS : room;
     pawl_duration pause = scrub_if_due(c);
+    if (building)
+        pause = resting < pause ? resting : pause;
     pause = removing || full ? 0 : pause;
     sleep_until(c, taken(c) + (events ? worth : 1), events && left < pause ? left : pause, events > 0);
     return PAWL_OK;
@@ -552,6 +590,7 @@ void checkpointer_free(struct checkpointer *c)
     if (!c)
         return;
     pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->store_lock);
     pthread_mutex_destroy(&c->lock);
     mem_free(c->stores.alloc, c, sizeof *c);
 }

@@ -16,6 +16,9 @@
  * ahead of the checkpoint than the lag (engine/checkpoint/stores.h, T1). Before that the live store is durable;
  * and it is made so again before a checkpoint that contradicts the log, or itself, is thrown away.
  *
+ * Views are built here too, by slices of its own between commits, while the lag is below half its bound: a task of
+ * view building is finished when both stores cover it.
+ *
  * When it has nothing to commit, it reads rows of both stores again, a table at a time (core/state/scrub.h),
  * for at most a fiftieth of its time. */
 #ifndef ENGINE_CHECKPOINT_CHECKPOINTER_H
@@ -25,6 +28,7 @@
 #include <stdatomic.h>
 
 #include "core/state/checkpoint.h"
+#include "core/view/tables.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/lane_tables.h"
 #include "engine/checkpoint/stores.h"
@@ -37,8 +41,10 @@ struct checkpointer {
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stop;        /* under lock */
-    pawl_error error; /* under lock: what keeps it from going on; code 0: nothing does */
+    bool stop;                  /* under lock */
+    bool views_new;             /* under lock: there may be other views than those that are known */
+    pthread_mutex_t store_lock; /* whoever reads the store from another thread; its own thread to close it */
+    pawl_error error;           /* under lock: what keeps it from going on; code 0: nothing does */
 
     atomic_bool guards;         /* its state is GUARDING */
     atomic_bool hurry;          /* commands are held back: commit what there is */
@@ -56,6 +62,10 @@ struct checkpointer {
     pawl_store *store; /* NULL: there is none, or it is not open */
     struct checkpoint *checkpoint;
     struct lane_tables lanes; /* while there is a checkpoint */
+    struct view_tables views; /* the same */
+    pawl_instant build_at;    /* no slice of a view before this: commands go first */
+    pawl_instant built_from;  /* when the last slices were begun, and how many base rows they had: the */
+    uint64_t built_rows;      /* throttle is measured by them */
     pawl_instant oldest;      /* when the first event was read that is not committed */
     pawl_duration delay;      /* before it tries again; 0: the last try worked */
     int status;               /* of a visit */
@@ -67,5 +77,13 @@ struct checkpointer {
     size_t scrub_index;    /* the partition to scrub next */
     uint32_t scrub_table;  /* and its table */
 };
+
+/* view_builds.c, on its thread. Errors of the store and PAWL_ENOMEM, with words. refresh: learn which views there
+ * are. builds: whether there is something to build; *ret_rest: but not before so long. build: some slices, between
+ * commits. remove: a piece of rows that are nobody's, likewise. */
+int checkpointer_refresh_views(struct checkpointer *checkpointer);
+bool checkpointer_builds(struct checkpointer *checkpointer, pawl_duration *ret_rest);
+int checkpointer_build_views(struct checkpointer *checkpointer);
+int checkpointer_remove_views(struct checkpointer *checkpointer, bool *ret_more);
 
 #endif

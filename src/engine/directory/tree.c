@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -51,6 +52,27 @@ void tree_remove_marked(const char *path, const char *mark)
     if (node_path(path, last, NULL, "%s", mark) == PAWL_OK && tree_sync(path, NULL) == PAWL_OK)
         (void)unlink(last);
     (void)rmdir(path);
+}
+
+uint64_t tree_bytes(const char *path)
+{
+    uint64_t bytes = 0;
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        struct stat info;
+        char below[NODE_PATH_MAX + 256];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0
+            || fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        bytes += (uint64_t)info.st_blocks * 512;
+        snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
+        if (S_ISDIR(info.st_mode) && strlen(below) < NODE_PATH_MAX)
+            bytes += tree_bytes(below);
+    }
+    if (dir)
+        closedir(dir);
+    return bytes;
 }
 
 int tree_sync(const char *path, pawl_error *error)

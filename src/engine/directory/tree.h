@@ -15,6 +15,9 @@ void tree_remove_marked(const char *path, const char *mark);
  * bytes. */
 int tree_make_temporary(const char *name, char *path, pawl_error *error);
 
+/* How many bytes the files below a path take on the disk; what cannot be read counts as nothing. */
+uint64_t tree_bytes(const char *path);
+
 /* Sync the names in a directory. */
 int tree_sync(const char *path, pawl_error *error);
 

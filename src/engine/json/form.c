@@ -106,6 +106,17 @@ void form_base64_write(pawl_bytes bytes, char *text)
     text[3] = '=';
 }
 
+size_t form_base64url_write(pawl_bytes bytes, char *text)
+{
+    size_t size = form_base64_size(bytes.size);
+    form_base64_write(bytes, text);
+    while (size > 0 && text[size - 1] == '=')
+        size--;
+    for (size_t i = 0; i < size; i++)
+        text[i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : text[i];
+    return size;
+}
+
 /* The value of a base64 digit; -1: it is not one. */
 static int digit_of(uint8_t c)
 {

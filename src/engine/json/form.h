@@ -34,6 +34,10 @@ static inline size_t form_base64_size(size_t size)
 /* text has form_base64_size bytes. */
 void form_base64_write(pawl_bytes bytes, char *text);
 
+/* The same with - and _ instead of + and /, and without padding, as it can stand in an address. Returns the size, which
+ * may be less than form_base64_size. */
+size_t form_base64url_write(pawl_bytes bytes, char *text);
+
 /* bytes has three quarters of the text's size. False: not of the form. */
 bool form_base64_read(pawl_bytes text, uint8_t *bytes, size_t *ret_size);
 

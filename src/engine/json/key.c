@@ -55,17 +55,42 @@ void request_read_key(struct request_reader *r, const struct path *at, const str
         read_object(r, at, entity, json);
 }
 
-int json_key(pawl_bytes text, const struct schema *schema, const struct schema_type *entity,
-             struct arena *arena, struct value **ret_values, pawl_error *error)
+/* What is read of a view's key: its first fields, and nulls. */
+static void read_first(struct request_reader *r, const struct path *root, const struct schema_type *view,
+                       json_t *json, size_t *ret_count)
+{
+    bool array = json_is_array(json);
+    if (!array && !tree_expect(&r->v, root, json, json_is_object(json), "an object, or an array of values"))
+        return;
+    size_t count = array ? json_array_size(json) : json_object_size(json);
+    for (size_t i = 0; i < count && i < view->key_count && r->v.status == PAWL_OK; i++) {
+        pawl_bytes field = view->fields[view->key[i]].name;
+        struct path here = array ? path_index(root, i) : path_name(root, field);
+        const json_t *member = array ? json_array_get(json, i) : json_object_getn(json, field.data, field.size);
+        if (member)
+            request_read_field(r, &here, view, view->key[i], member);
+        else
+            verdict_refuse(&r->v, &here, "it is missing: the first fields of the key of %.*s are needed",
+                           TEXT(view->name));
+    }
+    if (r->v.status == PAWL_OK && count > view->key_count)
+        verdict_refuse(&r->v, root, "the key of %.*s has %zu fields, not %zu", TEXT(view->name),
+                       view->key_count, count);
+    *ret_count = count;
+}
+
+static int read_text(pawl_bytes text, const struct schema *schema, const struct schema_type *type, bool first,
+                     struct arena *arena, struct value **ret_values, size_t *ret_count, pawl_error *error)
 {
     const struct tree_limits limits = {.bytes_max = KEY_JSON_BYTES_MAX, .depth_max = 2, .zeros = true};
     const struct path root = {0};
     struct request request;
     struct request_reader r = {.v = {.error = error}, .schema = schema, .request = &request};
     json_t *json;
+    size_t count = type->key_count;
     request_init(&request, arena);
-    struct value *values = arena_take(arena, entity->key_count * sizeof *values);
-    int status = values ? request_add_record(&request, 1, entity->id) : PAWL_ENOMEM;
+    struct value *values = arena_take(arena, type->key_count * sizeof *values);
+    int status = values ? request_add_record(&request, 1, type->id) : PAWL_ENOMEM;
     if (status == PAWL_OK)
         status = tree_read(text, &limits, &json, error);
     else
@@ -73,12 +98,29 @@ int json_key(pawl_bytes text, const struct schema *schema, const struct schema_t
     if (status != PAWL_OK)
         return status;
     error_clear(error);
-    request_read_key(&r, &root, entity, json);
+    if (first)
+        read_first(&r, &root, type, json, &count);
+    else
+        request_read_key(&r, &root, type, json);
     json_decref(json);
     if (r.v.status != PAWL_OK)
         return r.v.status;
-    for (size_t i = 0; i < entity->key_count; i++) /* the request's fields are in the key's order */
+    for (size_t i = 0; i < count; i++) /* the request's fields are in the key's order */
         values[i] = request.fields[i].value;
     *ret_values = values;
+    *ret_count = count;
     return PAWL_OK;
+}
+
+int json_key(pawl_bytes text, const struct schema *schema, const struct schema_type *entity,
+             struct arena *arena, struct value **ret_values, pawl_error *error)
+{
+    size_t count;
+    return read_text(text, schema, entity, false, arena, ret_values, &count, error);
+}
+
+int json_key_first(pawl_bytes text, const struct schema *schema, const struct schema_type *view,
+                   struct arena *arena, struct value **ret_values, size_t *ret_count, pawl_error *error)
+{
+    return read_text(text, schema, view, true, arena, ret_values, ret_count, error);
 }

@@ -23,8 +23,17 @@ int schema_read(pawl_bytes text, struct arena *arena, struct definition *ret_def
 /* Indented, ending in a newline, in the arena. PAWL_ENOMEM. */
 int schema_show(const struct definition *definition, struct arena *arena, pawl_bytes *ret_text);
 
+/* The same on one line. */
+int schema_show_line(const struct definition *definition, struct arena *arena, pawl_bytes *ret_text);
+
 /* Its lanes: {"lane":"shop.totals","id":1,"generation":2,"serving":1,"projectors":[...],"entities":[...]}, one
  * on a line. */
 void schema_lanes_show(const struct schema *schema, struct json_out *out);
+
+/* schema_views.c: a view that was made at run time:
+ * {"view":"shop.by_customer","base":"shop.Invoice","key":[...],"include":[...],"filter":"...","unique":true},
+ * on a line. name, base: qualified. */
+void schema_view_show(pawl_bytes name, pawl_bytes base, const struct definition_view *view,
+                      struct json_out *out);
 
 #endif

@@ -248,7 +248,7 @@ static void read_projector(struct reader *r, const struct path *at, json_t *json
 
 static void read_view(struct reader *r, const struct path *at, json_t *json, void *item)
 {
-    static const char *const members[] = {"base", "key", "include", "filter", NULL};
+    static const char *const members[] = {"base", "key", "include", "filter", "unique", NULL};
     struct definition_view *to = item;
     if (!tree_expect_members(&r->v, at, json, members))
         return;
@@ -256,6 +256,7 @@ static void read_view(struct reader *r, const struct path *at, json_t *json, voi
     to->key = read_texts(r, at, json, "key", &to->key_count);
     to->include = read_texts(r, at, json, "include", &to->include_count);
     to->filter = read_text(r, at, json, "filter", false);
+    to->unique = read_flag(r, at, json, "unique");
 }
 
 static void read_package(struct reader *r, json_t *json, struct definition *to)

@@ -185,6 +185,7 @@ static json_t *show_view(struct writer *w, const void *item)
     put_texts(w, json, "key", v->key, v->key_count);
     put_texts(w, json, "include", v->include, v->include_count);
     put_text(w, json, "filter", v->filter);
+    put_flag(w, json, "unique", v->unique);
     return json;
 }
 
@@ -211,12 +212,11 @@ static int gather(const char *bytes, size_t size, void *ctx)
     return 0;
 }
 
-int schema_show(const struct definition *definition, struct arena *arena, pawl_bytes *ret_text)
+static int show_as(const struct definition *definition, size_t flags, struct arena *arena, pawl_bytes *ret_text)
 {
     struct writer w = {.failed = false};
     json_t *json = show_package(&w, definition);
     pawl_bytes size = {NULL, 0}, text = {NULL, 0};
-    size_t flags = JSON_INDENT(2) | JSON_PRESERVE_ORDER;
     if (!json || w.failed || json_dump_callback(json, gather, &size, flags))
         goto no_memory;
     text.data = arena_take(arena, size.size + 1);
@@ -230,4 +230,14 @@ int schema_show(const struct definition *definition, struct arena *arena, pawl_b
 no_memory:
     json_decref(json);
     return PAWL_ENOMEM;
+}
+
+int schema_show(const struct definition *definition, struct arena *arena, pawl_bytes *ret_text)
+{
+    return show_as(definition, JSON_INDENT(2) | JSON_PRESERVE_ORDER, arena, ret_text);
+}
+
+int schema_show_line(const struct definition *definition, struct arena *arena, pawl_bytes *ret_text)
+{
+    return show_as(definition, JSON_COMPACT | JSON_PRESERVE_ORDER, arena, ret_text);
 }

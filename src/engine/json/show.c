@@ -166,3 +166,27 @@ int json_row(struct json_out *out, const struct schema *schema, const struct sch
     out_close(out, '}');
     return show_end(&show, status);
 }
+
+static void show_number(const struct show *show, const struct schema_type *view, const char *name,
+                        uint64_t number)
+{
+    if (number == 0 || schema_field_place(view, (pawl_bytes){name, strlen(name)}) >= 0)
+        return;
+    out_key(show->out, name);
+    out_unsigned(show->out, number);
+}
+
+int json_view_row(struct json_out *out, const struct schema *schema, const struct schema_type *view,
+                  uint64_t wsid, uint64_t id, pawl_bytes row, pawl_error *error)
+{
+    struct show show;
+    int status = show_begin(&show, out, schema, error);
+    if (status)
+        return status;
+    out_open(out, '{');
+    show_number(&show, view, "wsid", wsid);
+    show_number(&show, view, "id", id);
+    status = show_fields(&show, view, row, (pawl_bytes){0});
+    out_close(out, '}');
+    return show_end(&show, status);
+}

@@ -38,8 +38,18 @@ int json_operation(struct json_out *out, uint16_t partition, const struct schema
 int json_show_key(struct json_out *out, const struct schema *schema, const struct schema_type *entity,
                   pawl_bytes key, pawl_error *error);
 
+/* The same in words, for messages: "record 200017", "row {"customer":"Ada"}"; a key that would take more than
+ * size bytes by how many it has. type: of the row, a record's or an entity's; NULL: not known. */
+void json_row_words(const struct schema *schema, const struct schema_type *type, pawl_bytes key,
+                    const pawl_allocator *alloc, char *text, size_t size);
+
 /* The fields of a row of this type, an entity's for instance. */
 int json_row(struct json_out *out, const struct schema *schema, const struct schema_type *type, pawl_bytes row,
              pawl_error *error);
+
+/* A row of a view: {"wsid":7,"id":200017, and its fields}. wsid, id: 0 is not shown. A field of the view that
+ * has one of these names is shown in its place. */
+int json_view_row(struct json_out *out, const struct schema *schema, const struct schema_type *view,
+                  uint64_t wsid, uint64_t id, pawl_bytes row, pawl_error *error);
 
 #endif

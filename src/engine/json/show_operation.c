@@ -1,7 +1,9 @@
 /* engine/json/show_operation.c: shows an operation with the rows that it writes. Keys are shown as fields. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "core/project/operation.h"
 #include "core/schema/definition.h"
@@ -157,4 +159,22 @@ int json_show_key(struct json_out *out, const struct schema *schema, const struc
         status = show_key(&rows, entity, key);
     mem_free(out->alloc, rows.scratch, rows.scratch_size);
     return show_end(&show, status);
+}
+
+void json_row_words(const struct schema *schema, const struct schema_type *type, pawl_bytes key,
+                    const pawl_allocator *alloc, char *text, size_t size)
+{
+    struct json_out shown;
+    bool entity = type && type->kind == TYPE_ENTITY;
+    if (key.size == KEY_NUMBERED - KEY_WORKSPACE && !entity) {
+        snprintf(text, size, "record %" PRIu64, get_u64_sorted(key.data));
+        return;
+    }
+    json_out_init(&shown, alloc);
+    if (entity && json_show_key(&shown, schema, type, key, NULL) == PAWL_OK
+        && shown.size + sizeof "row " <= size)
+        snprintf(text, size, "row %.*s", (int)shown.size, shown.data);
+    else
+        snprintf(text, size, "a row with a key of %zu bytes", key.size);
+    json_out_release(&shown);
 }

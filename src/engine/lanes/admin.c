@@ -84,6 +84,8 @@ static int decide(pawl_engine *e, uint16_t partition, const char *name, uint32_t
     if (g) {
         d->pl = &g->lanes[partition];
         status = partition_call(e, partition, decide_here, d);
+        if (status == PAWL_OK && d->status == PAWL_OK)
+            (void)kept_leases_settle(d->pl, NULL); /* it is decided; without a disk, until the next restart */
         generation_release(g);
     }
     if (status == PAWL_OK)

@@ -146,7 +146,7 @@ static bool take_over(struct generation *old, struct generation *new)
         return false;
     if (!new->aiming)
         aim(old, new);
-    if (!has_reached(new))
+    if (!has_reached(new) || !views_allow_switch(e, new->id, new->number))
         return false;
     bool reached = reach(old, new);
     if (reached)

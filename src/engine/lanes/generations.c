@@ -25,6 +25,8 @@ static void generation_free(struct generation *g)
 {
     pawl_engine *e = g->engine;
     const pawl_allocator *alloc = e->options.allocator;
+    for (uint32_t i = 0; g->lanes && i < e->file.partitions; i++)
+        kept_leases_release(&g->lanes[i]);
     mem_free(alloc, g->pools, g->projections * sizeof *g->pools);
     mem_free(alloc, g->lanes, g->lanes ? e->file.partitions * sizeof *g->lanes : 0);
     mem_free(alloc, g, sizeof *g);
@@ -257,7 +259,7 @@ static void retire(pawl_engine *e, const struct schema *schema)
         pthread_mutex_lock(&e->lanes->lock);
         g->retired = true;
         pthread_mutex_unlock(&e->lanes->lock);
-        generation_visit(g, partition_lane_close);
+        generation_visit(g, partition_lane_retire);
     }
 }
 
@@ -350,6 +352,7 @@ void lanes_free_all(pawl_engine *e)
         mem_free(alloc, h, sizeof *h);
     }
     paused_forget(e);
+    kept_leases_forget(e);
     pthread_cond_destroy(&lanes->maintenance_wake);
     pthread_mutex_destroy(&lanes->maintenance_lock);
     pthread_cond_destroy(&lanes->waits_gone);

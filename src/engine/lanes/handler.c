@@ -8,6 +8,7 @@
 #include "core/schema/row.h"
 #include "core/sequence/storage.h"
 #include "core/state/key.h"
+#include "engine/lanes/handler.h"
 #include "engine/lanes/impl.h"
 #include "engine/lanes/results.h"
 #include "engine/lanes/worker_pool.h"
@@ -16,16 +17,6 @@
 #define ARENA_CHUNK ((size_t)4096)
 #define TRIES       20 /* to explode a run, while snapshots or memory are lacking */
 #define TRY_AGAIN   (5 * PAWL_MILLISECOND)
-
-struct pawl_handler_ctx {
-    struct job *job;
-    pawl_engine *engine;
-    pawl_store *store; /* that its reads use */
-    struct run_buffers *buffers;
-    uint64_t wsid;
-    bool reading; /* a read has begun and not ended: its visitor may be running */
-    int status;   /* of the first read that failed, and not by a mistake of the handler */
-};
 
 /* --- the event --- */
 

@@ -21,7 +21,9 @@
  *   E2  Rows of a generation are removed when it is freed, no entity is read from it any more, and every reader
  *       that began while one still was has ended.
  *   E3  Locks are taken in this order: schema_lock, lanes.lock, a worker pool's. Nobody waits for a shard under
- *       the last two. */
+ *       the last two.
+ *   E4  A lease of an external worker is durable before the worker is told of it. Its row stays while the engine
+ *       is closed; it goes when the lease table says that it is over, and with its generation. */
 #ifndef ENGINE_LANES_IMPL_H
 #define ENGINE_LANES_IMPL_H
 
@@ -60,6 +62,13 @@ struct job {
     struct worker_commit *commit; /* the commit of an outside worker; NULL: the job is a worker pool's */
 };
 
+/* The leases of external workers that a partition_lane has in DIR/local, by number. */
+struct kept_lease;
+struct kept_leases {
+    struct kept_lease *first, *last;
+    _Atomic uint64_t written; /* the last write that was queued for them: settle waits for it */
+};
+
 /* A generation in one partition. */
 struct partition_lane {
     struct generation *generation;
@@ -76,10 +85,13 @@ struct partition_lane {
     size_t out_count;
     struct job *spare; /* jobs to be used again */
     size_t spare_count;
-    struct job *_Atomic returned; /* jobs that came back, the newest first; any thread adds to them */
-    pawl_task task;               /* takes the returned jobs */
-    pawl_timer timer;             /* extends the leases of jobs that are out */
-    bool ticking;                 /* the timer is set */
+    struct worker_reads *worker_reads; /* what outside workers have read; NULL: nothing yet */
+    struct job *_Atomic returned;      /* jobs that came back, the newest first; any thread adds to them */
+    pawl_task task;                    /* takes the returned jobs */
+    pawl_timer timer;                  /* extends the leases of jobs that are out */
+    bool ticking;                      /* the timer is set */
+    struct kept_leases kept;
+    bool superseded; /* the schema no longer names its generation */
 };
 
 struct generation {
@@ -93,7 +105,7 @@ struct generation {
     struct worker_pool *pools;    /* by projection */
     struct partition_lane *lanes; /* by partition */
     uint32_t holders;             /* how many hold it; under lanes.lock */
-    bool retired;                 /* the schema no longer names it; under lanes.lock */
+    bool retired;                 /* the schema no longer names it, or the engine closes; under lanes.lock */
     _Atomic uint32_t busy;        /* how many of its lanes are open, plus how many jobs are out */
 
     /* The maintenance thread's, while the generation is being built. */
@@ -126,6 +138,8 @@ struct lanes {
     pthread_cond_t waits_gone; /* the last waiting worker has left */
     _Atomic uint32_t waiting;  /* how many workers wait */
     _Atomic uint32_t threads;  /* how many threads all worker pools have */
+    struct pawl_worker_watch *watches;
+    _Atomic uint32_t armed; /* how many of them want to be told */
 
     /* How many read entities now, by the parity of the epoch that they began in: E2. */
     _Atomic uint64_t epoch;
@@ -147,6 +161,8 @@ struct lanes {
 
     char **paused; /* names of lanes; under lock */
     size_t paused_count, paused_room;
+
+    struct kept_lease *loaded; /* while the engine is opened: rows that no lane has taken yet */
 };
 
 /* --- generations.c --- */
@@ -173,6 +189,13 @@ int lanes_find_in_partition(pawl_engine *engine, uint16_t partition, const char 
 
 void partition_lane_open(struct partition_lane *pl);
 void partition_lane_close(struct partition_lane *pl); /* generation->busy falls when it is done */
+
+/* The same for good, also if it is closed already: its kept leases are removed. */
+void partition_lane_retire(struct partition_lane *pl);
+
+/* Why a closed lane refuses what is said of a lease. It may be opened again with its leases (PAWL_EBUSY), unless
+ * it is superseded or could not be opened (PAWL_EFENCED). */
+int partition_lane_refusal(const struct partition_lane *pl);
 
 /* Acquire leases of what can be worked on, and queue the jobs for the worker pools. */
 void partition_lane_fill(struct partition_lane *pl);
@@ -210,6 +233,23 @@ int paused_pause(pawl_engine *engine, const char *lane, bool paused, pawl_error 
 bool lanes_is_paused(pawl_engine *engine, pawl_bytes lane);
 void paused_forget(pawl_engine *engine);
 
+/* --- kept_leases.c: on the shard, if nothing else is said --- */
+
+/* The store of a lane's lease table; its ctx is the partition_lane. */
+extern const pawl_lease_store kept_leases_store;
+
+/* Wait until what its leases have queued is durable. Not on a shard. */
+int kept_leases_settle(struct partition_lane *pl, pawl_error *error);
+
+/* Take over the rows that were loaded for it; before its lane is opened. */
+void kept_leases_take(struct partition_lane *pl);
+
+/* Remove all its rows: its generation is over. release: forget them, they stay in the store. forget: the same with
+ * those that no lane has taken. The last two on any thread. */
+void kept_leases_drop_all(struct partition_lane *pl);
+void kept_leases_release(struct partition_lane *pl);
+void kept_leases_forget(pawl_engine *engine);
+
 /* --- handler.c --- */
 
 /* Run a job: its handler, if its projector has one, and the explosion. job->outcome says how it ended. */
@@ -239,8 +279,27 @@ void leases_offer(pawl_engine *engine, uint16_t projector);
 /* Wake all waiting workers, and wait until they have left. */
 void leases_close(pawl_engine *engine);
 
+/* --- worker_watch.c: tell those that watch this projector, on any thread. */
+void watches_tell(pawl_engine *engine, uint16_t projector);
+
 /* --- worker_commit.c: the run of a commit has ended. */
 void worker_commit_finished(struct job *job, int status);
+
+/* On the shard: the worker of a lease says that it failed, and this may decide; it counts only if what the worker
+ * has read still stands at the operation's turn. PAWL_EFENCED, PAWL_EBUSY, PAWL_ENOMEM. */
+int worker_fail(struct partition_lane *pl, uint64_t number, pawl_operation_id id, bool permanent,
+                const char *words);
+
+/* --- worker_reads.c: on the shard --- */
+
+/* Add what was read under a lease to the reads of its run. PAWL_ENOMEM. */
+int worker_reads_copy(struct partition_lane *pl, struct run *run);
+bool worker_reads_has(const struct partition_lane *pl, uint64_t number, pawl_operation_id id);
+void worker_reads_forget(struct partition_lane *pl, uint64_t applied); /* of numbers up to this one */
+void worker_reads_free(struct partition_lane *pl);                     /* all */
+
+/* worker_lease.c: a projector that takes workers. Errors: those of pawl_worker_acquire. */
+int worker_projector_find(pawl_engine *engine, const char *name, uint16_t *ret_id, pawl_error *error);
 
 /* worker_lease.c: the lane that a lease belongs to. PAWL_EINVAL: the lease names none; PAWL_ENOTFOUND. */
 int worker_lease_find(pawl_engine *engine, const pawl_worker_lease *lease, const struct schema_lane **ret_lane,

@@ -25,6 +25,11 @@ void lanes_free_all(pawl_engine *engine); /* also if there are none */
 /* Load from the directory which lanes are paused. */
 int lanes_load_paused(pawl_engine *engine, pawl_error *error);
 
+/* Load the leases of external workers that the directory has, for the lanes that are opened next. drop_unclaimed:
+ * all lanes are open, so nobody has the leases that are left; they are removed. */
+int lanes_load_kept(pawl_engine *engine, pawl_error *error);
+void lanes_drop_unclaimed(pawl_engine *engine);
+
 /* Open the generations that the schema names, and close all others. Under schema_lock, from a thread that may
  * wait. */
 int lanes_reconcile(pawl_engine *engine, pawl_error *error);

@@ -316,7 +316,8 @@ static void available(void *ctx, struct lane *lane)
 static void applied(void *ctx, struct lane *lane, uint64_t scanned)
 {
     struct partition_lane *pl = ctx;
-    (void)lane;
+    if (pl->worker_reads)
+        worker_reads_forget(pl, lane_cursor(lane)->applied);
     atomic_store_explicit(&pl->offset, scanned, memory_order_release);
     shard_tell_applied(shard_at(pl), pl, pl->partition, scanned);
 }
@@ -349,6 +350,7 @@ void partition_lane_open(struct partition_lane *pl)
                                    .log = e->log,
                                    .store = shard->store,
                                    .applier = &shard->applier,
+                                   .views = &shard->views,
                                    .partition = pl->partition,
                                    .lane = g->id,
                                    .generation = g->number,
@@ -363,7 +365,10 @@ void partition_lane_open(struct partition_lane *pl)
                                    .lease_min = o->lease_min,
                                    .backoff_min = o->backoff_min,
                                    .thresholds = o->thresholds,
+                                   .lease_store = &kept_leases_store,
+                                   .lease_store_ctx = pl,
                                    .allocator = o->allocator};
+    kept_leases_take(pl);
     pl->task.fn = take_returned;
     pl->timer.fn = tick;
     error_clear(&pl->error);
@@ -384,7 +389,10 @@ static void lane_is_closed(void *arg)
     struct partition_lane *pl = arg;
     lane_free(pl->lane);
     pl->lane = NULL;
+    if (pl->superseded)
+        kept_leases_drop_all(pl);
     pl->closing = false;
+    worker_reads_free(pl);
     free_spares(pl);
     less_busy(pl);
 }
@@ -409,6 +417,19 @@ void partition_lane_close(struct partition_lane *pl)
         atomic_store(&job->given_up, true);
     shard_tell_gone(shard_at(pl), pl, pl->partition);
     lane_close(pl->lane, lane_is_closed, pl);
+}
+
+void partition_lane_retire(struct partition_lane *pl)
+{
+    pl->superseded = true;
+    partition_lane_close(pl);
+    if (!pl->lane)
+        kept_leases_drop_all(pl);
+}
+
+int partition_lane_refusal(const struct partition_lane *pl)
+{
+    return pl->superseded || pl->status != PAWL_OK ? PAWL_EFENCED : PAWL_EBUSY;
 }
 
 void lanes_applied(struct partition *partition, uint64_t offset)

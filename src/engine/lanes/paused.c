@@ -1,34 +1,14 @@
-/* engine/lanes/paused.c: which lanes are paused. A node keeps this for itself: no log has it.
+/* engine/lanes/paused.c: which lanes are paused. A node keeps this for itself, in DIR/local: no log has it.
  *
- * DIR/local is a small durable store. It is opened for each change and closed again, because changes are rare.
  * Keys are "pause/" and the lane's name. */
 #include <string.h>
-#include <sys/stat.h>
 
-#include "adapter/lmdb/store.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "engine/lanes/impl.h"
 
-#define PREFIX    "pause/"
-#define MAP_BYTES ((uint64_t)16 << 20)
-
-static int open_local(pawl_engine *e, bool read_only, pawl_store **ret_store, pawl_error *error)
-{
-    char path[NODE_PATH_MAX];
-    struct lmdb_options options = {.dir = path,
-                                   .mode = PAWL_STORE_DURABLE,
-                                   .read_only = read_only,
-                                   .map_bytes = MAP_BYTES,
-                                   .alloc = e->options.allocator,
-                                   .boot_id = e->knobs.boot_id};
-    struct stat there;
-    int status = node_path(e->dir, path, error, "local");
-    if (status == PAWL_OK && read_only && stat(path, &there) != 0)
-        return PAWL_ENOTFOUND;
-    return status == PAWL_OK ? lmdb_store_open(&options, NULL, ret_store, error) : status;
-}
+#define PREFIX "pause/"
 
 /* --- the names, in memory: under lanes.lock --- */
 
@@ -100,50 +80,23 @@ static bool load_one(void *arg, pawl_bytes key, pawl_bytes value)
 
 int lanes_load_paused(pawl_engine *e, pawl_error *error)
 {
-    static const char end[] = "pause0"; /* '0' comes after '/' */
-    pawl_store *store;
-    pawl_reader *snapshot;
     struct loading l = {.engine = e};
-    int status = open_local(e, true, &store, error);
-    if (status == PAWL_ENOTFOUND) {
-        error_clear(error); /* nothing was ever paused, or the first pause was interrupted */
-        return PAWL_OK;
-    }
-    if (status != PAWL_OK)
-        return status;
-    pawl_range range = {.from = {PREFIX, strlen(PREFIX)}, .to = {end, strlen(end)}};
-    status = pawl_store_snapshot(store, &snapshot);
-    if (status == PAWL_OK) {
-        pthread_mutex_lock(&e->lanes->lock);
-        status = pawl_store_scan(snapshot, range, false, load_one, &l);
-        pthread_mutex_unlock(&e->lanes->lock);
-        pawl_store_release(store, snapshot);
-    }
-    (void)pawl_store_close(store);
+    pthread_mutex_lock(&e->lanes->lock);
+    int status = local_scan(e->local, (pawl_bytes){PREFIX, strlen(PREFIX)}, load_one, &l, error);
+    pthread_mutex_unlock(&e->lanes->lock);
     status = status == PAWL_OK ? l.status : status;
-    return status == PAWL_OK ? status : error_set(error, status, "cannot read which lanes are paused");
+    return status == PAWL_OK ? status : error_wrap(error, status, "cannot read which lanes are paused");
 }
 
 static int store_pause(pawl_engine *e, pawl_bytes name, bool paused, pawl_error *error)
 {
     uint8_t key[SCHEMA_QNAME_BYTES_MAX + sizeof PREFIX];
     size_t prefix = strlen(PREFIX);
-    pawl_store *store;
     memcpy(key, PREFIX, prefix);
     memcpy(key + prefix, name.data, name.size);
-    pawl_bytes bytes = {key, prefix + name.size};
-    int status = open_local(e, false, &store, error);
-    if (status != PAWL_OK)
-        return status;
-    status =
-        paused ? pawl_store_put(store, 0, bytes, (pawl_bytes){"1", 1}) : pawl_store_remove(store, 0, bytes);
-    if (status == PAWL_OK)
-        status = pawl_store_commit(store);
-    if (status == PAWL_ENOTFOUND) /* it was not paused */
-        status = PAWL_OK;
-    int closed = pawl_store_close(store);
-    status = status == PAWL_OK ? closed : status;
-    return status == PAWL_OK ? status : error_set(error, status, "cannot store which lanes are paused");
+    pawl_bytes value = {paused ? "1" : NULL, paused ? 1 : 0};
+    int status = local_put(e->local, (pawl_bytes){key, prefix + name.size}, value, error);
+    return status == PAWL_OK ? status : error_wrap(error, status, "cannot store which lanes are paused");
 }
 
 int paused_pause(pawl_engine *e, const char *lane, bool paused, pawl_error *error)

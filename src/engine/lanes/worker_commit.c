@@ -52,7 +52,8 @@ static void hand_in_here(void *arg)
     struct worker_commit *commit = arg;
     struct partition_lane *pl = commit->job.pl;
     commit->job.run.finished = commit_finished;
-    int status = pl->lane && !pl->closing ? lane_hand_in(pl->lane, &commit->job.run) : PAWL_EFENCED;
+    int status =
+        pl->lane && !pl->closing ? lane_hand_in(pl->lane, &commit->job.run) : partition_lane_refusal(pl);
     if (status != PAWL_OK)
         worker_commit_finished(&commit->job, status);
 }
@@ -71,7 +72,9 @@ static void resume_here(void *arg)
     struct partition_lane *pl = r->commit->job.pl;
     r->status = pl->lane && !pl->closing
                     ? lane_resume(pl->lane, r->number, r->id, &r->commit->job.run, &r->again)
-                    : PAWL_EFENCED;
+                    : partition_lane_refusal(pl);
+    if (r->status == PAWL_OK && !r->again)
+        r->status = worker_reads_copy(pl, &r->commit->job.run);
 }
 
 struct leaving {
@@ -130,6 +133,12 @@ static int outcome(const struct worker_commit *commit, pawl_error *error)
     case PAWL_OK: return PAWL_OK;
     case PAWL_EINVAL:
     case PAWL_ETOOBIG: return error_set(error, commit->status, "at its turn: %s", run->error.text);
+    case PAWL_ECONFLICT:
+        return error_set(error, PAWL_ECONFLICT,
+                         "operation %" PRIu64
+                         " is given out again, because rows that it rests on have changed, or the store failed",
+                         run->number);
+    case PAWL_EBUSY: return error_set(error, PAWL_EBUSY, "the lane is recovering");
     default:
         if (atomic_load(&commit->generation->engine->closing))
             return error_set(error, PAWL_ECLOSED, "the engine is being closed");
@@ -176,6 +185,25 @@ static struct worker_commit *commit_new(struct generation *g, uint16_t partition
     commit->generation = g;
     generation_hold_more(g); /* its caller may let go of it before the run ends */
     return commit;
+}
+
+int worker_fail(struct partition_lane *pl, uint64_t number, pawl_operation_id id, bool permanent,
+                const char *words)
+{
+    bool again = false;
+    struct worker_commit *commit = commit_new(pl->generation, pl->partition);
+    if (!commit)
+        return PAWL_ENOMEM;
+    commit->left = true; /* nobody waits for it */
+    commit->job.run.finished = commit_finished;
+    int status = lane_resume(pl->lane, number, id, &commit->job.run, &again);
+    if (status == PAWL_OK && again)
+        status = PAWL_EFENCED; /* its result was handed in */
+    if (status == PAWL_OK)
+        status = worker_reads_copy(pl, &commit->job.run);
+    if (status != PAWL_OK || !lane_fail_run(pl->lane, &commit->job.run, permanent, words))
+        commit_free(commit);
+    return status;
 }
 
 /* Commit to one generation. PAWL_EFENCED: it has no such lease, or no longer. */

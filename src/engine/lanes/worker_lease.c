@@ -1,7 +1,8 @@
 /* engine/lanes/worker_lease.c: leases for outside workers: acquire, extend, release. worker_commit.c has
  * commit.
  *
- * A worker calls on a thread of its own; the call reaches the lane on the lane's shard. */
+ * A worker calls on a thread of its own; the call reaches the lane on the lane's shard. There the lease is queued
+ * to be kept, and the worker's own thread waits until it is durable (E4). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -40,6 +41,8 @@ static void join(struct lanes *lanes, struct lease_wait *wait, uint16_t projecto
 void leases_offer(pawl_engine *e, uint16_t projector)
 {
     struct lanes *lanes = e->lanes;
+    if (atomic_load(&lanes->armed) > 0)
+        watches_tell(e, projector);
     if (atomic_load(&lanes->waiting) == 0)
         return;
     pthread_mutex_lock(&lanes->lock);
@@ -77,6 +80,7 @@ struct acquiring {
     struct job *job;
     struct partition_lane *pl; /* that gave the lease; NULL: none did */
     bool more;                 /* pl has more to lease */
+    int status;                /* why pl did not give it though it has one */
 };
 
 static void acquire_here(void *arg)
@@ -88,16 +92,19 @@ static void acquire_here(void *arg)
         struct partition_lane *pl = &a->generation->lanes[(a->first + i) % partitions];
         if (shard_of(e, pl->partition)->index != a->shard || !pl->lane || pl->closing)
             continue;
-        if (lane_acquire(pl->lane, a->projection, a->duration, &a->job->run) != PAWL_OK)
+        int status = lane_acquire_kept(pl->lane, a->projection, a->duration, &a->job->run);
+        if (status != PAWL_OK && status != PAWL_ENOTFOUND)
+            a->status = status;
+        if (status != PAWL_OK)
             continue;
         a->pl = pl;
         a->more = pawl_leases_peek(lane_leases(pl->lane), a->projection) != 0;
     }
 }
 
-/* From any partition. A random one is tried first, so that each gets its share. */
-static bool acquire_from(struct generation *g, uint32_t projection, pawl_duration duration, struct job *job,
-                         bool *ret_more)
+/* From any partition. A random one is tried first, so that each gets its share. PAWL_ENOTFOUND: there is none. */
+static int acquire_from(struct generation *g, uint32_t projection, pawl_duration duration, struct job *job,
+                        bool *ret_more)
 {
     pawl_engine *e = g->engine;
     struct acquiring a = {.generation = g, .projection = projection, .duration = duration, .job = job};
@@ -105,12 +112,13 @@ static bool acquire_from(struct generation *g, uint32_t projection, pawl_duratio
     for (uint32_t i = 0; i < e->file.shards && !a.pl; i++) {
         a.shard = (a.first + i) % e->file.shards;
         if (pawl_env_call(e->env, a.shard, acquire_here, &a) != PAWL_OK)
-            return false;
+            return PAWL_ENOTFOUND;
     }
-    if (a.pl)
-        job->pl = a.pl;
+    if (!a.pl)
+        return a.status != PAWL_OK ? a.status : PAWL_ENOTFOUND;
+    job->pl = a.pl;
     *ret_more = a.more;
-    return a.pl != NULL;
+    return PAWL_OK;
 }
 
 /* What a lease points to. The texts are the names, each with a 0 behind it, and the event's bytes. */
@@ -188,38 +196,60 @@ void pawl_worker_lease_free(pawl_worker_lease *lease)
 
 static void release_here(void *arg);
 
+/* The job has a lease: when it is durable, it is the worker's. If anything fails, it is given back. */
+static int answer(struct job *job, pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    pawl_worker_lease lease;
+    int status = fill_lease(job, &lease, error);
+    if (status == PAWL_OK) {
+        status = kept_leases_settle(job->pl, error); /* E4 */
+        if (status == PAWL_OK) {
+            *ret_lease = lease;
+            return status;
+        }
+        pawl_worker_lease_free(&lease);
+        error_wrap(error, status, "the lease cannot be kept");
+    }
+    (void)partition_call(job->pl->generation->engine, job->run.partition, release_here, job);
+    return status;
+}
+
+/* Lease an operation of one projection. PAWL_ENOTFOUND: there is none. */
+static int acquire_one(struct generation *g, uint32_t projection, pawl_duration duration,
+                       pawl_worker_lease *ret_lease, pawl_error *error)
+{
+    bool more;
+    struct job *job = job_new(&g->lanes[0]);
+    if (!job)
+        return error_set(error, PAWL_ENOMEM, "no memory for a lease");
+    int status = acquire_from(g, projection, duration, job, &more);
+    if (status == PAWL_OK) {
+        if (more) /* before waiting: then the next one waits for the same sync */
+            leases_offer(g->engine, g->pools[projection].projector->id);
+        status = answer(job, ret_lease, error);
+    } else if (status != PAWL_ENOTFOUND)
+        error_set(error, status, "the lease cannot be kept: %s", pawl_status_text(status));
+    job_free(job);
+    return status;
+}
+
 /* Lease an operation of any of the lane's generations, the oldest first. *ret_found: whether there was one. */
 static int try_acquire(pawl_engine *e, uint16_t projector, pawl_duration duration, bool *ret_found,
                        pawl_worker_lease *ret_lease, pawl_error *error)
 {
     struct generation *g = NULL;
-    int status = PAWL_OK;
-    bool found = false, more;
-    while (!found && status == PAWL_OK && (g = generation_hold_next(e, g)))
-        for (uint32_t i = 0; i < g->projections && !found && status == PAWL_OK; i++) {
-            if (g->pools[i].projector->id != projector || worker_pool_is_staffed(&g->pools[i]))
-                continue;
-            struct job *job = job_new(&g->lanes[0]);
-            if (!job) {
-                status = error_set(error, PAWL_ENOMEM, "no memory for a lease");
-                continue;
-            }
-            found = acquire_from(g, i, duration, job, &more);
-            if (found)
-                status = fill_lease(job, ret_lease, error);
-            if (found && status != PAWL_OK)
-                (void)partition_call(e, job->run.partition, release_here, job);
-            if (found && more)
-                leases_offer(e, projector);
-            job_free(job);
-        }
+    int status = PAWL_ENOTFOUND;
+    while (status == PAWL_ENOTFOUND && (g = generation_hold_next(e, g)))
+        for (uint32_t i = 0; i < g->projections && status == PAWL_ENOTFOUND; i++)
+            if (g->pools[i].projector->id == projector && !worker_pool_is_staffed(&g->pools[i]))
+                status = acquire_one(g, i, duration, ret_lease, error);
     if (g)
         generation_release(g);
-    *ret_found = found;
-    return status;
+    *ret_found = status == PAWL_OK;
+    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }
 
-static int find_projector(pawl_engine *e, const char *name, uint16_t *ret_id, pawl_error *error)
+int worker_projector_find(pawl_engine *e, const char *name, uint16_t *ret_id, pawl_error *error)
 {
     const struct schema_projector *p =
         schema_projector_by_name(engine_schema(e), (pawl_bytes){name, strlen(name)});
@@ -245,7 +275,9 @@ int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration
     bool found = false;
     int status = engine_enter_writing(e, error);
     if (status == PAWL_OK)
-        status = find_projector(e, name, &projector, error);
+        status = worker_projector_find(e, name, &projector, error);
+    if (status == PAWL_OK)
+        status = local_start(e->local, error);
     if (status == PAWL_OK)
         status = try_acquire(e, projector, duration, &found, ret_lease, error);
     if (status != PAWL_OK || found)
@@ -255,7 +287,7 @@ int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration
     while (!found && !late && status == PAWL_OK) {
         struct lease_wait waiting;
         join(e->lanes, &waiting, projector);
-        status = try_acquire(e, projector, duration, &found, ret_lease, error); /* offered before the join */
+        status = try_acquire(e, projector, duration, &found, ret_lease, error); /* it may have been offered */
         if (!found && status == PAWL_OK)
             late = latch_wait_until(&waiting.latch, deadline) != PAWL_OK;
         pthread_mutex_lock(&e->lanes->lock);
@@ -267,8 +299,6 @@ int pawl_worker_acquire(pawl_engine *e, const char *name, pawl_duration duration
             return error_set(error, PAWL_ECLOSED, "the engine is being closed");
         if (told && !closing && (found || late || status != PAWL_OK))
             leases_offer(e, projector); /* this worker does not need the offer: pass it on */
-        if (!found && !late && status == PAWL_OK)
-            status = try_acquire(e, projector, duration, &found, ret_lease, error);
     }
     if (status != PAWL_OK || found)
         return status;
@@ -287,10 +317,10 @@ struct saying {
     int status;
 };
 
-/* NULL: the generation is closing or could not be opened, so none of its leases is valid any more. */
+/* NULL: it is closed, and s->status says what this means. */
 static struct lane *lane_of(struct saying *s)
 {
-    s->status = PAWL_EFENCED;
+    s->status = partition_lane_refusal(s->pl);
     return s->pl->closing ? NULL : s->pl->lane;
 }
 
@@ -298,7 +328,7 @@ static void release_here(void *arg)
 {
     struct job *job = arg;
     if (job->pl->lane && !job->pl->closing)
-        (void)lane_release(job->pl->lane, job->run.number, job->run.id, "no memory");
+        (void)lane_release(job->pl->lane, job->run.number, job->run.id, "it could not be answered");
 }
 
 static void extend_here(void *arg)
@@ -313,7 +343,9 @@ static void end_here(void *arg)
 {
     struct saying *s = arg;
     struct lane *lane = lane_of(s);
-    if (lane)
+    if (lane && s->failed && worker_reads_has(s->pl, s->number, s->id))
+        s->status = worker_fail(s->pl, s->number, s->id, s->permanent, s->words);
+    else if (lane)
         s->status = s->failed ? lane_fail(lane, s->number, s->id, s->permanent, s->words)
                               : lane_release(lane, s->number, s->id, s->words);
 }
@@ -326,7 +358,8 @@ int worker_lease_find(pawl_engine *e, const pawl_worker_lease *lease, const stru
     return lanes_find_in_partition(e, lease->partition, lease->lane, ret_lane, error);
 }
 
-/* Both generations of a lane may have leased this number: the operation's ID tells which one is meant. */
+/* Both generations of a lane may have leased this number: the operation's ID tells which one is meant. What was
+ * said is durable when this returns: a longer time, or that the lease is over. */
 static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s, void (*fn)(void *arg),
                pawl_error *error)
 {
@@ -335,18 +368,27 @@ static int say(pawl_engine *e, const pawl_worker_lease *lease, struct saying *s,
     if (status != PAWL_OK)
         return status;
     struct generation *g = NULL;
+    bool busy = false; /* a generation that may have the lease cannot tell now */
     s->status = PAWL_EFENCED;
-    while (status == PAWL_OK && s->status == PAWL_EFENCED && (g = generation_hold_next(e, g))) {
+    while (status == PAWL_OK && (s->status == PAWL_EFENCED || s->status == PAWL_EBUSY)
+           && (g = generation_hold_next(e, g))) {
         if (g->id != lane->id)
             continue;
         s->pl = &g->lanes[lease->partition];
         status = partition_call(e, lease->partition, fn, s);
+        busy = busy || s->status == PAWL_EBUSY;
     }
     if (status == PAWL_OK)
-        status = s->status;
-    if (status == PAWL_EFENCED)
+        status = s->status == PAWL_EFENCED && busy ? PAWL_EBUSY : s->status;
+    if (status == PAWL_OK)
+        status = kept_leases_settle(s->pl, error);
+    else if (status == PAWL_EFENCED)
         error_set(error, status, "operation %" PRIu64 " of %s is not leased to this worker", s->number,
                   lease->lane);
+    else if (status == PAWL_EBUSY)
+        error_set(error, status, "the lane is recovering");
+    else
+        error_set(error, status, "%s", pawl_status_text(status));
     if (g)
         generation_release(g);
     return status;

@@ -20,7 +20,10 @@
 #include "core/group0/group0.h"
 #include "engine/directory/directory.h"
 #include "engine/knobs.h"
+#include "engine/local/local.h"
 #include "engine/shard/shard.h"
+#include "engine/tokens/tokens.h"
+#include "engine/views/views.h"
 
 #define ALERTS_MAX 32
 
@@ -41,9 +44,15 @@ struct pawl_engine {
     struct group0 *group0;
     uint64_t group0_epoch;
     uint64_t group0_next;
-    const struct schema *_Atomic schema; /* the present one; it stays until close */
+    const struct schema *_Atomic schema;       /* the present one; it stays until close */
+    const struct view_list *_Atomic view_list; /* likewise */
+    uint64_t group0_saved;                     /* position of the last snapshot; under schema_lock */
 
     struct lanes *lanes;
+    struct views *views;
+    struct tokens *tokens;
+    struct local *local;   /* DIR/local */
+    bool local_is_foreign; /* it knows more of group0 than the log has: it is of another log */
 
     pthread_mutex_t audit_lock;
     pawl_alert alerts[ALERTS_MAX]; /* under audit_lock, like the next two */
@@ -101,6 +110,14 @@ int engine_group0_propose(pawl_engine *engine, pawl_bytes command, enum group0_o
 /* The same, for a caller that holds schema_lock. */
 int engine_group0_propose_held(pawl_engine *engine, pawl_bytes command, pawl_error *error);
 
+/* snapshot.c: a snapshot of group0 in the node's own store. load: at opening; one that cannot be used is ignored,
+ * and all commands are read. if_due: under schema_lock; write one, if there were many commands since the last.
+ * save: write one, if anything has changed. */
+void group0_snapshot_load(pawl_engine *engine);
+int group0_snapshot_forget(pawl_engine *engine); /* it is of another log: begin anew. PAWL_ENOMEM */
+void group0_snapshot_if_due(pawl_engine *engine);
+void group0_snapshot_save(pawl_engine *engine);
+
 /* is_self: whether this thread runs a callback of the engine, on a shard or for a follower. visiting: from now
  * on this thread runs a follower's callback; NULL: no longer. */
 bool engine_is_self(const pawl_engine *engine);
@@ -126,8 +143,13 @@ const struct schema *engine_schema_refresh(pawl_engine *engine);
  * thread. */
 void engine_alert(pawl_engine *engine, const pawl_alert *alert);
 
-/* One of the two states of a partition has come to an offset at which they are compared. Any thread. */
-void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position, uint64_t offset);
+/* A table in the words of an alert: "table 70", "view shop.by_customer (table 2147483653)". Any thread. */
+void engine_describe_table(pawl_engine *engine, uint32_t table, char *text, size_t size);
+
+/* One of the two states of a partition has come to an offset at which they are compared. views: of that state; NULL:
+ * it has none. On the thread of its writer. */
+void engine_audit(pawl_engine *engine, enum audit_side side, const struct position *position,
+                  struct view_tables *views, uint64_t offset);
 uint64_t engine_audit_every(const pawl_engine *engine);
 
 #endif

@@ -174,8 +174,10 @@ static void open_store(void *arg)
 static void close_store(void *arg)
 {
     struct storing *s = arg;
-    if (s->shard->applier.env) /* the store was opened for writing */
+    if (s->shard->applier.env) { /* the store was opened for writing */
         applier_close(&s->shard->applier);
+        views_close_shard(s->shard);
+    }
     s->status = pawl_store_close(s->shard->store);
 }
 
@@ -187,6 +189,7 @@ static int open_stores(pawl_engine *e, pawl_error *error)
         shard->index = i;
         shard->partitions = partition_set_of(i, e->file.partitions, e->file.shards);
         shard->drain.fn = shard_drain;
+        shard->latency.scale = HISTOGRAM_NS;
         shard->notify.fn = shard_notify_lanes;
         shard->wake_callers.fn = shard_wake_callers;
         wake_group_init(&shard->callers);
@@ -310,6 +313,8 @@ static int put_away(pawl_engine *e)
     const pawl_allocator *alloc = e->options.allocator;
     int status = PAWL_OK, log = PAWL_OK;
     if (e->env)
+        views_close(e);
+    if (e->env)
         lanes_close(e);
     if (e->shards)
         stop_checkpoints(e);
@@ -319,6 +324,9 @@ static int put_away(pawl_engine *e)
         log = pawl_log_close(e->log);
     if (e->shards && e->env)
         status = close_stores(e);
+    if (e->group0)
+        group0_snapshot_save(e);
+    local_free(e->local);
     group0_free(e->group0);
     if (e->uv)
         uv_env_close(e->uv);
@@ -331,6 +339,8 @@ static int put_away(pawl_engine *e)
     mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
     mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
     lanes_free_all(e);
+    views_free(e);
+    tokens_free(e);
     pthread_mutex_destroy(&e->audit_lock);
     pthread_mutex_destroy(&e->group0_lock);
     pthread_mutex_destroy(&e->schema_lock);
@@ -338,11 +348,24 @@ static int put_away(pawl_engine *e)
     return log != PAWL_OK ? log : status;
 }
 
+static int new_local(pawl_engine *e)
+{
+    char path[NODE_PATH_MAX];
+    struct local_options options = {.dir = path, .boot_id = e->knobs.boot_id, .alloc = e->options.allocator};
+    int status = node_path(e->dir, path, NULL, "local");
+    return status == PAWL_OK ? local_new(&options, &e->local) : status;
+}
+
 static int open_lanes(pawl_engine *e, pawl_error *error)
 {
+    int status = lanes_load_kept(e, error);
+    if (status != PAWL_OK)
+        return status;
     pthread_mutex_lock(&e->schema_lock);
-    int status = lanes_reconcile(e, error);
+    status = lanes_reconcile(e, error);
     pthread_mutex_unlock(&e->schema_lock);
+    if (status == PAWL_OK)
+        lanes_drop_unclaimed(e);
     return status;
 }
 
@@ -360,6 +383,7 @@ static int open_all(pawl_engine *e, pawl_error *error)
     e->partitions = mem_new(alloc, e->file.partitions, sizeof e->partitions[0]);
     if (!e->shards || !e->partitions || group0_new(alloc, &e->group0))
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
+    group0_configure(e->group0, e->file.partitions, 1, e->file.shards);
     for (uint32_t i = 0; i < e->file.partitions; i++)
         audit_init(&e->partitions[i].audit, alloc);
     struct uv_env_options threads = {
@@ -379,7 +403,11 @@ static int open_all(pawl_engine *e, pawl_error *error)
         status = start_checkpoints(e, error);
     if (status == PAWL_OK)
         status = lanes_load_paused(e, error);
-    return status == PAWL_OK && !e->options.read_only ? open_lanes(e, error) : status;
+    if (status == PAWL_OK)
+        status = tokens_load(e, error);
+    if (status == PAWL_OK && !e->options.read_only)
+        status = open_lanes(e, error);
+    return status == PAWL_OK && !e->options.read_only ? views_start(e, error) : status;
 }
 
 int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine, pawl_error *error)
@@ -410,7 +438,10 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     pthread_mutex_init(&e->schema_lock, NULL);
     pthread_mutex_init(&e->group0_lock, NULL);
     pthread_mutex_init(&e->audit_lock, NULL);
-    status = lanes_new(e);
+    status = new_local(e);
+    status = status == PAWL_OK ? lanes_new(e) : status;
+    status = status == PAWL_OK ? views_new(e) : status;
+    status = status == PAWL_OK ? tokens_new(e) : status;
     status = status == PAWL_OK ? open_all(e, error) : error_set(error, status, "no memory to open %s", dir);
     if (status != PAWL_OK) {
         (void)put_away(e);
@@ -463,6 +494,16 @@ int pawl_close(pawl_engine *e)
 uint32_t pawl_partitions(const pawl_engine *e)
 {
     return e->file.partitions;
+}
+
+const char *pawl_engine_dir(const pawl_engine *e)
+{
+    return e->dir;
+}
+
+bool pawl_engine_writes(const pawl_engine *e)
+{
+    return !e->options.read_only;
 }
 
 uint16_t pawl_partition_of(const pawl_engine *e, uint64_t wsid)

@@ -8,6 +8,7 @@
 #include "core/project/operation.h"
 #include "core/schema/definition.h"
 #include "core/schema/row.h"
+#include "core/token/token.h"
 #include "engine/directory/directory.h"
 #ifdef PAWL_CLUSTER
 #include "adapter/kafka/record.h"
@@ -21,6 +22,7 @@ static const pawl_format formats[] = {
     {"operation", OPERATION_VERSION},
     {"schema", DEFINITION_VERSION},
     {"row", ROW_VERSION},
+    {"token", TOKEN_VERSION},
 #ifdef PAWL_CLUSTER
     {"kafka", KAFKA_RECORD_VERSION},
 #endif

@@ -145,6 +145,13 @@ int pawl_entity_list(pawl_engine *e, uint64_t wsid, const char *entity, pawl_byt
                      error);
 }
 
+int pawl_entity_page(pawl_engine *e, uint64_t wsid, const char *entity, pawl_bytes after, pawl_cursor *cursor,
+                     size_t limit, const pawl_read_options *options, pawl_text *ret_text, pawl_error *error)
+{
+    return read_many(e, wsid, entity, (struct entity_query){.json = after, .limit = limit, .cursor = cursor},
+                     options, ret_text, error);
+}
+
 int pawl_entity_scan(pawl_engine *e, uint64_t wsid, const char *entity, pawl_key after, pawl_cursor *cursor,
                      size_t limit, const pawl_read_options *options, pawl_row_visit visit, void *arg,
                      pawl_error *error)

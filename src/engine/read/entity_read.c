@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "core/state/key.h"
 #include "engine/json/json.h"
 
@@ -90,11 +91,26 @@ static bool list_row(void *arg, pawl_bytes key, pawl_bytes value)
     return false;
 }
 
+/* What a cursor of this list is of. Never 0. */
+static uint64_t list_of(const struct entity_read *l)
+{
+    uint64_t of = hash_checksum(l->wsid, l->entity->name);
+    return of ? of : 1;
+}
+
+/* A cursor may come from outside. */
+static bool is_cursor_of(const struct entity_read *l, pawl_bytes own)
+{
+    return scan_cursor_of(l->at.cursor) == list_of(l) && own.size <= PAWL_KEY_BYTES_MAX - KEY_WORKSPACE;
+}
+
 /* The key before the first row. *ret_inclusive: there is no such key; *ret_key is where the rows begin. */
 static int find_start(struct entity_read *l, pawl_bytes *ret_key, bool *ret_inclusive)
 {
     pawl_bytes own = scan_cursor_key(l->at.cursor);
     uint8_t *at;
+    if (own.data && !is_cursor_of(l, own))
+        return error_set(l->error, PAWL_EINVAL, "the cursor is not of this entity and this workspace");
     *ret_inclusive = !own.data && !l->at.json.data && l->at.key.count == 0;
     return own.data || *ret_inclusive ? place_key(l, own, &at, ret_key) : entity_read_key(l, ret_key);
 }
@@ -103,7 +119,8 @@ static int move_cursor(struct entity_read *l, const struct listing *list)
 {
     pawl_bytes own = {(const uint8_t *)list->last.data + KEY_WORKSPACE, list->last.size - KEY_WORKSPACE};
     bool done = !l->stopped && list->left > 0;
-    int status = done || l->at.limit == 0 ? PAWL_OK : scan_cursor_move(l->at.cursor, l->memory.alloc, own);
+    int status =
+        done || l->at.limit == 0 ? PAWL_OK : scan_cursor_move(l->at.cursor, l->memory.alloc, list_of(l), own);
     if (status != PAWL_OK)
         return error_set(l->error, status, "no memory for a cursor");
     l->at.cursor->done = done;

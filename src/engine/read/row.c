@@ -78,6 +78,11 @@ bool pawl_row_is_update(const pawl_row *row)
     return row->update;
 }
 
+uint64_t pawl_row_wsid(const pawl_row *row)
+{
+    return row->wsid;
+}
+
 /* --- fields --- */
 
 static const struct schema_field *field_of(const struct schema_type *type, pawl_bytes name, size_t *ret_place)
@@ -89,11 +94,14 @@ static const struct schema_field *field_of(const struct schema_type *type, pawl_
     return &type->fields[place];
 }
 
-/* In the schema that the row is read with, or in a later one: a field keeps its place for ever. */
+/* In the schema that the row is read with, or in a later one: a field keeps its place for ever. A view has its
+ * fields for ever, and is no type of a schema. */
 static const struct schema_field *find_field(const pawl_row *row, const char *name, size_t *ret_place)
 {
     pawl_bytes text = {name, strlen(name)};
     const struct schema_field *field = field_of(row->type, text, ret_place);
+    if (row->view)
+        return field;
     if (!field)
         field = field_of(schema_type_by_id(engine_schema(row->engine), row->type->id), text, ret_place);
     if (!field)

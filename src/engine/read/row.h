@@ -15,8 +15,10 @@ struct pawl_row {
     struct row row;                 /* viewed, not opened */
     uint64_t id;
     uint64_t parent;
+    uint64_t wsid; /* of a view's row */
     bool active;
     bool update;
+    bool view; /* it is a view's: type is the view's own */
     pawl_bytes
         cleared; /* of an update, or a write of an operation: the places of fields that become null, u16 */
 
@@ -46,10 +48,19 @@ int row_of_object(pawl_engine *engine, const struct schema *schema, const struct
 int key_values(pawl_key key, const struct schema *schema, const struct schema_type *entity, struct arena *arena,
                struct value **ret_values, pawl_error *error);
 
-/* The key of the last row of a scan, without table and workspace. {NULL, 0}: a cursor of zeros. */
+/* The same of a view's key, or of its first fields: as many as there are, in values, which has room for them.
+ * Nulls are allowed. PAWL_EINVAL. */
+int key_first_values(pawl_key key, const struct schema *schema, const struct schema_type *view,
+                     struct value *values, pawl_error *error);
+
+/* cursor.c: the key of the last row of a scan, without table and workspace; of a view's, without table.
+ * {NULL, 0}: a cursor of zeros. */
 pawl_bytes scan_cursor_key(const pawl_cursor *cursor);
 
+/* What the cursor is of, in a number that whoever moves it chooses: 0 is an entity. */
+uint64_t scan_cursor_of(const pawl_cursor *cursor);
+
 /* Copies the key. PAWL_ENOMEM: the cursor is as it was. */
-int scan_cursor_move(pawl_cursor *cursor, const pawl_allocator *alloc, pawl_bytes key);
+int scan_cursor_move(pawl_cursor *cursor, const pawl_allocator *alloc, uint64_t of, pawl_bytes key);
 
 #endif

@@ -1,12 +1,16 @@
-/* engine/read/value.c: values of a key that a program makes, and cursors of scans. */
+/* engine/read/value.c: values of a key that a program makes. */
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "core/schema/definition.h"
 #include "core/schema/text.h"
 #include "engine/read/row.h"
+
+pawl_value pawl_value_null(void)
+{
+    return (pawl_value){.type = PAWL_NULL};
+}
 
 pawl_value pawl_value_int64(int64_t value)
 {
@@ -60,6 +64,7 @@ static const char *take_value(const pawl_value *from, const struct schema *schem
 {
     *ret_value = (struct value){.type = (enum value_type)from->type};
     switch (from->type) {
+    case PAWL_NULL: return NULL;
     case PAWL_INT64:
     case PAWL_TIME: ret_value->integer = from->as.integer; return NULL;
     case PAWL_FLOAT64: ret_value->real = from->as.real; return isfinite(from->as.real) ? NULL : "is not finite";
@@ -76,24 +81,23 @@ static const char *take_value(const pawl_value *from, const struct schema *schem
     return "is of no type";
 }
 
+_Static_assert((int)PAWL_NULL == VALUE_NULL, "same numbers");
 _Static_assert((int)PAWL_INT64 == VALUE_INT64 && (int)PAWL_FLOAT64 == VALUE_FLOAT64, "same numbers");
 _Static_assert((int)PAWL_BOOL == VALUE_BOOL && (int)PAWL_STRING == VALUE_STRING, "same numbers");
 _Static_assert((int)PAWL_BYTES == VALUE_BYTES && (int)PAWL_TIME == VALUE_TIMESTAMP, "same numbers");
 _Static_assert((int)PAWL_NAME == VALUE_QNAME && (int)PAWL_REF == VALUE_REF, "same numbers");
 
-int key_values(pawl_key key, const struct schema *schema, const struct schema_type *entity, struct arena *arena,
-               struct value **ret_values, pawl_error *error)
+/* nulls: whether a value may be null. */
+static int take_values(pawl_key key, const struct schema *schema, const struct schema_type *type, bool nulls,
+                       struct value *values, pawl_error *error)
 {
-    if (key.count != entity->key_count)
-        return error_set(error, PAWL_EINVAL, "the key of %.*s has %zu fields, not %zu", (int)entity->name.size,
-                         (const char *)entity->name.data, entity->key_count, key.count);
-    struct value *values = arena_take(arena, key.count * sizeof *values);
-    if (!values)
-        return error_set(error, PAWL_ENOMEM, "no memory for a key");
     for (size_t i = 0; i < key.count; i++) {
-        const struct schema_field *field = &entity->fields[entity->key[i]];
+        const struct schema_field *field = &type->fields[type->key[i]];
         const char *wrong = take_value(&key.values[i], schema, &values[i]);
-        if (!wrong && values[i].type != field->type)
+        bool null = values[i].type == VALUE_NULL;
+        if (null && !nulls)
+            wrong = "is null";
+        if (!wrong && !null && values[i].type != field->type)
             return error_set(error, PAWL_EINVAL, "%.*s is of type %s, not %s", (int)field->name.size,
                              (const char *)field->name.data, value_type_text(field->type),
                              value_type_text(values[i].type));
@@ -101,41 +105,32 @@ int key_values(pawl_key key, const struct schema *schema, const struct schema_ty
             return error_set(error, PAWL_EINVAL, "%.*s: the value %s", (int)field->name.size,
                              (const char *)field->name.data, wrong);
     }
-    *ret_values = values;
     return PAWL_OK;
 }
 
-/* --- cursors --- */
-
-struct cursor_memory {
-    const pawl_allocator *alloc;
-    size_t size; /* of the key */
-    uint8_t key[];
-};
-
-pawl_bytes scan_cursor_key(const pawl_cursor *cursor)
+static int wrong_count(pawl_key key, const struct schema_type *type, pawl_error *error)
 {
-    const struct cursor_memory *memory = cursor ? cursor->memory : NULL;
-    return memory ? (pawl_bytes){memory->key, memory->size} : (pawl_bytes){0};
+    return error_set(error, PAWL_EINVAL, "the key of %.*s has %zu fields, not %zu", (int)type->name.size,
+                     (const char *)type->name.data, type->key_count, key.count);
 }
 
-int scan_cursor_move(pawl_cursor *cursor, const pawl_allocator *alloc, pawl_bytes key)
+int key_values(pawl_key key, const struct schema *schema, const struct schema_type *entity, struct arena *arena,
+               struct value **ret_values, pawl_error *error)
 {
-    struct cursor_memory *memory = mem_new(alloc, 1, sizeof *memory + key.size);
-    if (!memory)
-        return PAWL_ENOMEM;
-    memory->alloc = alloc;
-    memory->size = key.size;
-    memcpy(memory->key, key.data, key.size);
-    pawl_cursor_free(cursor);
-    cursor->memory = memory;
-    return PAWL_OK;
+    if (key.count != entity->key_count)
+        return wrong_count(key, entity, error);
+    struct value *values = arena_take(arena, key.count * sizeof *values);
+    if (!values)
+        return error_set(error, PAWL_ENOMEM, "no memory for a key");
+    int status = take_values(key, schema, entity, false, values, error);
+    if (status == PAWL_OK)
+        *ret_values = values;
+    return status;
 }
 
-void pawl_cursor_free(pawl_cursor *cursor)
+int key_first_values(pawl_key key, const struct schema *schema, const struct schema_type *view,
+                     struct value *values, pawl_error *error)
 {
-    struct cursor_memory *memory = cursor->memory;
-    if (memory)
-        mem_free(memory->alloc, memory, sizeof *memory + memory->size);
-    *cursor = (pawl_cursor){0};
+    return key.count > view->key_count ? wrong_count(key, view, error)
+                                       : take_values(key, schema, view, true, values, error);
 }

@@ -20,6 +20,7 @@ static int send(pawl_engine *e, pawl_request *r, pawl_error *error)
     uint16_t partition = partition_of(hash_token(r->request.wsid), e->file.partitions);
     struct shard *shard = shard_of(e, partition);
     r->shard = shard;
+    r->sent = pawl_env_now(e->env);
     error_clear(&r->error);
     int status = mpsc_push(&shard->mailbox, &r);
     if (status != PAWL_OK)

@@ -49,6 +49,16 @@ static void wake_soon(struct shard *shard)
         wake_group_wake(&shard->callers);
 }
 
+static void count(struct shard *shard, const pawl_request *r, int status, bool repeated)
+{
+    pawl_instant now = pawl_env_now(shard->engine->env);
+    _Atomic uint64_t *counter = repeated ? &shard->repeated : &shard->answered;
+    if (status < 0)
+        counter = &shard->failed[-status < PAWL_OUTCOMES_MAX ? -status : 0];
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+    histogram_add(&shard->latency, now, now.ns > r->sent.ns ? now.ns - r->sent.ns : 0);
+}
+
 static void finished(struct call *call)
 {
     pawl_request *r = heap_entry(call, pawl_request, call);
@@ -70,6 +80,7 @@ static void finished(struct call *call)
                                       .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
                                       .repeated = call->repeated};
     }
+    count(shard, r, status, call->repeated);
     if (!r->done) {
         call->status = status;
         if (wake_group_answer(&shard->callers,
@@ -230,7 +241,8 @@ static void applied(void *ctx, uint16_t number, uint64_t offset)
 
 static void audit(void *ctx, const struct position *position, uint64_t offset)
 {
-    engine_audit(ctx, AUDIT_LIVE, position, offset);
+    pawl_engine *engine = ctx;
+    engine_audit(engine, AUDIT_LIVE, position, &shard_of(engine, position->partition)->views, offset);
 }
 
 /* While the engine is opened: a partition runs now, cannot run, or will need a while. The first report
@@ -273,6 +285,7 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                         .log = turn_appends_port(&shard->appends),
                                         .store = shard->store,
                                         .applier = &shard->applier,
+                                        .views = &shard->views,
                                         .partition = number,
                                         .sequences = sequences_storage(&partition->sequences),
                                         .schema = engine_schema(engine),
@@ -307,7 +320,7 @@ static void open_partitions(void *arg)
                                            .partitions = shard->partitions,
                                            .alloc = engine->options.allocator};
     sequence_tails_init(&shard->tails, &tails);
-    opening->status = PAWL_OK;
+    opening->status = views_open_shard(shard, opening->error);
     for (size_t i = 0; opening->status == PAWL_OK && i < shard->partitions.count; i++)
         opening->status = open_partition(shard, partition_set_at(&shard->partitions, i), opening->error);
 }

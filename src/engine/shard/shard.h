@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/histogram.h"
 #include "base/latch.h"
 #include "base/mpsc.h"
 #include "base/partition_set.h"
@@ -21,6 +22,7 @@
 #include "core/command/processor.h"
 #include "core/command/request.h"
 #include "core/state/audit.h"
+#include "core/view/tables.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/lanes/lanes.h"
 #include "engine/shard/sequences.h"
@@ -53,6 +55,9 @@ struct shard {
     pawl_task wake_callers;
     struct applied_wait *waits;
 
+    struct view_tables views;   /* of the store */
+    struct view_work *building; /* how it builds views; NULL: it does not (yet): engine/views */
+
     struct checkpointer *checkpointer; /* NULL: there is none */
     _Atomic uint64_t seen;             /* events that are known to be in the log, of all its partitions */
     bool holding;                      /* commands stay in the mailbox until the checkpoint has come on */
@@ -60,7 +65,13 @@ struct shard {
     bool closed;
     pawl_timer hold;
     _Atomic uint64_t held; /* how often holding began */
-    bool taken_over;       /* the store was the checkpoint until it was opened; read-only: it still is */
+
+    /* Of commands that were answered; for any thread to read. */
+    struct histogram latency;
+    _Atomic uint64_t answered;
+    _Atomic uint64_t repeated;
+    _Atomic uint64_t failed[PAWL_OUTCOMES_MAX]; /* by status, without its sign */
+    bool taken_over; /* the store was the checkpoint until it was opened; read-only: it still is */
 };
 
 struct partition {
@@ -91,6 +102,7 @@ struct pawl_request {
 
     /* A command under way. */
     struct call call;
+    pawl_instant sent;
     struct shard *shard;
     pawl_error error;
     struct waiter waiter;

@@ -117,6 +117,34 @@ static int stored_entity_offset(pawl_engine *e, uint16_t partition, const char *
                              : error_set(error, status, "cannot read the state of partition %u", partition);
 }
 
+int pawl_offset_get(pawl_engine *e, uint16_t partition, uint64_t *ret_offset, pawl_error *error)
+{
+    int status = engine_enter(e, error);
+    if (status != PAWL_OK)
+        return status;
+    if (partition >= e->file.partitions)
+        return error_set(error, PAWL_EINVAL, "there is no partition %u", partition);
+    if (e->options.read_only)
+        return stored_offset(e, partition, ret_offset, error);
+    *ret_offset = atomic_load_explicit(&e->partitions[partition].offset, memory_order_acquire);
+    return PAWL_OK;
+}
+
+int pawl_entity_offset_get(pawl_engine *e, uint64_t wsid, const char *name, uint64_t *ret_offset,
+                           pawl_error *error)
+{
+    uint16_t partition = pawl_partition_of(e, wsid);
+    int status = engine_enter(e, error);
+    if (status != PAWL_OK)
+        return status;
+    const struct schema_type *entity =
+        schema_type_by_name(engine_schema_refresh(e), (pawl_bytes){name, strlen(name)});
+    if (!entity || entity->kind != TYPE_ENTITY)
+        return error_set(error, PAWL_ENOTFOUND, "there is no entity %s", name);
+    return entity->lane ? stored_entity_offset(e, partition, name, ret_offset, error)
+                        : pawl_offset_get(e, partition, ret_offset, error);
+}
+
 /* Another process writes, and cannot wake this one, so read the offset again and again. entity NULL: the offset
  * of the state. */
 static int wait_read_only(pawl_engine *e, uint16_t partition, const char *entity,

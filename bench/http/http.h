@@ -1,0 +1,87 @@
+/* bench/http/http.h: what the parts of the server's bench share.
+ *
+ *     load.c        one thread with many connections, each of which asks, waits for the whole answer, and asks again
+ *     served.c      a process with an engine and a server
+ *     peers.c       Redis and PostgreSQL, servers of the bench's own
+ *     followers.c   a thousand clients that follow the events of a workspace
+ *
+ * Clients and servers are processes of their own on the same machine, and speak over loopback. */
+#ifndef BENCH_HTTP_HTTP_H
+#define BENCH_HTTP_HTTP_H
+
+#include <sys/types.h>
+
+#include <pawl/pawl.h>
+
+#include "bench/lib/bench.h"
+
+#define CLIENTS    64
+#define WORKSPACES 64
+#define TEXT       "Consulting in the month of November, as agreed: 3 days on site and 2 days remote"
+
+uint64_t duration_of(const struct bench_round *round);
+
+/* --- load.c --- */
+
+enum speech { SPEAK_HTTP, SPEAK_RESP, SPEAK_POSTGRES };
+
+struct load {
+    enum speech speech;
+    uint16_t port;
+    unsigned clients;
+    pawl_bytes hello; /* sent once, and its answer awaited; may be empty */
+    size_t ask_count;
+    const pawl_bytes *asks; /* each client asks these in turn, beginning with another one */
+    const char *expected;   /* in every answer; NULL: anything */
+    uint64_t duration;      /* ns */
+};
+
+struct loaded {
+    uint64_t answers;
+    double seconds;
+    double p50_us;
+};
+
+/* False, after saying why: an answer was not the expected one, or a connection ended. */
+bool load_run(const struct load *load, struct loaded *ret_loaded);
+
+int connect_to(uint16_t port); /* -1, after saying why */
+
+/* --- served.c --- */
+
+struct served {
+    pid_t pid;
+    int stop; /* closing it ends the process */
+    uint16_t port;
+    uint64_t id;     /* of the invoice, the same in all workspaces */
+    double idle_mib; /* memory of the process before there is a client */
+};
+
+/* A new directory with WORKSPACES workspaces, each with one invoice. */
+bool served_start(const char *dir, struct served *ret_served);
+void served_stop(struct served *served);
+double process_mib(pid_t pid);
+
+extern const char schema[];
+pawl_engine *engine_make(const char *dir, uint64_t *ret_id);
+
+/* A request that posts a body: many commands with lines. Static memory of the caller's: text has room. */
+size_t http_post(char *text, size_t room, uint64_t wsid, const char *type, const char *body);
+extern const char command_body[];
+
+/* --- followers.c --- */
+
+/* The lag in ms that 99 of 100 events do not exceed, over all followers; 0, after saying why: an event was lost. */
+double followers_lag(const struct served *served, unsigned followers, unsigned rate, unsigned seconds);
+
+/* --- peers.c --- */
+
+/* The port of the peer, started by the first call; 0: it is not installed, or could not be started, and that was
+ * said. *ret_missing: it is not installed. */
+uint16_t redis_port(const struct bench_round *round, bool *ret_missing);
+uint16_t postgres_port(const struct bench_round *round, bool *ret_missing);
+pawl_bytes postgres_hello(void);
+size_t postgres_query(char *text, size_t room, const char *query);
+void peers_remove(void);
+
+#endif
