@@ -1,7 +1,8 @@
 // A projector outside Pawl: node statement.mjs URL. Leases events of shop.statements, writes each customer's statement.
 //
 // Any number may run, and be killed at any time: the rows are those of a serial run. What it reads names its lease, so
-// the event is given out again if an earlier one changes that; a commit may be sent twice, and counts once.
+// the event is given out again if an earlier one changes that; a commit may be sent twice, and counts once. After a
+// commit it soon goes on, even if that waits for an earlier event: perhaps nobody else is there to lease that one.
 const url = process.argv[2].replace(/\/$/, '');
 const token = process.env.PAWL_TOKEN;
 const headers = { 'Content-Type': 'application/json', ...(token && { Authorization: `Bearer ${token}` }) };
@@ -30,15 +31,14 @@ async function work(lease) {
     () => ask('POST', `${place}/extend`, { operation, duration: '5s' }),
     (lease.expires_in * 1000) / 3,
   );
-  let [status, old] = await ask('GET', `${place}/entities/shop.Statement/${customer}?operation=${operation}`);
-  old ??= { statements: 0, chain: 0 };
+  const [status, row] = await ask('GET', `${place}/entities/shop.Statement/${customer}?operation=${operation}`);
+  const old = row ?? { statements: 0, chain: 0 };
   const statements = old.statements + 1;
   const chain = Number((BigInt(old.chain) * 31n + BigInt(event.workspace_offset)) % 2n ** 50n);
   const set = { statements, chain, text: `statement ${statements}` };
   const writes = [{ upsert: 'shop.Statement', key: { customer }, set }];
-  status = status === 200 || status === 404 ? 202 : status;
-  while (status === 202) // its turn has not come yet; 409: it is another's, or is given out again
-    [status] = await ask('POST', `${place}/commit`, { operation, writes });
+  if (status === 200 || status === 404) // 202: handed in, and committed at its turn; 409: it is another's, or given out again
+    await ask('POST', `${place}/commit?wait=1s`, { operation, writes });
   clearInterval(extending);
 }
 

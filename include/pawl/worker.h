@@ -110,7 +110,9 @@ typedef int (*pawl_results_fill)(void *arg, pawl_results *results);
 
 /* Commit a result, and wait until its turn has come and it is durable and applied. Repeating it is harmless:
  * fill is not called if the result was handed in before. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT:
- * it is handed in, and waits for those before it; ask again. PAWL_EBUSY: the lane is recovering, or the store
+ * it is handed in, and will be committed at its turn, or given out again, without the worker. Ask again to know how
+ * it ended; but lease other work between, because a number before it may have lost its worker: if all workers only
+ * wait, nobody does that one. PAWL_EBUSY: the lane is recovering, or the store
  * gives out no more snapshots at once; ask again. PAWL_ECONFLICT: what it read has changed; the number is given
  * out again, to whoever acquires it. PAWL_EINVAL, PAWL_ETOOBIG: the result does not make sense;
  * the lease is still held, unless this was found only at the operation's turn ("at its turn: ..."): then the

@@ -79,6 +79,26 @@ def both_work_together(folder):
     run(folder, PYTHON, NODE, PYTHON)
 
 
+def a_worker_does_not_wait_for_a_number_that_nobody_works_on(folder):
+    """Number 1 is leased by one who is gone. A worker alone has done number 2, and must then do number 1 itself."""
+    for command in (PYTHON, NODE):
+        place = f'{folder}/{os.path.basename(command[0])}'
+        os.mkdir(place)
+        s = serve_shop(place)
+        who = s.post('/v1/ws/7/commands', customer('Ada')).expect(200).json()['ids']['1']
+        for _ in range(2):
+            s.post('/v1/ws/7/commands', {'command': 'shop.AskStatement', 'argument': {'id': 1, 'customer': who}}).expect(200)
+        gone = s.post('/v1/leases', {'projector': 'shop.statements', 'duration': '5s', 'wait': '20s'}).expect(200).json()
+        assert gone['number'] == 1, gone
+        worker = start_program(*command, f'http://127.0.0.1:{s.port}')
+        try:
+            wait_until(lambda server=s: committed(server) == 2)
+        finally:
+            worker.kill()
+            worker.wait(PATIENCE)
+        s.stop()
+
+
 def they_are_short_and_need_nothing_else(_):
     for command in (PYTHON, NODE):
         with open(command[-1], encoding='utf-8') as source:
@@ -92,4 +112,5 @@ if __name__ == '__main__':
     server.main([workers_in_python_come_to_what_a_serial_run_gives,
                  workers_in_javascript_come_to_what_a_serial_run_gives,
                  both_work_together,
+                 a_worker_does_not_wait_for_a_number_that_nobody_works_on,
                  they_are_short_and_need_nothing_else])
