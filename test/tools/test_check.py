@@ -61,10 +61,26 @@ def a_step_that_fails_is_counted_and_what_it_said_is_shown(folder):
     assert status == 1 and output.endswith('\n4 passed, 2 failed\n') and '| the reason\n' in output, output
 
 
+def only_gcc_tests_wait_for_the_disk(folder):
+    noting = '#!/bin/sh\necho "$1 ${TMPDIR-disk}" >>places\nmkdir -p "${TMPDIR-.}/left"\necho "1 passed, 0 failed"\n'
+    usual = os.environ.pop('TMPDIR', None)
+    try:
+        assert check(folder, 'gcc-test', 'asan-test', 'sabotage', **{'run-tests': noting, 'sabotage': noting})[0] == 0
+    finally:
+        if usual is not None:
+            os.environ['TMPDIR'] = usual
+    with open(f'{folder}/places', encoding='utf-8') as file:
+        places = dict(line.split() for line in file)
+    assert places['gcc'] == 'disk', places
+    assert places['asan'].startswith('/dev/shm/pawl-check-') and places['--one-each'] == places['asan'], places
+    assert not os.path.exists(places['asan']), 'what it kept in memory is still there'
+
+
 tap.main([
     without_a_name_every_step_runs,
     quick_needs_no_brokers_no_sanitizers_and_nothing_that_takes_long,
     only_what_is_named_runs,
     a_name_that_is_no_step_runs_nothing_and_the_steps_are_listed,
     a_step_that_fails_is_counted_and_what_it_said_is_shown,
+    only_gcc_tests_wait_for_the_disk,
 ])
