@@ -268,10 +268,12 @@ static void join(struct hub *hub, struct client *client)
     pthread_mutex_unlock(&hub->lock);
 }
 
-/* A client whose machine does not answer is found by the kernel; what it holds for a slow one is bounded. */
+/* A client whose machine does not answer is found by the kernel; what it holds for a slow one is bounded. The kernel
+ * would also end a client that takes nothing. It has four times as long for that, so that gather() finds such a
+ * client first, and counts it. */
 static void set_socket(const struct hub *hub, int fd)
 {
-    unsigned ms = (unsigned)(hub->server->options.limits.stalled / PAWL_MILLISECOND) + 1;
+    unsigned ms = (unsigned)(hub->server->options.limits.stalled / PAWL_MILLISECOND) * 4;
     int bytes = SEND_BYTES;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms); /* a Unix socket has none */
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
