@@ -294,10 +294,14 @@ static void list_one(void *arg, const char *name)
         l->list->items[l->list->count++] = ref;
 }
 
+/* Of two files with the same number the earlier place comes first: what is said of them must not depend on the order
+ * in which the file system lists them. */
 static int by_number(const void *a, const void *b)
 {
     const struct segment_ref *x = a, *y = b;
-    return (x->number > y->number) - (x->number < y->number);
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (x->first_lsn > y->first_lsn) - (x->first_lsn < y->first_lsn);
 }
 
 int segment_list_load(struct segment_list *list, const struct disk *disk, int dir, pawl_error *error)
