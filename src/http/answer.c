@@ -240,13 +240,14 @@ static void add_headers(const struct exchange *x, struct MHD_Response *response)
 static void log_answer(struct exchange *x)
 {
     uint64_t took = server_now() - x->began;
-    bool slow = took >= x->server->options.slow && x->phase == PHASE_RUN && !x->read && !x->take;
+    uint64_t waited = x->waited < took ? x->waited : took;
+    bool slow = took - waited >= x->server->options.slow && x->phase == PHASE_RUN && !x->read && !x->take;
     if (!slow && !server_logs(x->server, PAWL_LOG_DEBUG))
         return;
     server_log(x->server, slow ? PAWL_LOG_WARNING : PAWL_LOG_DEBUG, slow ? "slow request" : "request",
-               json_pack("{s:s,s:s,s:i,s:f,s:s}", "method", x->method, "route",
+               json_pack("{s:s,s:s,s:i,s:f,s:f,s:s}", "method", x->method, "route",
                          x->route ? x->route->pattern : "", "status", (int)x->status, "ms", (double)took / 1e6,
-                         "token", x->grant.name));
+                         "waited_ms", (double)waited / 1e6, "token", x->grant.name));
 }
 
 static enum MHD_Result queue_answer(struct exchange *x)

@@ -158,8 +158,16 @@ void exchange_defer(struct exchange *x, exchange_step step)
 static void run_on_pool(void *arg)
 {
     struct exchange *x = arg;
+    uint64_t began = server_now();
     x->pool_step(x);
+    if (x->patient)
+        exchange_waited(x, server_now() - began);
     exchange_wake(x);
+}
+
+void exchange_waited(struct exchange *x, pawl_duration time)
+{
+    x->waited += time;
 }
 
 void exchange_then(struct exchange *x, exchange_step step)
@@ -310,6 +318,7 @@ bool exchange_read_options(struct exchange *x, pawl_read_options *ret_options)
     if (!exchange_number(x, "min_offset", 1, UINT64_MAX, 0, &options.min_offset)
         || !exchange_duration(x, "timeout", READ_TIMEOUT_MAX, 0, &options.timeout))
         return false;
+    x->patient = options.min_offset > 0;
     *ret_options = options;
     return true;
 }

@@ -151,6 +151,11 @@ void exchange_on_pool(struct exchange *x, exchange_step step);
 /* For a step on the pool that does not answer yet: when it has returned, call step on an HTTP thread. */
 void exchange_then(struct exchange *x, exchange_step step);
 
+/* Of the time that this request takes, so much was spent waiting because its client asked for it, such as for
+ * something to lease: it does not make the request a slow one. A step on the pool that has read min_offset waits on
+ * purpose, too, and need not say so. */
+void exchange_waited(struct exchange *x, pawl_duration time);
+
 /* Call exchange_wake when the server is stopped: for one that sleeps until something comes. Its step then looks at
  * exchange_stopping. Streams need not ask for it. */
 void exchange_wake_at_stop(struct exchange *x);

@@ -27,7 +27,8 @@ struct lease_call {
     struct pawl_server *server;
     char *projector;
     pawl_duration duration;
-    uint64_t deadline; /* an instant, in ns */
+    uint64_t began; /* instants, in ns */
+    uint64_t deadline;
 
     /* What came of it, once the exchange was woken. */
     int status; /* PAWL_OK: lease; PAWL_ENOTFOUND: none came */

@@ -34,6 +34,7 @@ static void answer_lease(struct exchange *x)
 {
     struct lease_call *call = exchange_state(x);
     pawl_text text;
+    exchange_waited(x, server_now() - call->began);
     lease_desk_leave(x->server->leases, call);
     if (call->status == PAWL_OK)
         call->status = pawl_worker_lease_json(exchange_engine(x), &call->lease, &text, &call->error);
@@ -57,7 +58,8 @@ static bool read_call(struct exchange *x, struct lease_call *call)
         return false;
     const char *projector = body_string(&body, "projector", BODY_NEEDED);
     call->duration = body_duration(&body, "duration", DURATION_MAX, 0);
-    call->deadline = server_now() + body_duration(&body, "wait", WAIT_MAX, 0);
+    call->began = server_now();
+    call->deadline = call->began + body_duration(&body, "wait", WAIT_MAX, 0);
     if (!body_end(&body))
         return false;
     call->projector = strdup(projector);
@@ -119,6 +121,7 @@ struct commit_call {
     char *result; /* as JSON */
     uint64_t deadline;
     pawl_duration pause;
+    uint64_t paused; /* the instant when the last pause began */
     struct desk_timer timer;
 };
 
@@ -137,10 +140,13 @@ static void try_commit(struct exchange *x)
     struct commit_call *call = exchange_state(x);
     pawl_error error;
     bool first = call->pause == 0;
+    uint64_t began = server_now();
     int status = pawl_worker_commit_json(exchange_engine(x), &call->lease,
                                          (pawl_bytes){call->result, strlen(call->result)},
                                          first ? COMMIT_FIRST : 0, &error);
     bool late = server_now() >= call->deadline || exchange_stopping(x);
+    if (status == PAWL_ETIMEOUT) /* its turn has not come */
+        exchange_waited(x, server_now() - began);
     if (status == PAWL_OK)
         answer_done(x, &call->lease, HTTP_OK, "committed", true);
     else if (status != PAWL_ETIMEOUT)
@@ -153,6 +159,8 @@ static void try_commit(struct exchange *x)
 
 static void go_on(struct exchange *x)
 {
+    const struct commit_call *call = exchange_state(x);
+    exchange_waited(x, server_now() - call->paused);
     exchange_on_pool(x, try_commit);
 }
 
@@ -161,7 +169,8 @@ static void pause_commit(struct exchange *x)
     struct commit_call *call = exchange_state(x);
     call->pause = call->pause ? 2 * call->pause : COMMIT_FIRST;
     call->pause = call->pause < PAUSE_MAX ? call->pause : PAUSE_MAX;
-    uint64_t at = server_now() + call->pause;
+    call->paused = server_now();
+    uint64_t at = call->paused + call->pause;
     call->timer = (struct desk_timer){.x = x, .at = at < call->deadline ? at : call->deadline};
     exchange_defer(x, go_on);
     lease_desk_wake_at(x->server->leases, &call->timer);

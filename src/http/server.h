@@ -61,6 +61,8 @@ struct exchange {
     enum exchange_phase phase;
     uint64_t began;   /* instants, in ns */
     uint64_t allowed; /* how long the request may take to come */
+    uint64_t waited;  /* how long it has waited because its client asked for it */
+    bool patient;     /* it has read min_offset: what it does on the pool is to wait for that */
     uint64_t slept;   /* since when the body waits for the handler, 0: it does not */
 
     /* What was asked. */
