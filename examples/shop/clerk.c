@@ -9,6 +9,7 @@
 
 #define PRODUCTS  20
 #define CUSTOMERS 50 /* how many a thread remembers of a tenant */
+#define TIDE      40 /* seconds */
 
 /* What a thread knows of one of its tenants: enough to send commands that make sense. */
 struct tenant {
@@ -211,6 +212,22 @@ static int one_command(struct clerk *clerk, pawl_request *r, struct tenant *t, p
     return place_order(clerk, r, t, error);
 }
 
+/* Wait as long as the rate asks for. There are busier and quieter times: within TIDE seconds the rate goes from
+ * a half of what was asked for to one and a half of it, and back. */
+static void rest(struct clerk *clerk)
+{
+    const struct options *o = clerk->options;
+    struct timespec now;
+    if (o->rate == 0)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t second = (uint64_t)now.tv_sec % TIDE;
+    uint64_t tide = TIDE / 2 + (second < TIDE / 2 ? second : TIDE - second); /* of TIDE */
+    uint64_t left = below(clerk, 1 + 2 * 1000 * o->threads * TIDE / (o->rate * tide));
+    for (; left > 0 && !atomic_load(&stop); left -= left < 100 ? left : 100)
+        wait_ms(left < 100 ? (long)left : 100);
+}
+
 /* A clerk works for every threads-th tenant. */
 static void *clerk_main(void *arg)
 {
@@ -225,8 +242,10 @@ static void *clerk_main(void *arg)
         tenants[i].wsid = 1 + clerk->index + i * o->threads;
         status = open_shop(clerk, request, &tenants[i], &error);
     }
-    while (status == PAWL_OK && count > 0 && !atomic_load(&stop))
+    while (status == PAWL_OK && count > 0 && !atomic_load(&stop)) {
         status = one_command(clerk, request, &tenants[below(clerk, count)], &error);
+        rest(clerk);
+    }
     if (status != PAWL_OK) {
         complain("command", &error);
         clerk->failed = true;

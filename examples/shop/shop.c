@@ -5,6 +5,7 @@
  *     shop view    --dir DIR [--tenants N] [--threads N]
  *     shop project --dir DIR [--slow MS]
  *     shop check   --dir DIR [--tenants N]
+ *     shop serve   --dir DIR [--tenants N] [--threads N] [--rate N] [--slow MS] [--listen HOST:PORT]
  *
  * load opens the shops that are not there yet, and then sends commands from several threads as a day would
  * bring them: new customers, orders of a few lines with their invoice, payments, questions for a statement of
@@ -23,7 +24,10 @@
  * check looks for what an auditor would: invoices numbered 1, 2, 3, ... with no gap and none twice; accounts and
  * statements that are what the events, one after the other, make of them; views that are what their base says;
  * no payment taken twice. Kill load at any moment,
- * with -9: check finds nothing, and load goes on where it was. */
+ * with -9: check finds nothing, and load goes on where it was.
+ *
+ * serve lets the clerks go on, at a rate for people to watch, and serves the shops over HTTP until a signal
+ * comes: its first line of output says where. */
 #include "shop.h"
 
 #include <errno.h>
@@ -61,7 +65,7 @@ static int apply_schema(pawl_engine *engine, const char *path, pawl_error *error
     return status;
 }
 
-static void wait_ms(long ms)
+void wait_ms(long ms)
 {
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -163,7 +167,9 @@ static int usage(void)
           "                    [--slow MS] [--lease MS]\n"
           "       shop view    --dir DIR [--tenants N] [--threads N]\n"
           "       shop project --dir DIR [--slow MS]\n"
-          "       shop check   --dir DIR [--tenants N]\n",
+          "       shop check   --dir DIR [--tenants N]\n"
+          "       shop serve   --dir DIR [--tenants N] [--threads N] [--rate N] [--slow MS]\n"
+          "                    [--listen HOST:PORT]\n",
           stderr);
     return 2;
 }
@@ -174,6 +180,8 @@ static bool take_option(struct options *o, const char *name, const char *value)
         o->dir = value;
     else if (strcmp(name, "--schema") == 0)
         o->schema = value;
+    else if (strcmp(name, "--listen") == 0)
+        o->listen = value;
     else if (strcmp(name, "--tenants") == 0)
         return parse_number(value, 10000000, &o->tenants);
     else if (strcmp(name, "--threads") == 0)
@@ -184,6 +192,8 @@ static bool take_option(struct options *o, const char *name, const char *value)
         return parse_number(value, UINT64_MAX, &o->seed);
     else if (strcmp(name, "--slow") == 0)
         return parse_number(value, 600000, &o->slow);
+    else if (strcmp(name, "--rate") == 0)
+        return parse_number(value, 1000000, &o->rate);
     else if (strcmp(name, "--lease") == 0)
         return parse_number(value, 600000, &o->lease);
     else
@@ -210,5 +220,9 @@ int main(int argc, char **argv)
         return view_invoices(&o);
     if (strcmp(argv[1], "project") == 0)
         return project(&o);
+#ifdef SHOP_SERVES
+    if (strcmp(argv[1], "serve") == 0)
+        return serve_shops(&o);
+#endif
     return strcmp(argv[1], "check") == 0 ? audit(&o) : usage();
 }

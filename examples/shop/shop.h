@@ -5,7 +5,8 @@
  *     window.c      how the lanes are doing, as a picture
  *     view.c        a view that is made while the shops are open
  *     audit.c       whether everything is as the events say
- *     audit_view.c  whether the views are what their base says */
+ *     audit_view.c  whether the views are what their base says
+ *     serve.c       the shops over HTTP; only if Pawl is built with its server */
 #ifndef SHOP_H
 #define SHOP_H
 
@@ -19,16 +20,20 @@
 struct options {
     const char *dir;
     const char *schema;
+    const char *listen;
     uint64_t tenants;
     uint64_t threads;
     uint64_t seconds;
     uint64_t seed;
-    uint64_t slow;  /* milliseconds that a statement takes */
+    uint64_t slow;  /* milliseconds that a statement takes, on average */
+    uint64_t rate;  /* commands a second that all clerks send together; 0: as many as they can */
     uint64_t lease; /* milliseconds of the first lease, and of the shortest; 0: as Pawl has them */
 };
 
 /* Print it on stderr; returns 1. */
 int complain(const char *what, const pawl_error *error);
+
+void wait_ms(long ms);
 
 /* --- clerk.c --- */
 
@@ -62,6 +67,9 @@ void window_sum(pawl_engine *engine);
 
 int view_invoices(const struct options *options);
 
+/* Let views of invoices be built at a rate by which those that there are take so long, about. */
+int view_throttle(pawl_engine *engine, uint64_t seconds, pawl_error *error);
+
 /* --- audit.c --- */
 
 int audit(const struct options *options);
@@ -75,5 +83,9 @@ struct view_counts {
 
 /* The views of one tenant. False: something is wrong, and was said. */
 bool audit_views(pawl_engine *engine, uint64_t wsid, struct view_counts *counts, pawl_error *error);
+
+/* --- serve.c --- */
+
+int serve_shops(const struct options *options);
 
 #endif

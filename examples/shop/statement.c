@@ -18,10 +18,11 @@ uint64_t statement_chain(uint64_t chain, uint64_t workspace_offset)
     return (chain * 31 + workspace_offset) % CHAIN_END;
 }
 
-/* A real handler would ask a printer or a bank here. */
-static void take_time(const pawl_handler_ctx *ctx, uint64_t ms)
+/* A real handler would ask a printer or a bank here, which take ms on average, one longer than another. */
+static void take_time(const pawl_handler_ctx *ctx, const pawl_event *event, uint64_t average)
 {
     const struct timespec step = {.tv_nsec = 5000000};
+    uint64_t ms = average / 2 + event->offset * 2654435761 % (average + 1);
     for (uint64_t waited = 0; waited < ms && !pawl_handler_given_up(ctx); waited += 5)
         nanosleep(&step, NULL);
 }
@@ -52,7 +53,7 @@ static int write_statement(pawl_handler_ctx *ctx, const pawl_event *event, pawl_
     int status = pawl_handler_read(ctx, "shop.Statement", (pawl_key){&key, 1}, take_before, &before, &error);
     if (status != PAWL_OK && status != PAWL_ENOTFOUND)
         return pawl_results_fail(results, false, error.text);
-    take_time(ctx, options->slow);
+    take_time(ctx, event, options->slow);
     uint64_t chain = statement_chain((uint64_t)before.chain, event->workspace_offset);
     snprintf(words, sizeof words, "Statement %" PRId64 " for customer %" PRIu64, before.statements + 1, customer);
     pawl_results_upsert(results, "shop.Statement");

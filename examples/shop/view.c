@@ -74,12 +74,16 @@ static int watch(pawl_engine *engine, pawl_error *error)
     return status == PAWL_OK ? built : status;
 }
 
-static int build(pawl_engine *engine, pawl_error *error)
+int view_throttle(pawl_engine *engine, uint64_t seconds, pawl_error *error)
 {
     pawl_view_status other = {0}; /* of a view with the same base, which tells how many rows that has */
     int status = read_status(engine, "shop.invoices_by_number", &other, error);
-    if (status == PAWL_OK)
-        status = pawl_view_throttle(engine, other.rows_total / SECONDS + 1, error);
+    return status == PAWL_OK ? pawl_view_throttle(engine, other.rows_total / seconds + 1, error) : status;
+}
+
+static int build(pawl_engine *engine, pawl_error *error)
+{
+    int status = view_throttle(engine, SECONDS, error);
     if (status == PAWL_OK)
         status = make(engine, error);
     if (status == PAWL_OK)

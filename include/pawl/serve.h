@@ -74,8 +74,10 @@ typedef struct pawl_serve_options {
     const char
         *program; /* none: the pawl program, which does long work in a process of its own: backup, verify */
     const char *backups; /* none: the directory that backups are made in */
-    pawl_duration slow;  /* 1 s: a command or request that takes longer is a warning in the log */
-    pawl_serve_log log;  /* none */
+    pawl_duration
+        slow; /* 1 s: a request that takes longer is a warning in the log; time that its client has asked
+                       to wait does not count (a lease's or commit's wait, min_offset), nor do streams */
+    pawl_serve_log log; /* none */
     void *log_arg;
     pawl_log_level level; /* PAWL_LOG_INFO: lines of a higher level are not made */
     pawl_serve_limits limits;

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 from shell import PAWL, main, pawl
-from terminal import Terminal
+from terminal import Shell
 from test_manual import nouns, overview, usage
 
 BASH_SETUP = '''PS1='ready> '
@@ -84,7 +84,7 @@ def bash_on_a_terminal(folder):
     setup = os.path.join(folder, 'bashrc')
     with open(setup, 'w', encoding='ascii') as file:
         file.write(BASH_SETUP.format(**where))
-    return Terminal(['bash', '--noprofile', '--rcfile', setup, '-i'], where['line'], {'HISTFILE': ''})
+    return Shell(['bash', '--noprofile', '--rcfile', setup, '-i'], where['line'], {'HISTFILE': ''})
 
 
 def zsh_on_a_terminal(folder):
@@ -94,7 +94,7 @@ def zsh_on_a_terminal(folder):
         file.write(pawl('completion', 'zsh').expect(0).out)
     with open(os.path.join(folder, '.zshrc'), 'w', encoding='ascii') as file:
         file.write(ZSH_SETUP.format(**where))
-    return Terminal(['zsh', '-o', 'NO_GLOBAL_RCS', '-i'], where['line'], {'ZDOTDIR': folder}), where['offered']
+    return Shell(['zsh', '-o', 'NO_GLOBAL_RCS', '-i'], where['line'], {'ZDOTDIR': folder}), where['offered']
 
 
 def bash_completes_what_is_typed(folder):

@@ -132,9 +132,30 @@ def mandoc_finds_nothing_wrong_with_the_pages(folder):
     assert not said, '\n'.join(said)
 
 
+def text_of(*path):
+    with open(os.path.join(ROOT, *path), encoding='utf-8') as file:
+        return file.read()
+
+
+def the_page_of_the_api_lists_each_public_function_once_with_its_header(_folder):
+    public = set(re.findall(r'\b(pawl_\w+);', text_of('src', 'libpawl.map') + text_of('src', 'libpawl-serve.map')))
+    listed, wrong, headers = [], [], []
+    for line in text_of('docs', 'API.md').split('\n## All functions\n', 1)[1].splitlines():
+        cells = re.fullmatch(r'\| (.*?) ?\| .* \| (`pawl_.*`) \|', line)
+        if cells:
+            headers = re.findall(r'`(\w+\.h)`', cells[1]) or headers
+            names = re.findall(r'`(\w+)`', cells[2])
+            declared = ''.join(text_of('include', 'pawl', header) for header in headers)
+            wrong += [f'{name} is not in {headers}' for name in names if not re.search(rf'PAWL_API[^;]*\b{name}\(', declared)]
+            listed += names
+    assert sorted(listed) == sorted(public), f'not listed: {public - set(listed)}; too much: {sorted(listed)}'
+    assert not wrong, wrong
+
+
 if __name__ == '__main__':
     main([the_page_of_commands_has_each_command_with_its_arguments_and_options,
           help_shows_a_noun_a_command_and_all,
           each_command_and_each_noun_has_a_page,
           man_shows_each_page_with_all_that_the_help_says,
-          mandoc_finds_nothing_wrong_with_the_pages])
+          mandoc_finds_nothing_wrong_with_the_pages,
+          the_page_of_the_api_lists_each_public_function_once_with_its_header])

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/event_cursor.h"
+#include "http/hub/event_cursor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/target.h"
+#include "http/exchange/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* test_access.c: who may ask: Host, Origin, Content-Type, tokens; and which HTTP status a failure has. */
 #include "test/lib/test.h"
 
-#include "http/access.h"
-#include "http/failure.h"
+#include "http/exchange/access.h"
+#include "http/exchange/failure.h"
 
 static const char *const names[] = {"shop.example", "Pawl.local"};
 

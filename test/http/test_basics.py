@@ -282,7 +282,7 @@ def many_requests_in_one_connection_are_answered_in_order(folder):
 
 
 def the_manual_has_every_route_and_no_other(folder):
-    with open(os.path.join(server.ROOT, 'src/http/routes.c'), encoding='utf-8') as file:
+    with open(os.path.join(server.ROOT, 'src/http/routes/routes.c'), encoding='utf-8') as file:
         routes = {f'{method} {pattern}' for method, pattern in re.findall(r'{METHOD_(\w+), "([^"]+)"', file.read())}
     with open(os.path.join(server.ROOT, 'docs/HTTP.md'), encoding='utf-8') as file:
         told = {route.split('?')[0] for route in re.findall(r'^\| `((?:GET|POST|PUT|DELETE) [^`]+)` \|', file.read(), re.MULTILINE)}

@@ -159,44 +159,6 @@ def a_batch_under_way_is_finished_before_the_stop(folder):
     assert len(result[0].lines()) == 5000
 
 
-def every_acknowledged_command_is_there_once_after_kills(folder):
-    """kill -9 under load, again and again; each command is repeated with its key until it is answered."""
-    data = os.path.join(folder, 'data')
-    server.shop(data, 7, 8)
-    state = {'server': Server(data), 'over': False}
-    acknowledged = {7: {}, 8: {}}
-
-    def run(wsid):
-        number = 0
-        while not state['over']:
-            try:
-                answer = state['server'].post(f'/v1/ws/{wsid}/commands', customer('x', idempotency_key=f'k{number}'))
-            except (OSError, server.http.client.HTTPException):
-                continue
-            if answer.status in (500, 503):
-                continue
-            acknowledged[wsid][number] = answer.expect(200).json()['workspace_offset']
-            number += 1
-    threads = [threading.Thread(target=run, args=(wsid,)) for wsid in acknowledged]
-    for thread in threads:
-        thread.start()
-    for _ in range(6):
-        before = {wsid: len(done) for wsid, done in acknowledged.items()}
-        wait_until(lambda: all(len(acknowledged[wsid]) > before[wsid] + 5 for wsid in before))  # pylint: disable=cell-var-from-loop
-        state['server'].kill()
-        state['server'] = Server(data)
-    state['over'] = True
-    for thread in threads:
-        thread.join()
-    state['server'].stop()
-    for wsid, done in acknowledged.items():
-        offsets = [done[number] for number in sorted(done)]
-        assert offsets == list(range(2, len(offsets) + 2)), offsets
-        said = pawl('ws', 'show', str(wsid), '--json', '--dir', data).expect(0).json()
-        assert said['workspace_offset'] - len(offsets) - 1 in (0, 1), said  # the last may not have been answered
-    pawl('verify', '--dir', data).expect(0)
-
-
 def commands_beyond_the_bound_are_told_to_come_again(folder):
     s = serve_shop(folder, env={'PAWL_COMMANDS': '1'})
     busy = []
@@ -226,5 +188,4 @@ if __name__ == '__main__':
                  a_client_that_vanishes_changes_nothing,
                  a_stop_finishes_what_was_accepted,
                  a_batch_under_way_is_finished_before_the_stop,
-                 every_acknowledged_command_is_there_once_after_kills,
                  commands_beyond_the_bound_are_told_to_come_again])

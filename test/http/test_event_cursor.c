@@ -1,7 +1,7 @@
 /* test_event_cursor.c: a cursor of all partitions is what it was, and nothing else is one. */
 #include "test/lib/test.h"
 
-#include "http/event_cursor.h"
+#include "http/hub/event_cursor.h"
 
 #include <string.h>
 

@@ -231,6 +231,48 @@ def bad_requests_say_what_and_where(folder):
     s.stop()
 
 
+def lines_of_the_log(s, route):
+    wait_until(lambda: any(f'"route":"{route}"' in line for line in s.said().splitlines()))
+    lines = [json.loads(line) for line in s.said().splitlines()]
+    return [line for line in lines if line.get('route') == route]
+
+
+def time_spent_waiting_on_purpose_does_not_make_a_request_slow(folder):
+    s, who = with_customer(folder, '--log-level', 'debug', '--slow', '1s')
+    question(s, who)
+    question(s, who)
+    first, second = lease_one(s), lease_one(s)
+    waits = {'/v1/leases': Later(lambda: s.post('/v1/leases', {**LONG, 'wait': '1500ms'})),
+             '/v1/leases/{partition}/{lane}/{n}/commit': Later(lambda: commit(s, second, write(who, 2), wait='1500ms')),
+             '/v1/ws/{wsid}': Later(lambda: s.get('/v1/ws/7?min_offset=9999&timeout=1500ms')),
+             '/v1/ws/{wsid}/records': Later(lambda: s.get('/v1/ws/7/records?type=shop.Customer&min_offset=9999&timeout=1500ms'))}
+    assert [later.end().status for later in waits.values()] == [204, 202, 504, 504]
+    for route in waits:
+        line = lines_of_the_log(s, route)[-1]
+        assert line['ms'] >= 1500 and line['waited_ms'] >= 1400, line
+        # A machine that others keep busy may be slow besides.
+        assert line['message'] == ('slow request' if line['ms'] - line['waited_ms'] >= 1000 else 'request'), line
+    with s.connect() as connection:
+        connection.sendall(b'GET /v1/ws/7/events?from=end&limit=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
+                           b'Accept: text/event-stream\r\n\r\n')
+        assert connection.recv(4096).startswith(b'HTTP/1.1 200')
+        commit(s, first, write(who, 1)).expect(200)
+        question(s, who)
+        everything(connection)
+    assert lines_of_the_log(s, '/v1/ws/{wsid}/events')[-1]['message'] == 'request'
+    s.stop()
+
+
+def a_request_that_takes_long_is_logged_as_slow(folder):
+    s = serve_shop(folder, '--slow', '1ms')
+    wsid = 100
+    while '"slow request"' not in s.said():
+        s.put(f'/v1/ws/{wsid}', {'kind': 'shop.tenant'}).expect(201)
+        wsid += 1
+        assert wsid < 5000
+    s.stop()
+
+
 def half_a_request_and_then_nothing_holds_no_lease(folder):
     s, who = with_customer(folder)
     question(s, who)
@@ -258,4 +300,6 @@ if __name__ == '__main__':
                  a_result_whose_reads_are_stale_is_done_again,
                  a_lease_is_given_back_and_failures_are_told,
                  bad_requests_say_what_and_where,
+                 time_spent_waiting_on_purpose_does_not_make_a_request_slow,
+                 a_request_that_takes_long_is_logged_as_slow,
                  half_a_request_and_then_nothing_holds_no_lease])

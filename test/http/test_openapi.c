@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/routes.h"
+#include "http/routes/routes.h"
 
 static json_t *document(void)
 {

@@ -4,7 +4,7 @@
 
 #include "test/lib/test.h"
 
-#include "http/pool.h"
+#include "http/server/pool.h"
 
 struct gate {
     pthread_mutex_t lock;

@@ -1,7 +1,7 @@
 /* test_routes.c: a request finds its route, and the table is as its readers expect it. */
 #include "test/lib/test.h"
 
-#include "http/routes.h"
+#include "http/routes/routes.h"
 
 static const struct route *find(enum http_method method, const char *path, unsigned *allowed)
 {

@@ -1,7 +1,7 @@
 /* test_target.c: targets of requests are taken apart, decoded once, and refused if they could mean two things. */
 #include "test/lib/test.h"
 
-#include "http/target.h"
+#include "http/exchange/target.h"
 
 static int parse(const char *text, struct target *target, pawl_error *error)
 {

@@ -55,6 +55,17 @@ def a_revoked_token_opens_nothing(folder):
     s.stop()
 
 
+def a_token_that_is_sent_counts_where_none_is_needed(folder):
+    s, (reads,) = served(folder, ('--scope', 'read'))
+    s.stop()
+    s = Server(s.folder)
+    s.post('/v1/ws/7/commands', customer('A')).expect(200)
+    s.get('/v1/ws/7', headers=bearer(reads)).expect(200)
+    s.post('/v1/ws/7/commands', customer('A'), headers=bearer(reads, **JSON)).expect(403)
+    s.get('/v1/ws/7', headers=bearer('pawl_' + 'x' * 43)).expect(401)
+    s.stop()
+
+
 def beyond_this_machine_tls_is_not_enough(folder):
     data = os.path.join(folder, 'data')
     cert, key = certificate(folder)
@@ -69,4 +80,5 @@ def beyond_this_machine_tls_is_not_enough(folder):
 
 if __name__ == '__main__':
     server.main([a_token_opens_what_its_scopes_say, a_token_of_a_workspace_opens_that_one_alone,
-                 a_revoked_token_opens_nothing, beyond_this_machine_tls_is_not_enough])
+                 a_revoked_token_opens_nothing, a_token_that_is_sent_counts_where_none_is_needed,
+                 beyond_this_machine_tls_is_not_enough])
