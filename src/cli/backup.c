@@ -3,9 +3,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "cli/progress.h"
+#include "cli/job.h"
 #include "cli/say.h"
+#include "cli/session.h"
 
 static int say_done(const struct options *options, const pawl_backup_options *how,
                     const pawl_backup_report *report, const char *verb, double seconds)
@@ -27,18 +29,44 @@ static int say_done(const struct options *options, const pawl_backup_options *ho
     return status == PAWL_OK || status == PAWL_ECLOSED ? CLI_OK : say_failure(options, &error);
 }
 
+/* A server keeps its backups in a directory of its own, so that no client chooses where it writes. */
+static int backup_there(const struct options *options, const char *name)
+{
+    pawl_error error = {0};
+    json_t *result;
+    if (strchr(name, '/')) {
+        pawl_error_set(&error, PAWL_EINVAL,
+                       "a server keeps backups in a directory of its own: --to is a name there, without a "
+                       "slash");
+        return say_usage(&error);
+    }
+    int code = job_run(options, "backup", json_pack("{s:s}", "name", name), &result);
+    if (code != CLI_OK)
+        return code;
+    const pawl_backup_options how = {.to = json_text_in(result, "to")};
+    const pawl_backup_report report = {.events = json_u64_in(result, "events"),
+                                       .log_bytes = json_u64_in(result, "log_bytes")};
+    code = say_done(options, &how, &report, "saved", json_number_value(json_object_get(result, "seconds")));
+    json_decref(result);
+    return code;
+}
+
 static int run_backup(const struct options *options)
 {
     pawl_error error = {0};
     pawl_backup_report report;
     pawl_backup_options how = {.to = options_get(options, "to")};
+    const char *url;
     double begun = seconds_now();
-    if (options_dir(options, &how.dir, &error) != PAWL_OK)
+    if (session_url(options, &url, &error) != PAWL_OK
+        || (!url && options_dir(options, &how.dir, &error) != PAWL_OK))
         return say_usage(&error);
     if (!how.to) {
         pawl_error_set(&error, PAWL_EINVAL, "into which directory? Say --to NEWDIR");
         return say_usage(&error);
     }
+    if (url)
+        return backup_there(options, how.to);
     int status = pawl_backup(&how, &report, &error);
     return status == PAWL_OK ? say_done(options, &how, &report, "saved", seconds_now() - begun)
                              : say_failure(options, &error);
@@ -69,8 +97,9 @@ const struct command command_backup = {
     .about = "Copies the checkpoint stores, and then the log, which has all that they have and what came "
              "meanwhile.\n"
              "NEWDIR, which must not exist, is there whole or not at all; it can be opened, or restored.\n",
-    .options = {OPTION_DIR,
-                {"to", "NEWDIR", "where the backup goes; must not exist", .needed = true},
+    .options = {OPTIONS_WHERE,
+                {"to", "NEWDIR", "where the backup goes; must not exist. Of a server: its name there",
+                 .needed = true},
                 OPTION_JSON},
     .run = run_backup,
 };

@@ -35,6 +35,7 @@ struct command {
     int (*run)(const struct options *options);
 };
 
+extern const struct command command_audit;
 extern const struct command command_backup;
 extern const struct command command_cluster_check;
 extern const struct command command_cluster_init;

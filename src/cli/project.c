@@ -7,17 +7,6 @@
 
 #define BAR 20
 
-static uint64_t number_in(const json_t *object, const char *name)
-{
-    return json_to_u64(json_object_get(object, name));
-}
-
-static const char *text_in(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
 /* --- list --- */
 
 static void print_names(const char *before, const json_t *names)
@@ -28,13 +17,13 @@ static void print_names(const char *before, const json_t *names)
 
 static void print_projector(const json_t *p)
 {
-    printf("%-28s %-11s ", text_in(p, "projector"), text_in(p, "kind"));
+    printf("%-28s %-11s ", json_text_in(p, "projector"), json_text_in(p, "kind"));
     if (json_is_true(json_object_get(p, "sync")))
         printf("%-28s %10s %7s %-8s", "synchronous", "-", "-", "-");
     else
-        printf("%-28s %10" PRIu64 " %7" PRIu64 " %-5s %2" PRIu64, text_in(p, "lane"),
-               number_in(p, "generation"), number_in(p, "workers"), text_in(p, "on_failure"),
-               number_in(p, "attempts"));
+        printf("%-28s %10" PRIu64 " %7" PRIu64 " %-5s %2" PRIu64, json_text_in(p, "lane"),
+               json_u64_in(p, "generation"), json_u64_in(p, "workers"), json_text_in(p, "on_failure"),
+               json_u64_in(p, "attempts"));
     print_names("  on ", json_object_get(p, "on"));
     print_names(" -> ", json_object_get(p, "writes"));
     putchar('\n');
@@ -64,10 +53,10 @@ static int run_list(const struct options *options)
 
 static void print_status(const json_t *lane)
 {
-    printf("%-28s %10" PRIu64 " %-8s %10" PRIu64 " %10" PRIu64 " %12" PRIu64 "  %s", text_in(lane, "lane"),
-           number_in(lane, "generation"), json_is_true(json_object_get(lane, "serving")) ? "serves" : "",
-           number_in(lane, "partitions"), number_in(lane, "lag"), number_in(lane, "operations"),
-           text_in(lane, "state"));
+    printf("%-28s %10" PRIu64 " %-8s %10" PRIu64 " %10" PRIu64 " %12" PRIu64 "  %s", json_text_in(lane, "lane"),
+           json_u64_in(lane, "generation"), json_is_true(json_object_get(lane, "serving")) ? "serves" : "",
+           json_u64_in(lane, "partitions"), json_u64_in(lane, "lag"), json_u64_in(lane, "operations"),
+           json_text_in(lane, "state"));
     if (json_is_true(json_object_get(lane, "building"))) {
         char bar[BAR + 1];
         double done = json_number_value(json_object_get(lane, "progress"));

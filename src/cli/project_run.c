@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli/feed.h"
-#include "cli/lanes.h"
 #include "cli/session.h"
 
 #define SLICE    ((pawl_duration)200 * 1000 * 1000) /* between two reads of the status */
@@ -18,7 +17,7 @@
 #define LINE_GAP 10.0 /* seconds between lines, if stderr is no terminal */
 
 struct waiting {
-    pawl_engine *engine;
+    struct session session;
     const char *lane; /* NULL: all */
     pawl_duration timeout;
     struct feed feed;
@@ -27,6 +26,7 @@ struct waiting {
     bool drawn;
     double begun;
     double said;
+    struct lane_totals totals;
 };
 
 static bool was_signalled(struct waiting *w)
@@ -41,17 +41,14 @@ static bool was_signalled(struct waiting *w)
 /* Show progress on stderr: a moving line on a terminal, otherwise a plain line now and then. */
 static void show_progress(struct waiting *w)
 {
-    struct lanes lanes;
     double now = seconds_now();
-    if (now - w->said < (w->terminal ? 0 : LINE_GAP) || lanes_load(w->engine, w->lane, &lanes, NULL) != PAWL_OK)
+    if (now - w->said < (w->terminal ? 0 : LINE_GAP))
         return;
-    struct lane_sum sum = lanes_sum(lanes.rows, lanes.count);
-    lanes_free(&lanes);
     fprintf(stderr,
             w->terminal ? "\r%" PRIu64 " operations, %" PRIu64 " leased, %" PRIu64 " waiting, lag %" PRIu64
                           " \033[K"
                         : "%" PRIu64 " operations, %" PRIu64 " leased, %" PRIu64 " waiting, lag %" PRIu64 "\n",
-            sum.operations, sum.leases.active, sum.leases.waiting, sum.end - sum.offset);
+            w->totals.operations, w->totals.leased, w->totals.waiting, w->totals.lag);
     fflush(stderr);
     w->said = now;
     w->drawn = w->terminal;
@@ -72,7 +69,7 @@ static int wait_for_lanes(struct waiting *w, pawl_error *error)
         pawl_duration slice =
             w->timeout && left * SECOND < (double)SLICE ? (pawl_duration)(left * SECOND) + 1 : SLICE;
         *error = (pawl_error){0};
-        status = pawl_lanes_wait(w->engine, w->lane, slice, error);
+        status = session_lanes_wait(&w->session, w->lane, slice, &w->totals, error);
         if (status == PAWL_ETIMEOUT)
             show_progress(w);
     } while (status == PAWL_ETIMEOUT && !was_signalled(w));
@@ -86,30 +83,21 @@ static int wait_for_lanes(struct waiting *w, pawl_error *error)
     return status;
 }
 
-static int say_caught_up(const struct options *options, struct waiting *w, pawl_error *error)
+static void say_caught_up(const struct options *options, const struct waiting *w)
 {
-    struct lanes lanes;
-    int status = lanes_load(w->engine, w->lane, &lanes, error);
-    if (status != PAWL_OK)
-        return status;
-    struct lane_sum sum = lanes_sum(lanes.rows, lanes.count);
-    size_t count = 0;
-    for (size_t i = 0; i < lanes.count; i += lanes_run(&lanes, i))
-        count++;
-    lanes_free(&lanes);
+    const struct lane_totals *sum = &w->totals;
     double seconds = seconds_now() - w->begun;
     if (options_get(options, "json"))
-        say_json(json_pack("{s:b,s:i,s:o,s:o,s:f}", "caught_up", 1, "lanes", (int)count, "operations",
-                           json_u64(sum.operations), "repeated", json_u64(sum.repeated), "seconds", seconds));
+        say_json(json_pack("{s:b,s:o,s:o,s:o,s:f}", "caught_up", 1, "lanes", json_u64(sum->lanes), "operations",
+                           json_u64(sum->operations), "repeated", json_u64(sum->repeated), "seconds", seconds));
     else
-        printf("%zu %s caught up after %.3f s: %" PRIu64 " operations\n", count,
-               count == 1 ? "lane has" : "lanes have", seconds, sum.operations);
-    return PAWL_OK;
+        printf("%" PRIu64 " %s caught up after %.3f s: %" PRIu64 " operations\n", sum->lanes,
+               sum->lanes == 1 ? "lane has" : "lanes have", seconds, sum->operations);
 }
 
 static int close_after(const struct options *options, struct waiting *w, int status, pawl_error *error)
 {
-    int code = close_dir(options, w->engine, status, error);
+    int code = session_close(options, &w->session, status, error);
     feed_release(&w->feed);
     return code == CLI_OK && w->signal ? 128 + w->signal : code;
 }
@@ -119,7 +107,7 @@ static int begin(const struct options *options, struct waiting *w)
     pawl_error error = {0};
     if (feed_init(&w->feed, -1, &error) != PAWL_OK)
         return say_failure(options, &error);
-    int code = open_dir(options, OPEN_TO_WRITE, &w->engine);
+    int code = session_open(options, OPEN_TO_WRITE, &w->session);
     if (code != CLI_OK)
         feed_release(&w->feed);
     return code;
@@ -136,7 +124,7 @@ static int run_run(const struct options *options)
         return code;
     int status = wait_for_lanes(&w, &error);
     if (status == PAWL_OK && !w.signal)
-        status = say_caught_up(options, &w, &error);
+        say_caught_up(options, &w);
     return close_after(options, &w, status, &error);
 }
 
@@ -149,47 +137,24 @@ static void say_rebuilding(const struct options *options, const char *lane)
                lane);
 }
 
-/* Only an engine of this process is waited for: of a server, 'pawl project status' shows how far it is. */
-static int rebuild_and_wait(const struct options *options, struct waiting *w)
-{
-    pawl_error error = {0};
-    int code = begin(options, w);
-    if (code != CLI_OK)
-        return code;
-    int status = pawl_lane_rebuild(w->engine, w->lane, &error);
-    if (status == PAWL_OK)
-        status = wait_for_lanes(w, &error);
-    if (status == PAWL_OK && !w->signal)
-        status = say_caught_up(options, w, &error);
-    else if (status == PAWL_OK)
-        say_rebuilding(options, w->lane);
-    return close_after(options, w, status, &error);
-}
-
 static int run_rebuild(const struct options *options)
 {
     struct waiting w = {.lane = options->arguments[0]};
     pawl_error error = {0};
-    struct session session;
-    const char *url;
     bool wait = options_get(options, "wait") != NULL;
-    if (options_duration(options, "timeout", 0, &w.timeout, &error) != PAWL_OK
-        || session_url(options, &url, &error) != PAWL_OK)
+    if (options_duration(options, "timeout", 0, &w.timeout, &error) != PAWL_OK)
         return say_usage(&error);
-    if (wait && url) {
-        pawl_error_set(&error, PAWL_EINVAL,
-                       "a server is not waited for: 'pawl project status %s' shows how far it is", w.lane);
-        return say_usage(&error);
-    }
-    if (wait)
-        return rebuild_and_wait(options, &w);
-    int code = session_open(options, OPEN_TO_WRITE, &session);
+    int code = begin(options, &w);
     if (code != CLI_OK)
         return code;
-    int status = session_lane_rebuild(&session, w.lane, &error);
-    if (status == PAWL_OK)
+    int status = session_lane_rebuild(&w.session, w.lane, &error);
+    if (status == PAWL_OK && wait)
+        status = wait_for_lanes(&w, &error);
+    if (status == PAWL_OK && wait && !w.signal)
+        say_caught_up(options, &w);
+    else if (status == PAWL_OK)
         say_rebuilding(options, w.lane);
-    return session_close(options, &session, status, &error);
+    return close_after(options, &w, status, &error);
 }
 
 static int set_paused(const struct options *options, bool paused)
@@ -226,12 +191,13 @@ static int run_resume(const struct options *options)
 const struct command command_project_run = {
     .name = "project run",
     .summary = "let the lanes work until they have caught up",
-    .about = "Opens the directory for writing, and waits until every lane has applied what the log has. If a "
-             "lane cannot\n"
-             "go on by itself it says which, and why: it is stalled, it is paused, or its events wait for a "
+    .about = "Opens the directory for writing, or asks the server that has it, and waits until every lane has "
+             "applied\n"
+             "what the log has. If a lane cannot go on by itself it says which, and why: it is stalled, it is "
+             "paused, or its events wait for a "
              "handler\n"
              "or a worker, which only a program that embeds Pawl has.\n",
-    .options = {OPTION_DIR, OPTION_TIMEOUT, OPTION_JSON},
+    .options = {OPTIONS_WHERE, OPTION_TIMEOUT, OPTION_JSON},
     .run = run_run,
 };
 

@@ -393,6 +393,37 @@ void remote_answer_release(struct remote_answer *answer)
     answer->next = NULL;
 }
 
+static void cut_newline(pawl_text *text)
+{
+    if (text->size > 0 && text->data[text->size - 1] == '\n')
+        text->data[--text->size] = '\0';
+}
+
+int remote_send(struct remote *r, const char *method, struct target *target, json_t *body, pawl_text *ret_text,
+                pawl_error *error)
+{
+    struct remote_answer answer;
+    char *text = body ? json_dumps(body, JSON_COMPACT) : strdup("{}");
+    json_decref(body);
+    if (!text) {
+        target_release(target);
+        return pawl_error_set(error, PAWL_EINVAL, "an argument is not UTF-8, or there is no memory for it");
+    }
+    const struct remote_call call = {
+        .method = method, .target = target, .type = "application/json", .body = {text, strlen(text)}};
+    int status = remote_ask(r, &call, &answer, error);
+    free(text);
+    if (status != PAWL_OK)
+        return status;
+    free(answer.next);
+    cut_newline(&answer.text);
+    if (ret_text)
+        *ret_text = answer.text;
+    else
+        pawl_text_free(&answer.text);
+    return PAWL_OK;
+}
+
 int remote_get_lines(struct remote *r, struct target *target, pawl_text *ret_text, pawl_error *error)
 {
     const struct remote_call call = {.method = "GET", .target = target};
@@ -408,8 +439,8 @@ int remote_get_lines(struct remote *r, struct target *target, pawl_text *ret_tex
 int remote_get(struct remote *r, struct target *target, pawl_text *ret_text, pawl_error *error)
 {
     int status = remote_get_lines(r, target, ret_text, error);
-    if (status == PAWL_OK && ret_text->size > 0 && ret_text->data[ret_text->size - 1] == '\n')
-        ret_text->data[--ret_text->size] = '\0';
+    if (status == PAWL_OK)
+        cut_newline(ret_text);
     return status;
 }
 

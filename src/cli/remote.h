@@ -82,6 +82,11 @@ void remote_answer_release(struct remote_answer *answer);
 int remote_get(struct remote *remote, struct target *target, pawl_text *ret_text, pawl_error *error);
 int remote_get_lines(struct remote *remote, struct target *target, pawl_text *ret_text, pawl_error *error);
 
+/* Ask for something to be done, with a body of JSON. Takes body; NULL: it has no members. The answer has no newline at
+ * its end; ret_text may be NULL. */
+int remote_send(struct remote *remote, const char *method, struct target *target, json_t *body,
+                pawl_text *ret_text, pawl_error *error);
+
 /* The error in {"code":...,"message":...,"where":...}; PAWL_EIO if it is none. Returns its code. */
 int remote_error(const json_t *tree, pawl_error *error);
 

@@ -35,13 +35,14 @@ static int run(const struct options *options)
     progress_end(&progress);
     if (status != PAWL_OK)
         return say_failure(options, &error);
+    json_t *object = state_json(&report);
     if (options_get(options, "json")) {
-        json_t *object = state_json(&report);
         json_object_set_new(object, "to", json_string(to));
         json_object_set_new(object, "seconds", json_real(seconds));
         say_json(object);
     } else {
-        print_state(&report, seconds);
+        print_state(object, NULL, seconds);
+        json_decref(object);
         printf("%s has the derived state; read it with 'pawl record get --dir %s ...'\n", to, to);
     }
     left_out_say(&left_out);

@@ -58,6 +58,17 @@ uint64_t json_to_u64(const json_t *value)
     return json_is_string(value) ? strtoull(json_string_value(value), NULL, 10) : 0;
 }
 
+uint64_t json_u64_in(const json_t *object, const char *name)
+{
+    return json_to_u64(json_object_get(object, name));
+}
+
+const char *json_text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
 void say_each(pawl_bytes text, void (*say)(const json_t *value))
 {
     const char *data = text.data;

@@ -21,6 +21,10 @@ json_t *json_u64(uint64_t number);
 /* The number that json_u64 has made; 0: it is none. */
 uint64_t json_to_u64(const json_t *value);
 
+/* Members of an object: a number, 0 if there is none; a text, "" if there is none. */
+uint64_t json_u64_in(const json_t *object, const char *name);
+const char *json_text_in(const json_t *object, const char *name);
+
 /* Say each value of a text that has several one behind the other, such as JSON lines. */
 void say_each(pawl_bytes text, void (*say)(const json_t *value));
 

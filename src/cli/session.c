@@ -279,27 +279,14 @@ int session_workspace_create(struct session *s, uint64_t wsid, const char *kind,
                              pawl_error *error)
 {
     struct target target;
-    struct remote_answer answer;
     if (s->engine)
         return create_here(s->engine, wsid, kind, ret_text, error);
     json_t *body = json_pack("{s:s}", "kind", kind);
-    char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    json_decref(body);
-    if (!text)
+    if (!body)
         return pawl_error_set(error, PAWL_EINVAL, "the name of a kind is UTF-8");
     target_begin(&target, "/v1/ws");
     target_number(&target, wsid);
-    const struct remote_call call = {
-        .method = "PUT", .target = &target, .type = "application/json", .body = {text, strlen(text)}};
-    int status = remote_ask(s->remote, &call, &answer, error);
-    free(text);
-    if (status != PAWL_OK)
-        return status;
-    free(answer.next);
-    *ret_text = answer.text;
-    if (ret_text->size > 0 && ret_text->data[ret_text->size - 1] == '\n')
-        ret_text->data[--ret_text->size] = '\0';
-    return PAWL_OK;
+    return remote_send(s->remote, "PUT", &target, body, ret_text, error);
 }
 
 int session_workspace_show(struct session *s, uint64_t wsid, const pawl_read_options *read, pawl_text *ret_text,

@@ -109,6 +109,48 @@ struct lease_decision {
 
 int session_decide(struct session *session, const struct lease_decision *decision, pawl_error *error);
 
+/* Wait until all lanes, or one, have caught up. PAWL_ETIMEOUT: not in this time; the totals are there then, too. */
+struct lane_totals {
+    uint64_t lanes; /* generations of them */
+    uint64_t operations, repeated, leased, waiting, lag;
+};
+
+int session_lanes_wait(struct session *session, const char *lane, pawl_duration timeout,
+                       struct lane_totals *ret_totals, pawl_error *error);
+
+/* Operations of a lane's log, as JSON, one after the other, until line returns false. */
+struct operation_query {
+    const char *lane;
+    const char *entity; /* NULL: whatever they write */
+    uint32_t generation;
+    uint64_t from, limit;
+    uint64_t source; /* 0: of any event */
+    uint64_t wsid;   /* 0: of any workspace */
+    uint64_t partition;
+    bool one; /* only that partition */
+};
+
+typedef bool (*session_line)(void *arg, pawl_bytes json);
+int session_operations(struct session *session, const struct operation_query *query, session_line line,
+                       void *arg, pawl_error *error);
+
+/* --- jobs and tokens --- */
+
+/* Jobs are of servers only. begin takes body. *ret_job: json_decref it. */
+int session_job_begin(struct session *session, const char *kind, json_t *body, uint64_t *ret_id,
+                      pawl_error *error);
+int session_job_show(struct session *session, uint64_t id, json_t **ret_job, pawl_error *error);
+int session_job_cancel(struct session *session, uint64_t id, pawl_error *error);
+
+/* The failure in {"code":...,"message":...}. Returns its code. */
+int session_error(const json_t *tree, pawl_error *error);
+
+/* A new token, as JSON with its secret. Overwrite it before it is freed. lasts 0: for ever. */
+int session_token_create(struct session *session, const pawl_token_definition *definition, pawl_duration lasts,
+                         json_t **ret_token, pawl_error *error);
+int session_tokens(struct session *session, pawl_text *ret_text, pawl_error *error);
+int session_token_revoke(struct session *session, const char *name, pawl_error *error);
+
 /* --- views and tablets --- */
 
 /* How views are doing: as JSON lines, or one after the other. name NULL: all. */
@@ -138,8 +180,6 @@ struct event_range {
     uint64_t from;
     uint64_t limit;
 };
-
-typedef bool (*session_line)(void *arg, pawl_bytes json);
 
 /* Hand out the lines of a text. Returns whether more are wanted. */
 bool lines_visit(const pawl_text *text, session_line line, void *arg);

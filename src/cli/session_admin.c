@@ -4,26 +4,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/lanes.h"
 #include "cli/remote.h"
 #include "cli/session.h"
 
 #define LEASES_MAX 10000 /* that a server lists at once */
-
-/* Ask for something to be done. Takes body; NULL: it has no members. */
-static int ask_to(struct session *s, const char *method, struct target *target, json_t *body, pawl_error *error)
-{
-    char *text = body ? json_dumps(body, JSON_COMPACT) : strdup("{}");
-    json_decref(body);
-    if (!text) {
-        target_release(target);
-        return pawl_error_set(error, PAWL_EINVAL, "an argument is not UTF-8, or there is no memory for it");
-    }
-    const struct remote_call call = {
-        .method = method, .target = target, .type = "application/json", .body = {text, strlen(text)}};
-    int status = remote_ask(s->remote, &call, NULL, error);
-    free(text);
-    return status;
-}
 
 /* --- lanes --- */
 
@@ -84,7 +69,7 @@ int session_lane_pause(struct session *s, const char *lane, bool paused, pawl_er
     if (s->engine)
         return pawl_lane_pause(s->engine, lane, paused, error);
     lane_target(&target, lane, paused ? "pause" : "resume");
-    return ask_to(s, "POST", &target, NULL, error);
+    return remote_send(s->remote, "POST", &target, NULL, NULL, error);
 }
 
 int session_lane_rebuild(struct session *s, const char *lane, pawl_error *error)
@@ -93,7 +78,57 @@ int session_lane_rebuild(struct session *s, const char *lane, pawl_error *error)
     if (s->engine)
         return pawl_lane_rebuild(s->engine, lane, error);
     lane_target(&target, lane, "rebuild");
-    return ask_to(s, "POST", &target, NULL, error);
+    return remote_send(s->remote, "POST", &target, NULL, NULL, error);
+}
+
+static int wait_here(pawl_engine *engine, const char *lane, pawl_duration timeout,
+                     struct lane_totals *ret_totals, pawl_error *error)
+{
+    struct lanes lanes;
+    int waited = pawl_lanes_wait(engine, lane, timeout, error);
+    if (waited != PAWL_OK && waited != PAWL_ETIMEOUT)
+        return waited;
+    int status = lanes_load(engine, lane, &lanes, error);
+    if (status != PAWL_OK)
+        return status;
+    struct lane_sum sum = lanes_sum(lanes.rows, lanes.count);
+    *ret_totals = (struct lane_totals){.operations = sum.operations,
+                                       .repeated = sum.repeated,
+                                       .leased = sum.leases.active,
+                                       .waiting = sum.leases.waiting,
+                                       .lag = sum.end - sum.offset};
+    for (size_t i = 0; i < lanes.count; i += lanes_run(&lanes, i))
+        ret_totals->lanes++;
+    lanes_free(&lanes);
+    return waited;
+}
+
+int session_lanes_wait(struct session *s, const char *lane, pawl_duration timeout,
+                       struct lane_totals *ret_totals, pawl_error *error)
+{
+    struct target target;
+    char wait[32];
+    pawl_text text;
+    if (s->engine)
+        return wait_here(s->engine, lane, timeout, ret_totals, error);
+    snprintf(wait, sizeof wait, "%llums", (unsigned long long)(timeout / PAWL_MILLISECOND + 1));
+    target_begin(&target, "/v1/lanes/wait");
+    target_add(&target, "lane", lane);
+    target_add(&target, "timeout", wait);
+    int status = remote_get(s->remote, &target, &text, error);
+    if (status != PAWL_OK)
+        return status;
+    json_t *sum = json_loadb(text.data, text.size, 0, NULL);
+    pawl_text_free(&text);
+    *ret_totals = (struct lane_totals){.lanes = json_u64_in(sum, "lanes"),
+                                       .operations = json_u64_in(sum, "operations"),
+                                       .repeated = json_u64_in(sum, "repeated"),
+                                       .leased = json_u64_in(sum, "leased"),
+                                       .waiting = json_u64_in(sum, "waiting"),
+                                       .lag = json_u64_in(sum, "lag")};
+    bool done = json_is_true(json_object_get(sum, "caught_up"));
+    json_decref(sum);
+    return done ? PAWL_OK : PAWL_ETIMEOUT;
 }
 
 static int decide_here(pawl_engine *engine, const struct lease_decision *d, pawl_error *error)
@@ -125,7 +160,7 @@ int session_decide(struct session *s, const struct lease_decision *d, pawl_error
         json_object_set_new(body, "generation", json_integer(d->generation));
     if (d->reason)
         json_object_set_new(body, "reason", json_string(d->reason));
-    return ask_to(s, "POST", &target, body, error);
+    return remote_send(s->remote, "POST", &target, body, NULL, error);
 }
 
 /* --- views --- */
@@ -263,7 +298,7 @@ int session_view_create(struct session *s, const pawl_view_definition *d, pawl_e
     if (d->unique)
         json_object_set_new(body, "unique", json_true());
     target_begin(&target, "/v1/views");
-    return ask_to(s, "POST", &target, body, error);
+    return remote_send(s->remote, "POST", &target, body, NULL, error);
 }
 
 int session_view_drop(struct session *s, const char *view, pawl_error *error)
@@ -277,13 +312,15 @@ int session_view_drop(struct session *s, const char *view, pawl_error *error)
     return remote_ask(s->remote, &call, NULL, error);
 }
 
+/* view NULL: of all. */
 static int view_verb(struct session *s, const char *view, const char *verb, pawl_error *error)
 {
     struct target target;
     target_begin(&target, "/v1/views");
-    target_word(&target, view);
+    if (view)
+        target_word(&target, view);
     target_word(&target, verb);
-    return ask_to(s, "POST", &target, NULL, error);
+    return remote_send(s->remote, "POST", &target, NULL, NULL, error);
 }
 
 int session_view_rebuild(struct session *s, const char *view, pawl_error *error)
@@ -295,8 +332,6 @@ int session_view_pause(struct session *s, const char *view, bool paused, pawl_er
 {
     if (s->engine)
         return pawl_view_pause(s->engine, view, paused, error);
-    if (!view)
-        return pawl_error_set(error, PAWL_EINVAL, "of which view? A server pauses and resumes one at a time");
     return view_verb(s, view, paused ? "pause" : "resume", error);
 }
 
@@ -306,7 +341,8 @@ int session_view_throttle(struct session *s, uint64_t rows_per_second, pawl_erro
     if (s->engine)
         return pawl_view_throttle(s->engine, rows_per_second, error);
     target_begin(&target, "/v1/views/throttle");
-    return ask_to(s, "PUT", &target, json_pack("{s:o}", "rows_per_second", json_u64(rows_per_second)), error);
+    return remote_send(s->remote, "PUT", &target,
+                       json_pack("{s:o}", "rows_per_second", json_u64(rows_per_second)), NULL, error);
 }
 
 /* --- tablets --- */
@@ -326,7 +362,7 @@ int session_tablets_resize(struct session *s, bool split, pawl_error *error)
     if (s->engine)
         return split ? pawl_tablets_split(s->engine, error) : pawl_tablets_merge(s->engine, error);
     target_begin(&target, split ? "/v1/tablets/split" : "/v1/tablets/merge");
-    return ask_to(s, "POST", &target, NULL, error);
+    return remote_send(s->remote, "POST", &target, NULL, NULL, error);
 }
 
 /* --- sequences --- */

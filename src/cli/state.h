@@ -1,4 +1,5 @@
-/* cli/state.h: prints whether a state is what its log says. */
+/* cli/state.h: whether a state is what its log says, as JSON, and in words for people. The words are made of the JSON,
+ * because a server's verification comes as JSON. */
 #ifndef CLI_STATE_H
 #define CLI_STATE_H
 
@@ -6,11 +7,11 @@
 
 #include <pawl/admin.h>
 
-void print_state(const pawl_state_report *report, double seconds);
 json_t *state_json(const pawl_state_report *report);
+void print_state(const json_t *state, const json_t *audit, double seconds); /* audit NULL: there was none */
 
-/* Print the two stores of each shard, and which of them agrees with the log. */
-void print_audit(const pawl_state_report *report);
+/* The two stores of each shard, and which of them agrees with the log. */
 json_t *audit_json(const pawl_state_report *report);
+void print_audit(const json_t *audit);
 
 #endif

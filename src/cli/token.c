@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/open.h"
+#include "cli/session.h"
 
 #define SCOPES_TEXT_MAX 32 /* all scopes, with commas */
 
@@ -18,53 +18,33 @@ static pawl_wall wall_now(void)
 /* --- how a token is shown --- */
 
 /* "read,write" */
-static void format_scopes(unsigned scopes, char text[SCOPES_TEXT_MAX])
+static void format_scopes(const json_t *token, char text[SCOPES_TEXT_MAX])
 {
-    size_t size = 0;
+    const json_t *scopes = json_object_get(token, "scopes"), *scope;
+    size_t size = 0, i;
     text[0] = '\0';
-    for (unsigned scope = 1; scope <= PAWL_SCOPE_ALL; scope <<= 1)
-        if (scopes & scope)
-            size += (size_t)snprintf(text + size, SCOPES_TEXT_MAX - size, "%s%s", size ? "," : "",
-                                     pawl_scope_name(scope));
+    json_array_foreach(scopes, i, scope)
+    {
+        int more = snprintf(text + size, SCOPES_TEXT_MAX - size, "%s%s", size ? "," : "",
+                            json_string_value(scope) ? json_string_value(scope) : "");
+        if (more < 0 || (size_t)more >= SCOPES_TEXT_MAX - size)
+            return;
+        size += (size_t)more;
+    }
 }
 
 /* To the second: nobody needs more of it, and it is easier to read. */
-static void format_wall(pawl_wall wall, char text[PAWL_WALL_TEXT_MAX])
+static void format_wall(const char *wall, char text[PAWL_WALL_TEXT_MAX])
 {
-    pawl_wall_format((pawl_wall){wall.ns - wall.ns % (int64_t)PAWL_SECOND}, text);
-}
-
-static json_t *scopes_json(unsigned scopes)
-{
-    json_t *array = json_array();
-    for (unsigned scope = 1; scope <= PAWL_SCOPE_ALL; scope <<= 1)
-        if (scopes & scope)
-            json_array_append_new(array, json_string(pawl_scope_name(scope)));
-    return array;
-}
-
-static json_t *wsids_json(const pawl_token *token)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < token->wsid_count; i++)
-        json_array_append_new(array, json_u64(token->wsids[i]));
-    return array;
-}
-
-static json_t *token_json(const pawl_token *token)
-{
-    char created[PAWL_WALL_TEXT_MAX], expires[PAWL_WALL_TEXT_MAX];
-    pawl_wall_format(token->created, created);
-    pawl_wall_format(token->expires, expires);
-    return json_pack("{s:s,s:s,s:o,s:o,s:s,s:o}", "name", token->name, "id", token->id, "scopes",
-                     scopes_json(token->scopes), "wsids", wsids_json(token), "created", created, "expires",
-                     token->expires.ns ? json_string(expires) : json_null());
+    size_t size = strcspn(wall, ".Z");
+    snprintf(text, PAWL_WALL_TEXT_MAX, "%.*sZ", (int)(size < PAWL_WALL_TEXT_MAX - 2 ? size : 0), wall);
 }
 
 /* --- create --- */
 
 struct wanted {
     pawl_token_definition definition;
+    pawl_duration lasts; /* 0: for ever */
     uint64_t wsids[PAWL_TOKEN_WSIDS_MAX];
 };
 
@@ -88,7 +68,6 @@ static int want(const struct options *options, struct wanted *ret_wanted, pawl_e
 {
     struct wanted *w = ret_wanted;
     const char *scopes = options_get(options, "scope");
-    pawl_duration lasts;
     *w = (struct wanted){.definition = {.name = options->arguments[0]}};
     if (!scopes)
         return pawl_error_set(error, PAWL_EINVAL,
@@ -98,129 +77,120 @@ static int want(const struct options *options, struct wanted *ret_wanted, pawl_e
         return pawl_error_wrap(error, status, "--scope");
     status = want_workspaces(options, w, error);
     if (status == PAWL_OK)
-        status = options_duration(options, "expires", 0, &lasts, error);
-    if (status != PAWL_OK || lasts == 0)
+        status = options_duration(options, "expires", 0, &w->lasts, error);
+    if (status != PAWL_OK || w->lasts == 0)
         return status;
     pawl_wall now = wall_now();
-    if (lasts > (uint64_t)(INT64_MAX - now.ns))
+    if (w->lasts > (uint64_t)(INT64_MAX - now.ns))
         return pawl_error_set(error, PAWL_EINVAL, "--expires %s: that is after the year 2262",
                               options_get(options, "expires"));
-    w->definition.expires.ns = now.ns + (int64_t)lasts;
+    w->definition.expires.ns = now.ns + (int64_t)w->lasts;
     return PAWL_OK;
 }
 
-/* The secret alone on stdout, for whoever keeps it in a variable or a file. */
-static void say_created(const struct options *options, const pawl_token *token, const char *secret)
+/* The secret alone on stdout, for whoever keeps it in a variable or a file. Takes the token. */
+static void say_created(const struct options *options, json_t *token)
 {
     char scopes[SCOPES_TEXT_MAX], expires[PAWL_WALL_TEXT_MAX];
+    const json_t *until = json_object_get(token, "expires");
+    size_t bound = json_array_size(json_object_get(token, "wsids"));
+    json_object_del(token, "expired");
     if (options_get(options, "json")) {
-        json_t *object = token_json(token);
-        json_object_set_new(object, "secret", json_string(secret));
-        say_json(object);
+        say_json(token);
         return;
     }
-    format_scopes(token->scopes, scopes);
-    format_wall(token->expires, expires);
-    puts(secret);
+    format_scopes(token, scopes);
+    puts(json_text_in(token, "secret"));
     fflush(stdout); /* before what is said about it */
-    fprintf(stderr, "token %s (%s) is good for %s in ", token->name, token->id, scopes);
-    if (token->wsid_count)
-        fprintf(stderr, "%zu workspace%s", token->wsid_count, token->wsid_count > 1 ? "s" : "");
+    fprintf(stderr, "token %s (%s) is good for %s in ", json_text_in(token, "name"), json_text_in(token, "id"),
+            scopes);
+    if (bound)
+        fprintf(stderr, "%zu workspace%s", bound, bound > 1 ? "s" : "");
     else
         fputs("all workspaces", stderr);
-    fprintf(stderr, "%s%s. Its secret is shown only now.\n", token->expires.ns ? ", until " : "",
-            token->expires.ns ? expires : "");
+    if (json_is_string(until)) {
+        format_wall(json_string_value(until), expires);
+        fprintf(stderr, ", until %s", expires);
+    }
+    fputs(". Its secret is shown only now.\n", stderr);
+    json_decref(token);
 }
 
 static int run_create(const struct options *options)
 {
     pawl_error error = {0};
-    pawl_engine *engine;
+    struct session session;
     struct wanted wanted;
-    pawl_text secret;
-    pawl_token token;
+    json_t *token;
     if (want(options, &wanted, &error) != PAWL_OK)
         return say_usage(&error);
-    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    int code = session_open(options, OPEN_TO_WRITE, &session);
     if (code != CLI_OK)
         return code;
-    int status = pawl_token_create(engine, &wanted.definition, &secret, &error);
-    if (status == PAWL_EINVAL) {
-        (void)pawl_close(engine);
-        return say_usage(&error);
-    }
-    if (status == PAWL_OK) {
-        status = pawl_token_check(engine, (pawl_bytes){secret.data, secret.size}, &token);
-        if (status == PAWL_OK)
-            say_created(options, &token, secret.data);
-        else
-            (void)pawl_error_set(&error, status, "token %s has expired already", wanted.definition.name);
-        explicit_bzero(secret.data, secret.size);
-        pawl_text_free(&secret);
-    }
-    return close_dir(options, engine, status, &error);
+    int status = session_token_create(&session, &wanted.definition, wanted.lasts, &token, &error);
+    if (status == PAWL_OK)
+        say_created(options, token);
+    if (status != PAWL_EINVAL)
+        return session_close(options, &session, status, &error);
+    code = say_usage(&error);
+    (void)session_close(options, &session, PAWL_OK, &error);
+    return code;
 }
 
 /* --- list and revoke --- */
 
-struct listing {
-    bool json;
-    pawl_wall now;
-};
-
-static bool print_token(void *arg, const pawl_token *token)
+static void print_token(const json_t *token)
 {
-    const struct listing *list = arg;
     char scopes[SCOPES_TEXT_MAX], created[PAWL_WALL_TEXT_MAX], expires[PAWL_WALL_TEXT_MAX];
-    bool expired = token->expires.ns && token->expires.ns <= list->now.ns;
-    if (list->json) {
-        json_t *object = token_json(token);
-        json_object_set_new(object, "expired", json_boolean(expired));
-        say_json(object);
-        return !ferror(stdout);
-    }
-    format_scopes(token->scopes, scopes);
-    format_wall(token->created, created);
-    format_wall(token->expires, expires);
-    printf("%-20s  %s  %-24s  %-20s  %-20s  ", token->name, token->id, scopes, created,
-           !token->expires.ns ? "never"
-           : expired          ? "expired"
-                              : expires);
-    for (size_t i = 0; i < token->wsid_count; i++)
-        printf("%s%" PRIu64, i ? "," : "", token->wsids[i]);
-    puts(token->wsid_count ? "" : "all");
-    return !ferror(stdout);
+    const json_t *wsids = json_object_get(token, "wsids"), *wsid;
+    size_t i;
+    bool ends = json_is_string(json_object_get(token, "expires"));
+    format_scopes(token, scopes);
+    format_wall(json_text_in(token, "created"), created);
+    format_wall(json_text_in(token, "expires"), expires);
+    printf("%-20s  %s  %-24s  %-20s  %-20s  ", json_text_in(token, "name"), json_text_in(token, "id"), scopes,
+           created,
+           !ends                                             ? "never"
+           : json_is_true(json_object_get(token, "expired")) ? "expired"
+                                                             : expires);
+    json_array_foreach(wsids, i, wsid) printf("%s%" PRIu64, i ? "," : "", json_to_u64(wsid));
+    puts(json_array_size(wsids) ? "" : "all");
 }
 
 static int run_list(const struct options *options)
 {
     pawl_error error = {0};
-    pawl_engine *engine;
-    struct listing list = {.json = options_get(options, "json") != NULL, .now = wall_now()};
-    int code = open_dir(options, OPEN_TO_READ, &engine);
+    struct session session;
+    pawl_text text;
+    int code = session_open(options, OPEN_TO_READ, &session);
     if (code != CLI_OK)
         return code;
-    if (!list.json)
+    int status = session_tokens(&session, &text, &error);
+    if (status == PAWL_OK && options_get(options, "json"))
+        print_text(&text);
+    else if (status == PAWL_OK) {
         printf("%-20s  %-16s  %-24s  %-20s  %-20s  %s\n", "token", "id", "scopes", "created", "expires",
                "workspaces");
-    int status = pawl_token_list(engine, print_token, &list, &error);
-    return close_dir(options, engine, status, &error);
+        say_each((pawl_bytes){text.data, text.size}, print_token);
+        pawl_text_free(&text);
+    }
+    return session_close(options, &session, status, &error);
 }
 
 static int run_revoke(const struct options *options)
 {
     pawl_error error = {0};
-    pawl_engine *engine;
+    struct session session;
     const char *name = options->arguments[0];
-    int code = open_dir(options, OPEN_TO_WRITE, &engine);
+    int code = session_open(options, OPEN_TO_WRITE, &session);
     if (code != CLI_OK)
         return code;
-    int status = pawl_token_revoke(engine, name, &error);
+    int status = session_token_revoke(&session, name, &error);
     if (status == PAWL_OK && options_get(options, "json"))
         say_json(json_pack("{s:s,s:b}", "name", name, "revoked", 1));
     else if (status == PAWL_OK)
         printf("token %s is revoked\n", name);
-    return close_dir(options, engine, status, &error);
+    return session_close(options, &session, status, &error);
 }
 
 const struct command command_token_create = {
@@ -231,7 +201,7 @@ const struct command command_token_create = {
         "write is commands and new workspaces; project is the work of projectors outside; admin is schemas,\n"
         "views, lanes and the node itself. The secret goes to stdout, alone.\n",
     .arguments = {"NAME"},
-    .options = {OPTION_DIR,
+    .options = {OPTIONS_WHERE,
                 {"scope", "LIST", "what it is good for: some of read,write,project,admin", .needed = true},
                 {"ws", "WSID", "only for this workspace; may be given again, up to 64 times", true},
                 {"expires", "D", "good for so long, such as 12h or 30d (for ever)"},
@@ -243,7 +213,7 @@ const struct command command_token_list = {
     .name = "token list",
     .summary = "list the access tokens, without their secrets",
     .about = "The ID is the beginning of the SHA-256 of the secret: it tells which token a secret is of.\n",
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTIONS_WHERE, OPTION_JSON},
     .run = run_list,
 };
 
@@ -252,6 +222,6 @@ const struct command command_token_revoke = {
     .summary = "take an access token away",
     .about = "It is not accepted any more, and its name is free again.\n",
     .arguments = {"NAME"},
-    .options = {OPTION_DIR, OPTION_JSON},
+    .options = {OPTIONS_WHERE, OPTION_JSON},
     .run = run_revoke,
 };

@@ -1,62 +1,15 @@
 /* cli/verify.c: read everything, and say whether it is as it was written. */
 #include <pawl/admin.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 
+#include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/say.h"
+#include "cli/session.h"
 #include "cli/state.h"
 #include "cli/verify_cluster.h"
-
-static void print_table(const pawl_log_report *r)
-{
-    size_t empty = 0;
-    printf("%-20s %12s %12s %12s %8s\n", "stream", "entries", "first", "last", "epoch");
-    for (size_t i = 0; i < r->stream_count; i++) {
-        const pawl_log_report_stream *s = &r->streams[i];
-        char name[PAWL_STREAM_TEXT_MAX];
-        if (s->entries == 0) { /* lanes have a stream in every partition, used or not */
-            empty++;
-            continue;
-        }
-        pawl_stream_format(s->id, name);
-        printf("%-20s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8" PRIu64 "\n", name, s->entries, s->first,
-               s->last, s->epoch);
-    }
-    if (empty)
-        printf("and %zu that were claimed, and have no entries yet\n", empty);
-}
-
-static void print_text(const char *dir, const pawl_log_report *r, double seconds)
-{
-    char bytes[BYTES_TEXT_MAX], rate[BYTES_TEXT_MAX], dead[BYTES_TEXT_MAX];
-    bytes_format(r->bytes, bytes);
-    bytes_format((uint64_t)((double)r->bytes / seconds), rate);
-    bytes_format(r->dead_bytes, dead);
-    print_table(r);
-    printf("\n%" PRIu64 " entries, %" PRIu64 " claims, %" PRIu64 " watermarks in %" PRIu64 " segments of %s\n",
-           r->entries, r->claims, r->watermarks, r->segments, bytes);
-    printf("read in %.3f s: %s/s, %.0f records/s\n", seconds, rate, (double)r->records / seconds);
-    if (r->dead_bytes)
-        printf("note: %s are dead, left behind by recoveries\n", dead);
-    if (r->torn_bytes)
-        printf("note: %" PRIu64 " bytes at byte %" PRIu64 " of segment %s were never finished\n", r->torn_bytes,
-               r->torn_at, r->torn_file);
-    if (r->unwitnessed)
-        printf("note: the last %" PRIu64
-               " records are whole, but not known to be durable; readers do not show them\n",
-               r->unwitnessed);
-    if (r->bad_indexes)
-        printf("note: %" PRIu64 " index files cannot be believed; they are made anew when needed\n",
-               r->bad_indexes);
-    if (r->faults == 0)
-        return;
-    printf("CORRUPT: %s\n", r->first.error.text);
-    if (r->faults > 1)
-        printf("and %" PRIu64 " more faults behind it\n", r->faults - 1);
-    printf("'pawl doctor --dir %s' shows what can be saved\n", dir);
-}
+#include "cli/verify_show.h"
 
 static json_t *fault_json(const pawl_log_fault *f)
 {
@@ -68,7 +21,7 @@ static json_t *fault_json(const pawl_log_fault *f)
     return fault;
 }
 
-static json_t *report_json(const pawl_log_report *r, double seconds)
+static json_t *report_json(const char *where, const pawl_log_report *r, double seconds)
 {
     json_t *streams = json_array();
     for (size_t i = 0; i < r->stream_count; i++) {
@@ -80,12 +33,12 @@ static json_t *report_json(const pawl_log_report *r, double seconds)
                                                  json_u64(s->last), "epoch", json_u64(s->epoch)));
     }
     json_t *object = json_pack(
-        "{s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:f,s:o}", "sound", r->faults == 0, "segments",
-        json_u64(r->segments), "records", json_u64(r->records), "entries", json_u64(r->entries), "claims",
-        json_u64(r->claims), "watermarks", json_u64(r->watermarks), "unwitnessed", json_u64(r->unwitnessed),
-        "bytes", json_u64(r->bytes), "dead_bytes", json_u64(r->dead_bytes), "torn_bytes",
-        json_u64(r->torn_bytes), "bad_indexes", json_u64(r->bad_indexes), "faults", json_u64(r->faults),
-        "clean", (int)r->clean, "seconds", seconds, "streams", streams);
+        "{s:s,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:f,s:o}", "dir", where, "sound",
+        r->faults == 0, "segments", json_u64(r->segments), "records", json_u64(r->records), "entries",
+        json_u64(r->entries), "claims", json_u64(r->claims), "watermarks", json_u64(r->watermarks),
+        "unwitnessed", json_u64(r->unwitnessed), "bytes", json_u64(r->bytes), "dead_bytes",
+        json_u64(r->dead_bytes), "torn_bytes", json_u64(r->torn_bytes), "bad_indexes", json_u64(r->bad_indexes),
+        "faults", json_u64(r->faults), "clean", (int)r->clean, "seconds", seconds, "streams", streams);
     if (r->faults)
         json_object_set_new(object, "first_fault", fault_json(&r->first));
     if (r->torn_bytes)
@@ -93,6 +46,13 @@ static json_t *report_json(const pawl_log_report *r, double seconds)
                             json_pack("{s:s,s:o}", "file", r->torn_file, "byte", json_u64(r->torn_at)));
     return object;
 }
+
+/* What was asked for. */
+struct wish {
+    bool log; /* alone */
+    bool audit;
+    bool replay;
+};
 
 /* What is verified, and what was found. */
 struct verifying {
@@ -120,13 +80,13 @@ static int verify_log(struct verifying *v, pawl_error *error)
     return status;
 }
 
-static int verify_state(struct verifying *v, const struct options *asked, pawl_error *error)
+static int verify_state(struct verifying *v, const struct wish *wish, pawl_error *error)
 {
     struct progress progress;
     pawl_replay_options options = {.dir = v->dir,
                                    .backup = true,
-                                   .audit = options_get(asked, "audit") != NULL,
-                                   .reproject = options_get(asked, "replay") != NULL,
+                                   .audit = wish->audit,
+                                   .reproject = wish->replay,
                                    .progress = progress_count,
                                    .arg = &progress};
     progress_begin(&progress, "deriving", "events");
@@ -136,60 +96,100 @@ static int verify_state(struct verifying *v, const struct options *asked, pawl_e
     return status;
 }
 
-static bool say_found(const struct options *options, const struct verifying *v)
+/* What was found, as it is printed with --json. */
+static json_t *found_json(const struct verifying *v, const struct wish *wish)
 {
-    bool audit = v->dir && (options_get(options, "audit") || v->state.checkpoint.compared);
     bool sound = v->log.faults == 0 && v->state.live.differences == 0 && v->state.checkpoint.differences == 0
                  && v->state.lanes.differences == 0;
-    if (options_get(options, "json")) {
-        json_t *object = report_json(&v->log, v->log_seconds);
-        json_object_set_new(object, "sound", json_boolean(sound));
-        if (v->dir)
-            json_object_set_new(object, "state", state_json(&v->state));
-        if (audit)
-            json_object_set_new(object, "audit", audit_json(&v->state));
-        say_json(object);
-        return sound;
+    json_t *object = report_json(v->where, &v->log, v->log_seconds);
+    json_object_set_new(object, "sound", json_boolean(sound));
+    if (v->dir) {
+        json_t *state = state_json(&v->state);
+        json_object_set_new(state, "seconds", json_real(v->state_seconds));
+        json_object_set_new(object, "state", state);
     }
-    print_text(v->where, &v->log, v->log_seconds);
-    if (v->dir)
-        print_state(&v->state, v->state_seconds);
-    if (audit)
-        print_audit(&v->state);
-    if (v->state.live.differences)
-        printf("the log is sound: 'pawl replay --dir %s --to NEWDIR' keeps the state that it says\n", v->where);
-    if (sound)
-        printf("%s is sound\n", v->where);
-    return sound;
+    if (v->dir && (wish->audit || v->state.checkpoint.compared))
+        json_object_set_new(object, "audit", audit_json(&v->state));
+    return object;
 }
 
-static int run(const struct options *options)
+/* Takes found. Returns the exit code. */
+static int say_found(const struct options *options, json_t *found)
 {
-    struct verifying v = {0};
     pawl_error error = {0};
-    int status = options_log(options, &v.where, &error);
-    if (status == PAWL_OK && options_get(options, "log")
-        && (options_get(options, "audit") || options_get(options, "replay")))
-        status = pawl_error_set(&error, PAWL_EINVAL, "a log alone has no state to compare: say --dir DIR");
-    if (status != PAWL_OK)
-        return say_usage(&error);
-    if (options_is_cluster(v.where))
-        return verify_cluster(options, v.where);
-    status = verify_log(&v, &error);
-    if (status != PAWL_OK)
-        return say_failure(options, &error);
-    if (options_get(options, "log"))
-        v.dir = NULL;
-    if (v.dir)
-        status = verify_state(&v, options, &error);
-    bool sound = status == PAWL_OK && say_found(options, &v);
-    pawl_log_report_release(&v.log);
-    if (status == PAWL_OK)
-        status = say_finish(&error);
+    bool sound = json_is_true(json_object_get(found, "sound"));
+    if (options_get(options, "json"))
+        say_json(found);
+    else {
+        print_verified(found);
+        json_decref(found);
+    }
+    int status = say_finish(&error);
     if (status != PAWL_OK && status != PAWL_ECLOSED)
         return say_failure(options, &error);
     return sound ? CLI_OK : CLI_CORRUPT;
 }
+
+static int verify_here(const struct options *options, const struct wish *wish, const char *where)
+{
+    struct verifying v = {.where = where};
+    pawl_error error = {0};
+    json_t *found = NULL;
+    int status = verify_log(&v, &error);
+    if (status != PAWL_OK)
+        return say_failure(options, &error);
+    if (wish->log)
+        v.dir = NULL;
+    if (v.dir)
+        status = verify_state(&v, wish, &error);
+    if (status == PAWL_OK)
+        found = found_json(&v, wish);
+    pawl_log_report_release(&v.log);
+    return status == PAWL_OK ? say_found(options, found) : say_failure(options, &error);
+}
+
+static int verify_there(const struct options *options, const struct wish *wish)
+{
+    json_t *found;
+    json_t *body = json_pack("{s:b,s:b}", "audit", (int)wish->audit, "replay", (int)wish->replay);
+    int code = job_run(options, "verify", body, &found);
+    return code == CLI_OK ? say_found(options, found) : code;
+}
+
+static int verify(const struct options *options, const struct wish *wish)
+{
+    pawl_error error = {0};
+    const char *url = NULL, *where;
+    int status = wish->log ? PAWL_OK : session_url(options, &url, &error);
+    if (status == PAWL_OK && url)
+        return verify_there(options, wish);
+    if (status == PAWL_OK && wish->log && (wish->audit || wish->replay))
+        status = pawl_error_set(&error, PAWL_EINVAL, "a log alone has no state to compare: say --dir DIR");
+    if (status == PAWL_OK)
+        status = wish->log ? options_log(options, &where, &error) : options_dir(options, &where, &error);
+    if (status != PAWL_OK)
+        return say_usage(&error);
+    return options_is_cluster(where) ? verify_cluster(options, where) : verify_here(options, wish, where);
+}
+
+static int run_verify(const struct options *options)
+{
+    const struct wish wish = {.log = options_get(options, "log") != NULL,
+                              .audit = options_get(options, "audit") != NULL,
+                              .replay = options_get(options, "replay") != NULL};
+    return verify(options, &wish);
+}
+
+static int run_audit(const struct options *options)
+{
+    const struct wish wish = {.audit = true, .replay = options_get(options, "replay") != NULL};
+    return verify(options, &wish);
+}
+
+#define OPTION_REPLAY                                                                                          \
+    {                                                                                                          \
+        "replay", NULL, "work operations of lanes out again, and compare them with the log"                    \
+    }
 
 const struct command command_verify = {
     .name = "verify",
@@ -202,11 +202,23 @@ const struct command command_verify = {
         "told. With --audit the checkpoint stores are compared, too: of the two states it says which one "
         "agrees\n"
         "with the log. With --replay the operations of lanes are not only applied, but worked out again from\n"
-        "their events, and the first one that comes out differently is named.\n",
-    .options = {OPTION_DIR,
+        "their events, and the first one that comes out differently is named. Of a server it is a job, which "
+        "is\n"
+        "cancelled if this program is ended by SIGINT or SIGTERM.\n",
+    .options = {OPTIONS_WHERE,
                 OPTION_LOG,
                 {"audit", NULL, "compare the checkpoint stores with the log, too"},
-                {"replay", NULL, "work operations of lanes out again, and compare them with the log"},
+                OPTION_REPLAY,
                 OPTION_JSON},
-    .run = run,
+    .run = run_verify,
+};
+
+const struct command command_audit = {
+    .name = "audit",
+    .summary = "verify, and compare both stores of the state with the log",
+    .about = "The same as 'pawl verify --audit': of the live and of the checkpoint stores it says which agree "
+             "with\n"
+             "the log.\n",
+    .options = {OPTIONS_WHERE, OPTION_REPLAY, OPTION_JSON},
+    .run = run_audit,
 };
