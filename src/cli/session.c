@@ -289,6 +289,28 @@ int session_workspace_create(struct session *s, uint64_t wsid, const char *kind,
     return remote_send(s->remote, "PUT", &target, body, ret_text, error);
 }
 
+static int freeze_here(pawl_engine *engine, uint64_t wsid, bool frozen, pawl_error *error)
+{
+    pawl_request *request;
+    int status = pawl_request_new(engine, &request);
+    if (status != PAWL_OK)
+        return pawl_error_set(error, status, "no memory for a request");
+    status = pawl_workspace_freeze(engine, request, wsid, frozen, NULL, error);
+    pawl_request_free(request);
+    return status;
+}
+
+int session_workspace_freeze(struct session *s, uint64_t wsid, bool frozen, pawl_error *error)
+{
+    struct target target;
+    if (s->engine)
+        return freeze_here(s->engine, wsid, frozen, error);
+    target_begin(&target, "/v1/ws");
+    target_number(&target, wsid);
+    target_word(&target, frozen ? "freeze" : "thaw");
+    return remote_send(s->remote, "POST", &target, NULL, NULL, error);
+}
+
 int session_workspace_show(struct session *s, uint64_t wsid, const pawl_read_options *read, pawl_text *ret_text,
                            pawl_error *error)
 {

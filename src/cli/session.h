@@ -56,6 +56,7 @@ int session_figures(struct session *session, pawl_text *ret_text, pawl_error *er
 /* ret_text: the answer of its first event. */
 int session_workspace_create(struct session *session, uint64_t wsid, const char *kind, pawl_text *ret_text,
                              pawl_error *error);
+int session_workspace_freeze(struct session *session, uint64_t wsid, bool frozen, pawl_error *error);
 int session_workspace_show(struct session *session, uint64_t wsid, const pawl_read_options *read,
                            pawl_text *ret_text, pawl_error *error);
 

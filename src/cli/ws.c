@@ -1,4 +1,4 @@
-/* cli/ws.c: create workspaces, list them, and look at one. */
+/* cli/ws.c: create workspaces, list them, look at one, and freeze one. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -40,9 +40,10 @@ static int run_create(const struct options *options)
 static void print_row(const json_t *w)
 {
     const char *kind = json_string_value(json_object_get(w, "kind"));
-    printf("%20" PRIu64 "  %-32s %9" PRIu64 " %12" PRIu64 "\n", json_to_u64(json_object_get(w, "wsid")),
+    printf("%20" PRIu64 "  %-32s %9" PRIu64 " %12" PRIu64 "%s\n", json_to_u64(json_object_get(w, "wsid")),
            kind ? kind : "", json_to_u64(json_object_get(w, "partition")),
-           json_to_u64(json_object_get(w, "workspace_offset")));
+           json_to_u64(json_object_get(w, "workspace_offset")),
+           json_is_true(json_object_get(w, "frozen")) ? "  frozen" : "");
 }
 
 /* Page by page, so that a long list is not held in memory. */
@@ -92,6 +93,9 @@ static void print_workspace(const json_t *w)
            json_to_u64(json_object_get(w, "partition")));
     printf("%-10s %" PRIu64 ", the last at offset %" PRIu64 " of the partition\n", "events",
            json_to_u64(json_object_get(w, "workspace_offset")), json_to_u64(json_object_get(w, "offset")));
+    if (json_is_true(json_object_get(w, "frozen")))
+        printf("%-10s it takes no commands until 'pawl ws freeze %" PRIu64 " --undo'\n", "frozen",
+               json_to_u64(json_object_get(w, "wsid")));
     json_object_foreach(json_object_get(w, "sequences"), sequence, number)
         printf("%-10s %s at %" PRIu64 "\n", "sequence", sequence, json_to_u64(number));
 }
@@ -125,6 +129,36 @@ static int run_show(const struct options *options)
         return code;
     return session_close(options, &session, show(options, &session, wsid, &read, &error), &error);
 }
+
+static int run_freeze(const struct options *options)
+{
+    pawl_error error = {0};
+    struct session session;
+    uint64_t wsid;
+    bool frozen = options_get(options, "undo") == NULL;
+    if (options_argument(options, 0, "WSID", &wsid, &error) != PAWL_OK)
+        return say_usage(&error);
+    int code = session_open(options, OPEN_TO_WRITE, &session);
+    if (code != CLI_OK)
+        return code;
+    int status = session_workspace_freeze(&session, wsid, frozen, &error);
+    if (status == PAWL_OK && options_get(options, "json"))
+        say_json(json_pack("{s:o,s:b}", "wsid", json_u64(wsid), "frozen", (int)frozen));
+    else if (status == PAWL_OK)
+        printf(frozen ? "workspace %" PRIu64 " is frozen\n" : "workspace %" PRIu64 " takes commands\n", wsid);
+    return session_close(options, &session, status, &error);
+}
+
+const struct command command_ws_freeze = {
+    .name = "ws freeze",
+    .summary = "let a workspace take no more commands, or let it take them again",
+    .about =
+        "Commands to it are refused from then on, also after a restart; it is read as before, and lanes go\n"
+        "on. It is an event of the workspace. If it is so already, nothing is done.\n",
+    .arguments = {"WSID"},
+    .options = {OPTIONS_WHERE, {"undo", NULL, "it takes commands again"}, OPTION_JSON},
+    .run = run_freeze,
+};
 
 const struct command command_ws_create = {
     .name = "ws create",

@@ -23,6 +23,10 @@ const struct route routes[] = {
      "a workspace, with the last number of each sequence"},
     {METHOD_PUT, "/v1/ws/{wsid}", SCOPE_WRITE, ROUTE_WAITS, NULL, workspaces_create, NULL,
      "create a workspace"},
+    {METHOD_POST, "/v1/ws/{wsid}/freeze", SCOPE_ADMIN, ROUTE_WAITS, NULL, workspaces_freeze, NULL,
+     "let a workspace take no more commands"},
+    {METHOD_POST, "/v1/ws/{wsid}/thaw", SCOPE_ADMIN, ROUTE_WAITS, NULL, workspaces_thaw, NULL,
+     "let a frozen workspace take commands again"},
 
     {METHOD_GET, "/v1/ws/{wsid}/records/{id}", SCOPE_READ, 0, "type " READING, records_get, NULL, "a record"},
     {METHOD_GET, "/v1/ws/{wsid}/records", SCOPE_READ, 0, "type limit cursor " READING, records_list, NULL,

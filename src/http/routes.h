@@ -71,6 +71,8 @@ void commands_post(struct exchange *x);
 void workspaces_list(struct exchange *x);
 void workspaces_show(struct exchange *x);
 void workspaces_create(struct exchange *x);
+void workspaces_freeze(struct exchange *x);
+void workspaces_thaw(struct exchange *x);
 
 /* rows.c */
 void records_get(struct exchange *x);

@@ -26,6 +26,14 @@ def stop(server):
     assert server.wait(PATIENCE) == 0
 
 
+def settle(verb):
+    """Until the server has nothing more to write by itself, and its log is as large as it gets."""
+    for view in verb('view', 'list', JSON).expect(0).lines():
+        verb('view', 'wait', view['view']).expect(0)
+    verb('command', '7', stdin=customer('Bo').encode()).expect(0)
+    verb('project', 'run').expect(0)
+
+
 def timeless(text):
     """Without what differs from one run to the next: times and rates, and marks that an open log has."""
     return re.sub(r'[0-9.]+ (?:s\b|[kMG]?B/s|records/s)', 'T', text)
@@ -79,10 +87,7 @@ def views_are_paused_all_at_once(folder):
 def a_server_is_verified_as_a_directory_is(folder):
     verb = filled(folder)
     server, url = serve(folder)
-    for view in verb('view', 'list', JSON).expect(0).lines():
-        verb('view', 'wait', view['view']).expect(0)
-    verb('command', '7', stdin=customer('Bo').encode()).expect(0)
-    verb('project', 'run').expect(0)
+    settle(verb)
     for words in (['verify'], ['verify', '--replay'], ['verify', '--audit'], ['audit'], ['audit', '--replay']):
         here, there = verb(*words).expect(0), pawl(*words, '--url', url).expect(0)
         assert timeless(here.out) == timeless(there.out) and here.err == there.err == '', (words, here.out, there.out, there.err)
@@ -98,6 +103,7 @@ def a_server_is_verified_as_a_directory_is(folder):
 def damage_has_the_same_words_and_code(folder):
     verb = filled(folder)
     server, url = serve(folder)
+    settle(verb)
     path = glob.glob(f'{folder}/**/*.seg', recursive=True)[0]
     with open(path, 'rb') as file:
         at = file.read().index(b'Ada')
@@ -107,6 +113,33 @@ def damage_has_the_same_words_and_code(folder):
     assert pawl('verify', JSON, '--url', url).expect(3).json()['sound'] is False
     server.kill()
     server.wait(PATIENCE)
+
+
+def a_workspace_is_frozen_and_thawed(folder):
+    verb = filled(folder)
+    assert verb('ws', 'freeze', '8').expect(0).out == 'workspace 8 is frozen\n'
+    server, url = serve(folder)
+    for words, said in ((['7'], 'workspace 7 is frozen\n'), (['7'], 'workspace 7 is frozen\n'), (['7', JSON], '{"wsid":7,"frozen":true}\n')):
+        assert pawl('ws', 'freeze', *words, '--url', url).expect(0).out == said
+    shown = verb('ws', 'show', '7', JSON).expect(0).json()
+    assert shown['frozen'] is True and shown['workspace_offset'] == 5, shown  # written once
+    refused = pawl('command', '7', '--url', url, stdin=customer('x').encode()).expect(1).json()['error']
+    assert refused['code'] == 'PAWL_EREADONLY' and 'workspace 7 is frozen' in refused['message'], refused
+    pawl('ws', 'show', '7', '--url', url).expect(0, "frozen     it takes no commands until 'pawl ws freeze 7 --undo'")
+    assert pawl('ws', 'list', '--url', url).expect(0).out.count('  frozen\n') == 2
+    assert pawl('ws', 'freeze', '99', '--url', url, JSON).expect(1).error()['code'] == 'PAWL_ENOTFOUND'
+    pawl('ws', 'freeze', 'x', '--url', url).expect(2)
+    verb('project', 'run').expect(0)
+    pawl('events', 'read', '--ws', '7', '--from', '5', '--url', url).expect(0, '"command":"sys.FreezeWorkspace"')
+    stop(server)
+    verb('verify', '--replay', '--audit').expect(0, 'is sound')
+    verb('backup', '--to', folder + '.saved').expect(0)
+    verb('command', '7', stdin=customer('x').encode()).expect(1, 'PAWL_EREADONLY')
+    assert verb('ws', 'freeze', '7', '--undo').expect(0).out == 'workspace 7 takes commands\n'
+    assert verb('command', '7', stdin=customer('x').encode()).expect(0).json()['workspace_offset'] == 7
+    pawl('command', '7', '--dir', folder + '.saved', stdin=customer('x').encode()).expect(1, 'PAWL_EREADONLY')
+    verb('replay', '--to', folder + '.derived').expect(0)
+    assert pawl('ws', 'show', '8', JSON, '--dir', folder + '.derived').expect(0).json()['frozen'] is True
 
 
 def a_server_makes_a_backup(folder):
@@ -210,5 +243,5 @@ def tokens_are_managed_by_url_and_beside_a_server(folder):
 
 if __name__ == '__main__':
     main([lanes_of_a_server_are_waited_for, a_lane_that_does_not_catch_up_is_given_up_after_the_timeout, views_are_paused_all_at_once,
-          a_server_is_verified_as_a_directory_is, damage_has_the_same_words_and_code, a_server_makes_a_backup,
+          a_server_is_verified_as_a_directory_is, damage_has_the_same_words_and_code, a_server_makes_a_backup, a_workspace_is_frozen_and_thawed,
           a_job_shows_its_progress_and_is_cancelled_with_its_verb, tokens_are_managed_by_url_and_beside_a_server])

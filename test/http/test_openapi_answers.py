@@ -126,6 +126,8 @@ def administer(j):
         j.ask('PUT', '/v1/schema', 200, text.read())
     for verb in ('pause', 'resume'):
         j.ask('POST', f'/v1/views/{verb}', 200, {})
+    for verb in ('freeze', 'thaw'):
+        j.ask('POST', f'/v1/ws/9/{verb}', 200, {})
     j.ask('GET', '/v1/lanes/wait?lane=shop.accounts&timeout=60s', 200)
     made = json.loads(j.server.over_unix('POST', '/v1/tokens', '{"name":"root","scopes":["admin"]}').body)
     j.ask('GET', '/v1/tokens', 403)

@@ -44,6 +44,25 @@ def a_token_of_a_workspace_opens_that_one_alone(folder):
     s.stop()
 
 
+def freezing_is_for_admins_of_the_workspace(folder):
+    s, (admin, bound, writes) = served(folder, ('--scope', 'admin'), ('--scope', 'admin', '--ws', '7'), ('--scope', 'read,write'))
+    s.post('/v1/ws/7/freeze', headers=bearer(writes, **JSON)).expect(403)
+    s.post('/v1/ws/8/freeze', headers=bearer(bound, **JSON)).expect(403)
+    assert s.post('/v1/ws/7/freeze', headers=bearer(bound, **JSON)).expect(200).json() == {'wsid': 7, 'frozen': True}
+    first = s.post('/v1/ws/8/freeze', '{}', headers=bearer(admin, **JSON)).expect(200)
+    assert int(first.headers['Pawl-Offset']) > 0
+    assert 'Pawl-Offset' not in s.post('/v1/ws/8/freeze', headers=bearer(admin, **JSON)).expect(200).headers
+    error = s.post('/v1/ws/7/commands', customer('A'), headers=bearer(writes, **JSON)).expect(403).error()
+    assert error['code'] == 'PAWL_EREADONLY', error
+    assert s.get('/v1/ws/7', headers=bearer(writes)).expect(200).json()['frozen'] is True
+    s.post('/v1/ws/7/thaw', headers=bearer(bound, **JSON)).expect(200)
+    s.post('/v1/ws/7/commands', customer('A'), headers=bearer(writes, **JSON)).expect(200)
+    for path, status in (('/v1/ws/99/freeze', 404), ('/v1/ws/0/freeze', 400), ('/v1/ws/x/thaw', 400)):
+        s.post(path, headers=bearer(admin, **JSON)).expect(status).error()
+    s.post('/v1/ws/7/freeze', {'x': 1}, headers=bearer(admin, **JSON)).expect(400).error()
+    s.stop()
+
+
 def a_revoked_token_opens_nothing(folder):
     s, (first, second) = served(folder, ('--scope', 'read'), ('--scope', 'read'))
     s.get('/v1/ws/7', headers=bearer(first)).expect(200)
@@ -122,5 +141,5 @@ def beyond_this_machine_tls_is_not_enough(folder):
 
 if __name__ == '__main__':
     server.main([a_token_opens_what_its_scopes_say, a_token_of_a_workspace_opens_that_one_alone,
-                 a_revoked_token_opens_nothing, tokens_are_made_listed_and_revoked,
+                 freezing_is_for_admins_of_the_workspace, a_revoked_token_opens_nothing, tokens_are_made_listed_and_revoked,
                  only_an_unbound_admin_or_the_socket_manages_tokens, beyond_this_machine_tls_is_not_enough])
