@@ -93,6 +93,7 @@ extern const struct command command_view_status;
 extern const struct command command_view_throttle;
 extern const struct command command_view_wait;
 extern const struct command command_ws_create;
+extern const struct command command_ws_export;
 extern const struct command command_ws_freeze;
 extern const struct command command_ws_list;
 extern const struct command command_ws_show;

@@ -168,6 +168,7 @@ def after_workspace(place, said):
 
 
 def after_freeze(place, said):
+    place.mend()
     frozen = place.on('ws', 'show', '7', '--json').expect(0).json()['frozen']
     assert frozen or not said
     place.on('ws', 'freeze', '7').expect(0)
