@@ -37,6 +37,7 @@ struct command {
 
 extern const struct command command_audit;
 extern const struct command command_backup;
+extern const struct command command_bench;
 extern const struct command command_cluster_check;
 extern const struct command command_cluster_init;
 extern const struct command command_command;

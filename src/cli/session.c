@@ -51,7 +51,7 @@ static int read_token(const struct options *options, char **ret_token, pawl_erro
     return PAWL_OK;
 }
 
-static int open_url(const struct options *options, const char *url, struct session *ret_session)
+int session_open_url(const struct options *options, const char *url, struct session *ret_session)
 {
     pawl_error error = {0};
     char *token = NULL;
@@ -128,7 +128,8 @@ int session_open(const struct options *options, enum opening opening, struct ses
     int code = find_place(options, &url, &dir);
     if (code != CLI_OK)
         return code;
-    return url ? open_url(options, url, ret_session) : open_directory(options, dir, opening, ret_session);
+    return url ? session_open_url(options, url, ret_session)
+               : open_directory(options, dir, opening, ret_session);
 }
 
 int session_open_to_wait(const struct options *options, struct session *ret_session, bool *ret_reading)
@@ -141,7 +142,7 @@ int session_open_to_wait(const struct options *options, struct session *ret_sess
         return code;
     *ret_reading = false;
     if (url)
-        return open_url(options, url, ret_session);
+        return session_open_url(options, url, ret_session);
     if (open_beside(dir, &session.remote, &error) != PAWL_OK
         && try_open_to_wait(dir, &session.engine, ret_reading, &error) != PAWL_OK)
         return say_failure(options, &error);

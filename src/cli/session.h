@@ -34,6 +34,9 @@ struct session {
 int session_open(const struct options *options, enum opening opening, struct session *ret_session);
 int session_close(const struct options *options, struct session *session, int status, pawl_error *error);
 
+/* The server at this URL, with the token of the options. */
+int session_open_url(const struct options *options, const char *url, struct session *ret_session);
+
 /* As open_dir_to_wait; a server is asked. */
 int session_open_to_wait(const struct options *options, struct session *ret_session, bool *ret_reading);
 
