@@ -53,11 +53,24 @@ void remote_close(struct remote *r)
     free(r);
 }
 
+/* The file of certificates to trust; NULL: those of the system. */
+static const char *trusted_file(void)
+{
+    const char *file = getenv("PAWL_CA");
+    return file && file[0] ? file : NULL;
+}
+
+/* The certificates of the file alone, not those of the system besides. */
+static bool trust(CURL *e, const char *file)
+{
+    return curl_easy_setopt(e, CURLOPT_CAINFO, file) == CURLE_OK
+           && curl_easy_setopt(e, CURLOPT_CAPATH, NULL) == CURLE_OK;
+}
+
 /* The options that all calls have. A server is asked directly: a proxy of the environment is for the web. */
 static bool prepare(struct remote *r)
 {
     CURL *e = r->easy;
-    const char *ca = getenv("PAWL_CA");
     return curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) == CURLE_OK
            && curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
            && curl_easy_setopt(e, CURLOPT_PROXY, "") == CURLE_OK
@@ -65,7 +78,7 @@ static bool prepare(struct remote *r)
            && curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK
            && curl_easy_setopt(e, CURLOPT_TCP_NODELAY, 1L) == CURLE_OK
            && curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK
-           && (!ca || ca[0] == '\0' || curl_easy_setopt(e, CURLOPT_CAINFO, ca) == CURLE_OK);
+           && (!trusted_file() || trust(e, trusted_file()));
 }
 
 static struct remote *make(const char *base, const char *name, const char *token)
@@ -302,11 +315,61 @@ static bool set_up(struct calling *c, const char *url, struct curl_slist *header
     return good && curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, call->method) == CURLE_OK;
 }
 
+/* What the TLS library has found; libcurl hands it on as it is. */
+static const char *why_not_trusted(CURL *easy)
+{
+    static const struct {
+        long gnutls, openssl;
+        const char *words;
+    } reasons[] = {
+        {1 << 10, 10, "its certificate has expired"},
+        {1 << 9, 9, "its certificate is not valid yet"},
+    };
+    const curl_version_info_data *curl = curl_version_info(CURLVERSION_NOW);
+    bool gnutls = curl->ssl_version && strncmp(curl->ssl_version, "GnuTLS", 6) == 0;
+    long found = 0;
+    curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &found);
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (gnutls ? (found & reasons[i].gnutls) != 0 : found == reasons[i].openssl)
+            return reasons[i].words;
+    return found ? "its certificate is signed by nobody who is trusted; PAWL_CA names a file of certificates "
+                   "to trust"
+                 : "its certificate is for another name";
+}
+
+/* Failures of TLS. PAWL_OK: it is none. */
+static int fail_tls(const struct remote *r, CURLcode code, pawl_error *error)
+{
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return pawl_error_set(error, PAWL_EIO, "cannot trust %.300s: %s", r->name, why_not_trusted(r->easy));
+    case CURLE_SSL_CACERT_BADFILE:
+        return pawl_error_set(error, PAWL_EIO,
+                              "cannot read the certificates to trust in %.300s, which PAWL_CA names",
+                              trusted_file() ? trusted_file() : "the system's file");
+    case CURLE_SSL_CONNECT_ERROR:
+        return pawl_error_set(
+            error, PAWL_EIO,
+            "cannot reach %.300s: it does not answer with TLS; if it serves without, say http://", r->name);
+    case CURLE_GOT_NOTHING:
+        if (strncmp(r->base, "http://", 7) == 0 && r->dir < 0)
+            return pawl_error_set(
+                error, PAWL_EIO,
+                "lost the connection to %.300s: it has answered nothing; if it serves with TLS, "
+                "say https://",
+                r->name);
+        return PAWL_OK;
+    default: return PAWL_OK;
+    }
+}
+
 static int fail_transport(const struct remote *r, CURLcode code, pawl_error *error)
 {
-    bool reached = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST
-                   && code != CURLE_OPERATION_TIMEDOUT && code != CURLE_SSL_CONNECT_ERROR
-                   && code != CURLE_PEER_FAILED_VERIFICATION && code != CURLE_SSL_CACERT_BADFILE;
+    int status = fail_tls(r, code, error);
+    if (status != PAWL_OK)
+        return status;
+    bool reached =
+        code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST && code != CURLE_OPERATION_TIMEDOUT;
     long number = 0;
     curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &number);
     const char *why = !reached && number ? strerror((int)number) : curl_easy_strerror(code);
