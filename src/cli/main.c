@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/help.h"
-#include "cli/say.h"
+#include "cli/show/say.h"
+#include "cli/words/help.h"
 
 const struct command *const commands[] = {
     &command_init,          &command_schema_apply,
