@@ -118,6 +118,14 @@ PAWL_API int pawl_request_answer_json(const pawl_request *request, pawl_text *re
 PAWL_API int pawl_workspace_create(pawl_engine *engine, pawl_request *request, uint64_t wsid, const char *kind,
                                    pawl_answer *ret_answer, pawl_error *error);
 
+/* Freeze a workspace, or thaw it. A frozen one refuses commands with PAWL_EREADONLY, from the answer to this call on;
+ * a command with a key that it has already answered gets that answer. It is read as before, and lanes go on with
+ * the events that it has. This is an event of the workspace (sys.FreezeWorkspace, sys.ThawWorkspace), so it lasts, and
+ * is in backups; the request is emptied and used for it. If it is so already, nothing is written, and offset and
+ * workspace_offset of the answer are 0. Errors: as pawl_command; PAWL_ENOTFOUND. */
+PAWL_API int pawl_workspace_freeze(pawl_engine *engine, pawl_request *request, uint64_t wsid, bool frozen,
+                                   pawl_answer *ret_answer, pawl_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -87,6 +87,7 @@ typedef struct pawl_workspace {
     uint16_t partition;
     uint64_t offset;           /* of its last event, in its partition */
     uint64_t workspace_offset; /* and in the workspace: it has as many events */
+    bool frozen;               /* it takes no commands: pawl_workspace_freeze */
 } pawl_workspace;
 
 /* Errors: PAWL_ENOTFOUND, PAWL_ETIMEOUT. */

@@ -86,6 +86,12 @@ PAWL_API int pawl_token_revoke(pawl_engine *engine, const char *name, pawl_error
 typedef bool (*pawl_token_visit)(void *arg, const pawl_token *token);
 PAWL_API int pawl_token_list(pawl_engine *engine, pawl_token_visit visit, void *arg, pawl_error *error);
 
+/* As JSON, without secrets: all tokens, a line each, as `pawl token list --json` prints them; one token, in the same
+ * form. */
+PAWL_API int pawl_tokens_list(pawl_engine *engine, pawl_text *ret_text, pawl_error *error);
+PAWL_API int pawl_token_json(pawl_engine *engine, const pawl_token *token, pawl_text *ret_text,
+                             pawl_error *error);
+
 /* How many tokens there are, also expired ones: a node whose last token has expired is closed, not open. Any
  * thread. */
 PAWL_API size_t pawl_token_count(pawl_engine *engine);

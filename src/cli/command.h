@@ -35,7 +35,9 @@ struct command {
     int (*run)(const struct options *options);
 };
 
+extern const struct command command_audit;
 extern const struct command command_backup;
+extern const struct command command_bench;
 extern const struct command command_cluster_check;
 extern const struct command command_cluster_init;
 extern const struct command command_command;
@@ -92,6 +94,8 @@ extern const struct command command_view_status;
 extern const struct command command_view_throttle;
 extern const struct command command_view_wait;
 extern const struct command command_ws_create;
+extern const struct command command_ws_export;
+extern const struct command command_ws_freeze;
 extern const struct command command_ws_list;
 extern const struct command command_ws_show;
 

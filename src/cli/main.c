@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/help.h"
-#include "cli/say.h"
+#include "cli/show/say.h"
+#include "cli/words/help.h"
 
 const struct command *const commands[] = {
     &command_init,          &command_schema_apply,
     &command_schema_show,   &command_ws_create,
     &command_ws_list,       &command_ws_show,
+    &command_ws_freeze,     &command_ws_export,
     &command_command,       &command_events_read,
     &command_events_follow, &command_record_get,
     &command_record_list,   &command_entity_get,
@@ -20,22 +21,23 @@ const struct command *const commands[] = {
     &command_op_read,       &command_lease_list,
     &command_lease_stats,   &command_lease_retry,
     &command_lease_reclaim, &command_lease_void,
-    &command_verify,        &command_replay,
-    &command_backup,        &command_restore,
-    &command_log_append,    &command_log_read,
-    &command_doctor,        &command_cluster_init,
-    &command_cluster_check, &command_view_create,
-    &command_view_drop,     &command_view_rebuild,
-    &command_view_pause,    &command_view_resume,
-    &command_view_throttle, &command_view_list,
-    &command_view_status,   &command_view_wait,
-    &command_view_query,    &command_view_get,
-    &command_tablet_list,   &command_tablet_split,
-    &command_tablet_merge,  &command_system,
-    &command_token_create,  &command_token_list,
-    &command_token_revoke,  &command_help,
-    &command_man,           &command_completion,
-    &command_version,       &command_top,
+    &command_verify,        &command_audit,
+    &command_replay,        &command_backup,
+    &command_restore,       &command_log_append,
+    &command_log_read,      &command_doctor,
+    &command_cluster_init,  &command_cluster_check,
+    &command_view_create,   &command_view_drop,
+    &command_view_rebuild,  &command_view_pause,
+    &command_view_resume,   &command_view_throttle,
+    &command_view_list,     &command_view_status,
+    &command_view_wait,     &command_view_query,
+    &command_view_get,      &command_tablet_list,
+    &command_tablet_split,  &command_tablet_merge,
+    &command_system,        &command_token_create,
+    &command_token_list,    &command_token_revoke,
+    &command_help,          &command_man,
+    &command_completion,    &command_version,
+    &command_top,           &command_bench,
 #ifdef PAWL_SERVER
     &command_serve,
 #endif

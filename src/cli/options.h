@@ -4,7 +4,7 @@
  * Arguments are words without a name, in the table's order, before, between or behind the options.
  *
  * What a value is called says what it is, in the help, in the manual, and to a shell that completes it: FILE is the
- * name of a file; DIR, NEWDIR, BACKUP and LOG are names of directories (cli/completion.h). */
+ * name of a file; DIR, NEWDIR, BACKUP and LOG are names of directories (cli/words/completion.h). */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 

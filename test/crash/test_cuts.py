@@ -167,6 +167,16 @@ def after_workspace(place, said):
     place.sound()
 
 
+def after_freeze(place, said):
+    place.mend()
+    frozen = place.on('ws', 'show', '7', '--json').expect(0).json()['frozen']
+    assert frozen or not said
+    place.on('ws', 'freeze', '7').expect(0)
+    place.on('command', '7', stdin=customer('x')).expect(1, 'PAWL_EREADONLY')
+    assert place.events() == [1, 2]
+    place.sound()
+
+
 COMMANDS = ''.join([customer('Ada', idempotency_key='0')]
                    + [order(ADA, 100 * i, idempotency_key=str(i)) for i in range(1, 6)])
 
@@ -408,6 +418,7 @@ VERBS = {
     'init': Verb(nothing, ('init', '--partitions', '2', '--shards', '1', *ON), after_init),
     'schema_apply': Verb(made, ('schema', 'apply', SHOP, *ON), after_schema),
     'ws_create': Verb(shop, ('ws', 'create', '7', 'shop.tenant', *ON), after_workspace),
+    'ws_freeze': Verb(tenant, ('ws', 'freeze', '7', *ON), after_freeze),
     'command': Verb(tenant, ('command', '7', *ON), after_commands, COMMANDS),
     'project_pause': Verb(tenant, ('project', 'pause', 'shop.accounts', *ON), after_pause),
     'project_resume': Verb(orders, ('project', 'resume', 'shop.accounts', *ON), after_resume),

@@ -18,6 +18,7 @@ def filled(folder):
     verb('command', '7', stdin=lines.encode()).expect(0)
     verb('command', '8', stdin=customer('x').encode()).expect(0)
     verb('view', 'create', 'shop.by_name', '--base', 'shop.Customer', '--key', 'name').expect(0)
+    verb('project', 'run').expect(0)
     return verb
 
 
@@ -47,6 +48,12 @@ READS = [
     ['view', 'query', 'shop.by_name', '--cursor', 'x'], ['view', 'query', 'shop.by_name', '--prefix', '{"no":1}', JSON],
     ['view', 'get', 'shop.by_name', '7', '"Ada"'], ['view', 'get', 'shop.by_name', '7', '"Nemo"'],
     ['system', 'tablets'], ['system', 'nope'], ['system', 'nope', JSON],
+    ['op', 'read', 'shop.accounts'], ['op', 'read', 'shop.accounts', '--ws', '7'], ['op', 'read', 'shop.accounts', '--limit', '2'],
+    ['op', 'read', 'shop.accounts', '--ws', '7', '--from', '2'], ['op', 'read', 'shop.accounts', '--entity', 'shop.Account', '--limit', '1'],
+    ['op', 'read', 'shop.accounts', '--entity', 'shop.CustomerTotal'], ['op', 'read', 'shop.accounts', '--ws', '7', '--source', '4'],
+    ['op', 'read', 'shop.accounts', '--ws', '9'], ['op', 'read', 'shop.accounts', '--partition', '99'], ['op', 'read', 'shop.nope'],
+    ['op', 'read', 'shop.accounts', '--generation', '77'], ['op', 'read', 'shop.accounts', '--source', '4'],
+    ['op', 'read', 'shop.accounts', '--ws', '7', '--partition', '1'], ['op', 'read', 'shop.accounts', '--from', '0'],
     ['record', 'list', '7'], ['ws', 'show', 'x'], ['view', 'query', 'shop.by_name', '--min-offset', '1'],
 ]
 
@@ -118,7 +125,7 @@ def a_place_is_named_once(folder):
         pawl('ws', 'list', '--url', wrong).expect(2, 'is no URL of a server')
     pawl('ws', 'list').expect(2, 'which directory?', '--url URL')
     pawl('ws', 'list', '--dir', folder, '--token-file', 'x').expect(2, '--token-file is for a server')
-    for words in (['init'], ['replay', '--to', 'x'], ['restore', '--from', 'x'], ['doctor'], ['log', 'read', '--stream', 'raw/0'], ['verify']):
+    for words in (['init'], ['replay', '--to', 'x'], ['restore', '--from', 'x'], ['doctor'], ['log', 'read', '--stream', 'raw/0']):
         pawl(*words, '--url', url).expect(2, 'works on a directory only')
     known = pawl('ws', 'list', '--url', url + '/', JSON).expect(0).out
     assert pawl('ws', 'list', JSON, env={'PAWL_URL': url}).expect(0).out == known

@@ -16,7 +16,7 @@ class Judge:
     """Asks a server, and holds each answer against the document. Remembers what was asked."""
 
     def __init__(self, s):
-        self.server, self.seen, self.failed = s, set(), set()
+        self.server, self.seen, self.failed, self.headers = s, set(), set(), {}
         with open(FILE, encoding='utf-8') as text:
             self.root = json.load(text)
         self.patterns = [(path, re.compile(re.sub(r'\{\w+\}', '[^/]+', path).replace('.', r'\.') + '$'))
@@ -31,7 +31,7 @@ class Judge:
 
     def ask(self, method, path, status, body=None):
         pattern, operation = self.operation(method, path)
-        answer = self.server.ask(method, path, body).expect(status)
+        answer = self.server.ask(method, path, body, headers=self.headers).expect(status)
         said = operation['responses'].get(str(status), {'$ref': '#/components/responses/Failure'})
         if '$ref' in said:
             assert status >= 400, f'{method} {path}: {status} is not in the document'
@@ -124,7 +124,19 @@ def administer(j):
     j.ask('POST', '/v1/tablets/merge', 200, {})
     with open(server.SHOP, encoding='utf-8') as text:
         j.ask('PUT', '/v1/schema', 200, text.read())
-    for kind, body in (('verify', {}), ('audit', {}), ('backup', {'name': 'monday'})):
+    for verb in ('pause', 'resume'):
+        j.ask('POST', f'/v1/views/{verb}', 200, {})
+    for verb in ('freeze', 'thaw'):
+        j.ask('POST', f'/v1/ws/9/{verb}', 200, {})
+    j.ask('GET', '/v1/lanes/wait?lane=shop.accounts&timeout=60s', 200)
+    made = json.loads(j.server.over_unix('POST', '/v1/tokens', '{"name":"root","scopes":["admin"]}').body)
+    j.ask('GET', '/v1/tokens', 403)
+    j.headers = {'Authorization': f'Bearer {made["secret"]}'}
+    j.ask('POST', '/v1/tokens', 201, {'name': 'till', 'scopes': ['read', 'write'], 'wsids': [7, str(2**60)], 'expires_in': '30d'})
+    j.ask('GET', '/v1/tokens', 200)
+    j.ask('DELETE', '/v1/tokens/till', 200)
+    j.headers = {}
+    for kind, body in (('verify', {'replay': True, 'audit': False}), ('audit', {'replay': False}), ('backup', {'name': 'monday'})):
         job = j.ask('POST', f'/v1/{kind}', 202, body).json()['job']
         wait_until(lambda job=job: j.ask('GET', f'/v1/jobs/{job}', 200).json()['state'] == 'done')
     job = j.ask('POST', '/v1/verify', 202, {}).json()['job']

@@ -81,6 +81,40 @@ def lanes_are_paused_resumed_and_rebuilt(folder):
     s.stop()
 
 
+def lanes_are_waited_for(folder):
+    s = filled(folder)
+    lane = next(p['lane'] for p in s.get('/v1/projectors').lines() if p['kind'] == 'declarative' and 'lane' in p)
+    done = s.get(f'/v1/lanes/wait?lane={lane}&timeout=60s').expect(200).json()
+    assert done['caught_up'] is True and done['lanes'] == 1 and done['operations'] >= 3 and done['lag'] == 0, done
+    s.post(f'/v1/lanes/{lane}/pause').expect(200)
+    s.post('/v1/ws/7/commands', customer('Bo')).expect(200)
+    for cents in (1, 2):
+        s.post('/v1/ws/7/commands', order(1125899907042625, cents)).expect(200)
+    assert 'paused' in s.get(f'/v1/lanes/wait?lane={lane}&timeout=60s').expect(503).error()['message']
+    s.post(f'/v1/lanes/{lane}/resume').expect(200)
+    assert s.get(f'/v1/lanes/wait?lane={lane}&timeout=60s').expect(200).json()['caught_up'] is True
+    error = s.get('/v1/lanes/wait?timeout=60s').expect(503).error()  # a lane of workers, and there are none
+    assert error['code'] == 'PAWL_EBUSY' and PROJECTOR in error['message'], error
+    s.get('/v1/lanes/wait?lane=shop.nothing').expect(404).error()
+    for timeout in ('x', '61s', '-1'):
+        s.get(f'/v1/lanes/wait?timeout={timeout}').expect(400).error()
+    s.stop()
+
+
+def all_views_are_paused_at_once(folder):
+    s = filled(folder)
+    assert s.post('/v1/views/pause').expect(200).json() == {'paused': True}
+    view = {'view': 'shop.late', 'base': 'shop.Invoice', 'key': ['number']}
+    s.post('/v1/views', view).expect(201)
+    assert s.get('/v1/views/shop.late').expect(200).json()['state'] == 'paused'
+    assert s.post('/v1/views/resume', '{}').expect(200).json() == {'paused': False}
+    wait_until(lambda: s.get('/v1/views/shop.late').expect(200).json()['built'])
+    for verb in ('pause', 'resume'):
+        s.post(f'/v1/views/{verb}', {'x': 1}).expect(400).error()
+        s.get(f'/v1/views/{verb}').expect(404).error()  # no view is called so
+    s.stop()
+
+
 def an_operator_decides_about_a_number(folder):
     s = filled(folder)
     lease = s.post('/v1/leases', {'projector': PROJECTOR, 'duration': '10m', 'wait': '60s'}).expect(200).json()
@@ -120,7 +154,13 @@ def operations_come_in_pages(folder):
     first = s.get(f'{at}&limit=2').expect(200)
     assert first.lines() == whole[:2] and first.next() == '3', first.next()
     assert s.get(f'{at}&from=3').expect(200).lines() == whole[2:]
-    for query, status in (('', 400), (f'?lane={lane}', 400), (f'?lane={lane}&partition=99', 404),
+    mine = s.get(f'/v1/operations?lane={lane}&ws=7').expect(200).lines()
+    assert mine == whole and all(line['wsid'] == 7 for line in mine), mine
+    assert s.get(f'/v1/operations?lane={lane}&ws=7&source={mine[1]["event"]}').expect(200).lines() == [
+        line for line in mine if line['event'] == mine[1]['event']]
+    assert s.get(f'/v1/operations?lane={lane}&ws=7&entity=shop.Nothing').expect(200).lines() == []
+    for query, status in (('', 400), (f'?lane={lane}', 400), (f'?lane={lane}&ws=7&partition={partition}', 400), (f'?lane={lane}&ws=0', 400),
+                          (f'?lane={lane}&ws=7&source=x', 400), (f'?lane={lane}&partition=99', 404),
                           (f'?lane=shop.nothing&partition={partition}', 404), (f'?lane={lane}&partition=0&from=0', 400),
                           (f'?lane={lane}&partition=0&generation=77', 404)):
         s.get('/v1/operations' + query).expect(status).error()
@@ -182,7 +222,10 @@ def jobs_verify_audit_and_save(folder):
     assert job['kind'] == 'verify' and job['job'] == 1 and answer.headers['Location'] == '/v1/jobs/1', job
     done = ended(s, 1)
     assert done['state'] == 'done' and done['result']['sound'] is True and 'state' in done['result'], done
-    s.post('/v1/audit').expect(202)
+    for verb, body in (('verify', {'x': 1}), ('verify', {'replay': 1}), ('audit', {'audit': True})):
+        s.post(f'/v1/{verb}', body).expect(400).error()
+    s.post('/v1/audit', {'replay': True}).expect(202)
+    assert ended(s, 2)['result']['state']['lanes']['worked_out_again'] >= 3
     assert ended(s, 2)['result']['audit']['live']['agrees'] is True
     s.post('/v1/backup', {'name': 'monday'}).expect(202)
     done = ended(s, 3)
@@ -225,6 +268,8 @@ if __name__ == '__main__':
     server.main([lists_are_those_of_the_program,
                  sequences_come_in_pages,
                  lanes_are_paused_resumed_and_rebuilt,
+                 lanes_are_waited_for,
+                 all_views_are_paused_at_once,
                  an_operator_decides_about_a_number,
                  operations_come_in_pages,
                  views_are_made_watched_and_dropped,

@@ -212,6 +212,10 @@ static void ask(struct sim *s, struct command *c)
         r->kind = s->model.kind_ids[below(s, s->version > 1 ? MODEL_KINDS : M_DEPOT)];
         return;
     }
+    if (below(s, w->frozen ? 4 : 200) == 0) {
+        r->command = below(s, 8) == 0 ? NAME_WS_FREEZE : w->frozen ? NAME_WS_THAW : NAME_WS_FREEZE;
+        return;
+    }
     if (below(s, 6))
         command = fitting(w, command);
     if (command == M_WIPE && below(s, 3))

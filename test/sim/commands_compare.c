@@ -113,7 +113,10 @@ static bool compare_row(void *arg, pawl_bytes key, pawl_bytes value)
     assert_non_null(w);
     assert_int_equal(get_u64_sorted(at + 4), hash_token(w->wsid));
     if (table == TABLE_WORKSPACE) {
-        assert_int_equal(get_u16(value.data), c->model->kind_ids[w->kind]);
+        struct workspace_row row = {0};
+        assert_true(workspace_row_read(value, &row));
+        assert_int_equal(row.kind, c->model->kind_ids[w->kind]);
+        assert_int_equal(row.frozen, w->frozen);
         return true;
     }
     if (table == TABLE_WLOG) {

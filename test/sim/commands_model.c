@@ -425,6 +425,7 @@ void model_judge(struct model *m, const struct request *r, uint64_t body, struct
     struct model_workspace fresh = {.wsid = r->wsid};
     struct judging j = {.model = m, .request = r, .workspace = model_find(m, r->wsid), .plan = plan};
     bool creates = r->command == NAME_WS_CREATE;
+    bool freezes = r->command == NAME_WS_FREEZE || r->command == NAME_WS_THAW;
     *plan = (struct model_plan){0};
     if (!j.workspace && !creates) {
         refuse(&j, PAWL_ENOTFOUND);
@@ -442,8 +443,10 @@ void model_judge(struct model *m, const struct request *r, uint64_t body, struct
     if (judge_key(&j, body))
         return;
     refuse_if(&j, creates && j.workspace != &fresh, PAWL_EEXISTS);
+    refuse_if(&j, freezes && j.workspace->frozen == (r->command == NAME_WS_FREEZE), PAWL_EEXISTS);
+    refuse_if(&j, !creates && !freezes && j.workspace->frozen, PAWL_EREADONLY);
     refuse_if(&j, r->expects && r->expected != j.workspace->event_count, PAWL_ECONFLICT);
-    if (creates)
+    if (creates || freezes)
         refuse_if(&j, r->object_count > 0, PAWL_EINVAL);
     else
         judge_objects(&j);
@@ -515,6 +518,8 @@ void model_apply(struct model *m, const struct request *r, uint64_t body, struct
         apply_object(w, r, i, &plan->objects[i]);
     for (size_t i = 0; i < r->argument_count; i++)
         apply_object(w, r, i, &plan->objects[i]);
+    if (r->command == NAME_WS_FREEZE || r->command == NAME_WS_THAW)
+        w->frozen = r->command == NAME_WS_FREEZE;
     if (r->command == NAME_WS_CREATE)
         return;
     free(w->totals);

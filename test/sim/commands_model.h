@@ -65,6 +65,7 @@ struct model_event {
 struct model_workspace {
     uint64_t wsid;
     enum model_kind kind;
+    bool frozen;
     uint64_t rec, crec; /* the last of each register; 0: none */
     uint64_t numbers[MODEL_SEQUENCES];
     struct model_event *events; /* at their offset, minus one */

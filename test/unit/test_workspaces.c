@@ -105,6 +105,26 @@ TEST(the_last_event_is_that_of_the_store_or_one_staged_behind_it)
     }
 }
 
+TEST(a_frozen_workspace_is_known_as_such_and_a_flag_that_is_not_known_is_refused)
+{
+    struct facts_bed bed;
+    struct workspace_facts facts = {0};
+    pawl_error error = {0};
+    uint8_t key[KEY_WORKSPACE], value[WORKSPACE_BYTES];
+    open_bed(&bed, 4);
+    store(&bed, key_of_workspace(TABLE_WORKSPACE, 5, key),
+          workspace_row_write((struct workspace_row){.kind = KIND, .frozen = true}, value));
+    assert_ok(get(&bed, 5, &facts, NULL));
+    assert_true(facts.frozen && facts.kind == KIND);
+    store_workspace(&bed, 6);
+    assert_ok(get(&bed, 6, &facts, NULL));
+    assert_false(facts.frozen);
+    value[2] = 2;
+    store(&bed, key_of_workspace(TABLE_WORKSPACE, 7, key), (pawl_bytes){value, sizeof value});
+    assert_status(get(&bed, 7, &facts, &error), PAWL_ECORRUPT);
+    close_bed(&bed);
+}
+
 TEST(a_workspace_that_is_staged_exists)
 {
     struct facts_bed bed;
@@ -185,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(a_workspace_that_is_not_there_is_named),
         RUN(the_last_event_is_that_of_the_store_or_one_staged_behind_it),
+        RUN(a_frozen_workspace_is_known_as_such_and_a_flag_that_is_not_known_is_refused),
         RUN(a_workspace_that_is_staged_exists),
         RUN(facts_are_kept_until_they_are_cleared_or_pushed_out),
         RUN(rows_that_are_none_are_reported_and_not_kept),

@@ -21,6 +21,7 @@
 /* What a processor knows of the workspace at hand. */
 struct workspace_facts {
     uint16_t kind;
+    bool frozen;
     uint64_t last;   /* workspace offset; 0: there is no event yet */
     uint64_t record; /* last number of the O/W register; 0: none */
 };

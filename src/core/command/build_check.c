@@ -92,10 +92,10 @@ static int check_head(const struct plan *plan, const struct schema_command **ret
             return error_set(plan->error, PAWL_EINVAL, "%s: not valid UTF-8", texts[i].path);
     }
     *ret_command = NULL;
-    if (r->command == NAME_WS_CREATE)
+    if (r->command == NAME_WS_CREATE || r->command == NAME_WS_FREEZE || r->command == NAME_WS_THAW)
         return r->object_count == 0
                    ? PAWL_OK
-                   : error_set(plan->error, PAWL_EINVAL, "creating a workspace takes no records");
+                   : error_set(plan->error, PAWL_EINVAL, "creating or freezing a workspace takes no records");
     *ret_command = schema_command_by_id(plan->build->schema, r->command);
     return *ret_command
                ? PAWL_OK

@@ -126,11 +126,29 @@ static int find_key(struct processor *p, const struct call *call, const struct s
     return PAWL_OK;
 }
 
+/* A frozen workspace takes no command but the one that thaws it. Freezing and thawing come in the order of the
+ * commands, so what is sent after the answer to a freeze is refused. */
+static int check_frozen(const struct call *call, const struct workspace_facts *facts)
+{
+    const struct request *r = call->request;
+    if (r->command == NAME_WS_FREEZE && facts->frozen)
+        return error_set(call->error, PAWL_EEXISTS, "workspace %" PRIu64 " is frozen already", r->wsid);
+    if (r->command == NAME_WS_THAW && !facts->frozen)
+        return error_set(call->error, PAWL_EEXISTS, "workspace %" PRIu64 " is not frozen", r->wsid);
+    if (facts->frozen && r->command != NAME_WS_THAW)
+        return error_set(call->error, PAWL_EREADONLY, "workspace %" PRIu64 " is frozen: it takes no commands",
+                         r->wsid);
+    return PAWL_OK;
+}
+
 static int check_expectation(const struct call *call, const struct workspace_facts *facts)
 {
     const struct request *r = call->request;
     if (r->command == NAME_WS_CREATE && facts->last > 0)
         return error_set(call->error, PAWL_EEXISTS, "workspace %" PRIu64 " exists already", r->wsid);
+    int status = check_frozen(call, facts);
+    if (status != PAWL_OK)
+        return status;
     if (r->expects && r->expected != facts->last)
         return error_set(call->error, PAWL_ECONFLICT,
                          "$.expected_offset: workspace %" PRIu64 " is at offset %" PRIu64 ", not %" PRIu64,
@@ -172,6 +190,8 @@ static void note_staged(struct processor *p, const struct request *r, struct wor
 {
     facts.last = built->workspace_offset;
     facts.record = built->record;
+    if (r->command == NAME_WS_FREEZE || r->command == NAME_WS_THAW)
+        facts.frozen = r->command == NAME_WS_FREEZE;
     workspaces_put(&p->workspaces, r->wsid, facts);
     windows_note(&p->windows, r->wsid, built->workspace_offset, r->key.size ? idempotency_hash(r->key) : 0);
 }

@@ -73,15 +73,16 @@ int workspaces_get(struct workspaces *w, const struct state *state, uint64_t wsi
         return error_set(error, status, "there is no workspace %" PRIu64, wsid);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot read workspace %" PRIu64, wsid);
-    if (value.size != WORKSPACE_BYTES)
+    struct workspace_row row;
+    if (!workspace_row_read(value, &row))
         return error_set(error, PAWL_ECORRUPT, "workspace %" PRIu64 ": its row is not valid", wsid);
-    uint16_t kind = get_u16(value.data);
     status = find_last(state, wsid, &last, error);
     if (status != PAWL_OK)
         return status;
     struct lru_evicted evicted;
     facts = lru_put(&w->facts, wsid, &evicted);
-    *facts = (struct workspace_facts){.kind = kind, .last = last.offset, .record = last.row.record};
+    *facts = (struct workspace_facts){
+        .kind = row.kind, .frozen = row.frozen, .last = last.offset, .record = last.row.record};
     *ret_facts = facts;
     return PAWL_OK;
 }

@@ -19,7 +19,7 @@ void workspaces_clear(struct workspaces *workspaces);
 int workspaces_get(struct workspaces *workspaces, const struct state *state, uint64_t wsid,
                    struct workspace_facts **ret_facts, pawl_error *error);
 
-/* A workspace that an event just created. */
+/* What an event that was just staged has made of a workspace. */
 void workspaces_put(struct workspaces *workspaces, uint64_t wsid, struct workspace_facts facts);
 
 #endif

@@ -12,8 +12,10 @@
 /* What the system itself names. */
 static const struct schema_name system_names[] = {
     {.id = NAME_WS_CREATE, .kind = NAMED_SYSTEM, .text = {"sys.CreateWorkspace", 19}},
+    {.id = NAME_WS_FREEZE, .kind = NAMED_SYSTEM, .text = {"sys.FreezeWorkspace", 19}},
+    {.id = NAME_WS_THAW, .kind = NAMED_SYSTEM, .text = {"sys.ThawWorkspace", 17}},
 };
-static const uint16_t system_names_by_text[] = {0};
+static const uint16_t system_names_by_text[] = {0, 1, 2};
 
 static struct version *version_new(const pawl_allocator *alloc)
 {

@@ -35,6 +35,8 @@
 /* What the system itself defines. Commands that users cannot define, because what they do is not a record. */
 enum system_name {
     NAME_WS_CREATE = 16, /* sys.CreateWorkspace */
+    NAME_WS_FREEZE = 17, /* sys.FreezeWorkspace: from here on it takes no commands but the next one */
+    NAME_WS_THAW = 18,   /* sys.ThawWorkspace */
 };
 
 /* What a name was given to: for ever, even when a later schema no longer has it. */

@@ -12,10 +12,31 @@
 static int derive_workspace(const struct derivation *d, const struct state *state, struct arena *memory,
                             struct changes *changes)
 {
-    uint8_t key[KEY_WORKSPACE], value[WORKSPACE_BYTES] = {0};
-    put_u16(value, d->event->envelope.kind);
+    uint8_t key[KEY_WORKSPACE], value[WORKSPACE_BYTES];
+    struct workspace_row row = {.kind = d->event->envelope.kind};
     return state_change(state, memory, changes, key_of_workspace(TABLE_WORKSPACE, d->event->envelope.wsid, key),
-                        (pawl_bytes){0}, (pawl_bytes){value, sizeof value});
+                        (pawl_bytes){0}, workspace_row_write(row, value));
+}
+
+/* The workspace is frozen, or no longer. */
+static int derive_frozen(const struct derivation *d, const struct state *state, struct arena *memory,
+                         struct changes *changes, pawl_error *error)
+{
+    uint64_t wsid = d->event->envelope.wsid;
+    uint8_t room[KEY_WORKSPACE], value[WORKSPACE_BYTES];
+    pawl_bytes key = key_of_workspace(TABLE_WORKSPACE, wsid, room), was;
+    struct workspace_row row;
+    int status = state_get(state, key, &was);
+    if (status == PAWL_ENOTFOUND)
+        return error_set(error, PAWL_ECORRUPT, "the event freezes workspace %" PRIu64 ", which is not there",
+                         wsid);
+    if (status != PAWL_OK)
+        return status;
+    if (!workspace_row_read(was, &row))
+        return error_set(error, PAWL_ECORRUPT, "what is stored of workspace %" PRIu64 " is not a workspace",
+                         wsid);
+    row.frozen = d->event->head.command == NAME_WS_FREEZE;
+    return state_change(state, memory, changes, key, was, workspace_row_write(row, value));
 }
 
 static int derive_wlog(const struct derivation *d, const struct state *state, struct arena *memory,
@@ -149,6 +170,8 @@ static int derive_all(const struct derivation *d, const struct state *state, str
     int status = PAWL_OK;
     if (event->head.command == NAME_WS_CREATE)
         status = derive_workspace(d, state, memory, changes);
+    else if (event->head.command == NAME_WS_FREEZE || event->head.command == NAME_WS_THAW)
+        status = derive_frozen(d, state, memory, changes, error);
     if (status == PAWL_OK)
         status = derive_wlog(d, state, memory, changes, error);
     struct event_object object;

@@ -5,7 +5,7 @@
  * So a tablet, which is a slice of a table's tokens, is one range, and so is a workspace in it.
  *
  *     table               own key             value
- *     TABLE_WORKSPACE     -                   kind u16, zero u16, zero u32: the workspace exists
+ *     TABLE_WORKSPACE     -                   kind u16, flags u16 (1: frozen), zero u32: the workspace exists
  *     TABLE_WLOG          WLog offset u64     PLog offset u64, last record number u64, hash of the key u64
  *     of CDocs, WDocs     record ID u64       a record, below
  *     of entities         the key's fields    the row (core/schema/row.h)
@@ -45,10 +45,11 @@ enum system_table {
 #define KEY_WORKSPACE ((size_t)20) /* up to here all keys of a workspace in a table agree */
 #define KEY_NUMBERED  ((size_t)28) /* with a number of its own: an ID or an offset */
 
-#define WORKSPACE_BYTES ((size_t)8)
-#define WLOG_BYTES      ((size_t)24)
-#define RECORD_BYTES    ((size_t)16)
-#define RECORD_VERSION  1
+#define WORKSPACE_BYTES  ((size_t)8)
+#define WORKSPACE_FROZEN 1 /* of its flags */
+#define WLOG_BYTES       ((size_t)24)
+#define RECORD_BYTES     ((size_t)16)
+#define RECORD_VERSION   1
 
 static inline pawl_bytes key_of_workspace(uint32_t table, uint64_t wsid, uint8_t key[KEY_WORKSPACE])
 {
@@ -72,6 +73,33 @@ static inline pawl_bytes key_at_token(uint32_t table, uint64_t token, uint64_t w
 static inline pawl_bytes key_numbered(uint32_t table, uint64_t wsid, uint64_t number, uint8_t key[KEY_NUMBERED])
 {
     return key_at_token(table, hash_token(wsid), wsid, number, key);
+}
+
+/* What the row of a workspace holds. */
+struct workspace_row {
+    uint16_t kind;
+    bool frozen;
+};
+
+static inline pawl_bytes workspace_row_write(struct workspace_row row, uint8_t value[WORKSPACE_BYTES])
+{
+    put_u16(value, row.kind);
+    put_u16(value + 2, row.frozen ? WORKSPACE_FROZEN : 0);
+    put_u32(value + 4, 0);
+    return (pawl_bytes){value, WORKSPACE_BYTES};
+}
+
+/* False: it is no such row. */
+static inline bool workspace_row_read(pawl_bytes value, struct workspace_row *ret_row)
+{
+    if (value.size != WORKSPACE_BYTES)
+        return false;
+    const uint8_t *at = value.data;
+    uint16_t flags = get_u16(at + 2);
+    if ((flags & ~WORKSPACE_FROZEN) != 0 || get_u32(at + 4) != 0)
+        return false;
+    *ret_row = (struct workspace_row){.kind = get_u16(at), .frozen = flags & WORKSPACE_FROZEN};
+    return true;
 }
 
 /* The end of the range of keys that begin with these bytes: the next bytes of the same length. Never all ones:

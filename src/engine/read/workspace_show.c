@@ -17,6 +17,8 @@ static void show(struct json_out *out, const pawl_workspace *w)
     out_unsigned(out, w->offset);
     out_key(out, "workspace_offset");
     out_unsigned(out, w->workspace_offset);
+    out_key(out, "frozen");
+    out_flag(out, w->frozen);
 }
 
 static bool show_number(void *arg, const pawl_last_number *last)

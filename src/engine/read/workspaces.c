@@ -57,13 +57,15 @@ static int read_workspace(pawl_engine *e, pawl_reader *snapshot, uint64_t wsid, 
                           pawl_workspace *ret_workspace)
 {
     struct last_event last;
-    int status = value.size == WORKSPACE_BYTES ? find_last(snapshot, wsid, &last) : PAWL_ECORRUPT;
+    struct workspace_row row;
+    int status = workspace_row_read(value, &row) ? find_last(snapshot, wsid, &last) : PAWL_ECORRUPT;
     if (status == PAWL_OK)
         *ret_workspace = (pawl_workspace){.wsid = wsid,
-                                          .kind = schema_name_text(engine_schema(e), get_u16(value.data)),
+                                          .kind = schema_name_text(engine_schema(e), row.kind),
                                           .partition = pawl_partition_of(e, wsid),
                                           .offset = last.offset,
-                                          .workspace_offset = last.workspace_offset};
+                                          .workspace_offset = last.workspace_offset,
+                                          .frozen = row.frozen};
     return status;
 }
 

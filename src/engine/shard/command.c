@@ -75,6 +75,23 @@ int pawl_workspace_create(pawl_engine *e, pawl_request *r, uint64_t wsid, const 
     return pawl_command(e, r, ret_answer, error);
 }
 
+int pawl_workspace_freeze(pawl_engine *e, pawl_request *r, uint64_t wsid, bool frozen, pawl_answer *ret_answer,
+                          pawl_error *error)
+{
+    pawl_error kept = {0};
+    request_restart(r, wsid);
+    r->request.command = frozen ? NAME_WS_FREEZE : NAME_WS_THAW;
+    int status = pawl_command(e, r, ret_answer, &kept);
+    if (status == PAWL_EEXISTS) { /* it is so already */
+        if (ret_answer)
+            *ret_answer = (pawl_answer){.partition = pawl_partition_of(e, wsid)};
+        return PAWL_OK;
+    }
+    if (status != PAWL_OK && error)
+        *error = kept;
+    return status;
+}
+
 uint64_t pawl_request_id(const pawl_request *r, uint64_t raw)
 {
     struct event event;

@@ -190,7 +190,8 @@ int target_duration(const char *text, pawl_duration most, const char *where, paw
     static const struct {
         const char *unit;
         pawl_duration ns;
-    } units[] = {{"", PAWL_SECOND}, {"s", PAWL_SECOND}, {"ms", PAWL_MILLISECOND}, {"m", 60 * PAWL_SECOND}};
+    } units[] = {{"", PAWL_SECOND},       {"s", PAWL_SECOND},        {"ms", PAWL_MILLISECOND},
+                 {"m", 60 * PAWL_SECOND}, {"h", 3600 * PAWL_SECOND}, {"d", 86400 * PAWL_SECOND}};
     uint64_t number = 0;
     const char *unit = read_digits(text, &number);
     for (size_t i = 0; unit && i < sizeof units / sizeof units[0]; i++)

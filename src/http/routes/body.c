@@ -19,7 +19,7 @@ void body_release(struct body *body)
     body->tree = NULL;
 }
 
-PAWL_PRINTF(3, 4) static void complain(struct body *body, const char *name, const char *format, ...)
+void body_complain(struct body *body, const char *name, const char *format, ...)
 {
     char words[160];
     va_list arguments;
@@ -44,9 +44,9 @@ const char *body_string(struct body *body, const char *name, bool needed)
     const json_t *member = body_member(body, name);
     const char *text = json_string_value(member);
     if (!member && needed)
-        complain(body, name, "it is missing");
+        body_complain(body, name, "it is missing");
     else if (member && (!text || strlen(text) != json_string_length(member)))
-        complain(body, name, "expected a string");
+        body_complain(body, name, "expected a string");
     return text;
 }
 
@@ -54,27 +54,37 @@ bool body_flag(struct body *body, const char *name)
 {
     const json_t *member = body_member(body, name);
     if (member && !json_is_boolean(member))
-        complain(body, name, "expected true or false");
+        body_complain(body, name, "expected true or false");
     return json_is_true(member);
+}
+
+bool body_has(const struct body *body, const char *name)
+{
+    return json_object_get(body->tree, name) != NULL;
+}
+
+bool body_value_number(const json_t *value, uint64_t least, uint64_t most, uint64_t *ret_number)
+{
+    pawl_error error;
+    if (json_is_string(value))
+        return target_number(json_string_value(value), least, most, "", ret_number, &error) == PAWL_OK;
+    if (!json_is_integer(value) || json_integer_value(value) < 0 || (uint64_t)json_integer_value(value) < least
+        || (uint64_t)json_integer_value(value) > most)
+        return false;
+    *ret_number = (uint64_t)json_integer_value(value);
+    return true;
 }
 
 uint64_t body_number(struct body *body, const char *name, uint64_t least, uint64_t most, bool needed)
 {
     const json_t *member = body_member(body, name);
     uint64_t number = 0;
-    pawl_error error;
     if (!member && !needed)
         return 0;
     if (!member)
-        complain(body, name, "it is missing");
-    else if (json_is_string(member)) {
-        if (target_number(json_string_value(member), least, most, "", &number, &error) != PAWL_OK)
-            complain(body, name, "expected a number from %" PRIu64 " to %" PRIu64, least, most);
-    } else if (!json_is_integer(member) || json_integer_value(member) < 0
-               || (uint64_t)json_integer_value(member) < least || (uint64_t)json_integer_value(member) > most)
-        complain(body, name, "expected a number from %" PRIu64 " to %" PRIu64, least, most);
-    else
-        number = (uint64_t)json_integer_value(member);
+        body_complain(body, name, "it is missing");
+    else if (!body_value_number(member, least, most, &number))
+        body_complain(body, name, "expected a number from %" PRIu64 " to %" PRIu64, least, most);
     return number;
 }
 
@@ -92,8 +102,9 @@ pawl_duration body_duration(struct body *body, const char *name, pawl_duration m
         duration = good ? (pawl_duration)(seconds * (double)PAWL_SECOND) : 0;
     }
     if (!good)
-        complain(body, name, "expected a duration up to %" PRIu64 "s: 500ms, 30s, 5m, or a number of seconds",
-                 most / PAWL_SECOND);
+        body_complain(body, name,
+                      "expected a duration up to %" PRIu64 "s: 500ms, 30s, 5m, or a number of seconds",
+                      most / PAWL_SECOND);
     return duration;
 }
 
@@ -103,7 +114,7 @@ pawl_operation_id body_operation(struct body *body)
     pawl_error error;
     const char *text = body_string(body, "operation", BODY_NEEDED);
     if (text && pawl_operation_parse(text, &id, &error) != PAWL_OK)
-        complain(body, "operation", "%s", error.text);
+        body_complain(body, "operation", "%s", error.text);
     return id;
 }
 
@@ -113,17 +124,17 @@ size_t body_strings(struct body *body, const char *name, size_t most, bool neede
     size_t count = json_array_size(member);
     if (!member) {
         if (needed)
-            complain(body, name, "it is missing");
+            body_complain(body, name, "it is missing");
         return 0;
     }
     if (!json_is_array(member) || count > most) {
-        complain(body, name, "expected a list of at most %zu names", most);
+        body_complain(body, name, "expected a list of at most %zu names", most);
         return 0;
     }
     for (size_t i = 0; i < count; i++) {
         names[i] = json_string_value(json_array_get(member, i));
         if (!names[i]) {
-            complain(body, name, "expected a list of names");
+            body_complain(body, name, "expected a list of names");
             return 0;
         }
     }
@@ -140,7 +151,7 @@ bool body_end(struct body *body)
         for (size_t i = 0; i < body->known_count; i++)
             known = known || strcmp(body->known[i], name) == 0;
         if (!known)
-            complain(body, "", "there is no member '%.64s'", name);
+            body_complain(body, "", "there is no member '%.64s'", name);
     }
     if (!body->failed)
         return true;

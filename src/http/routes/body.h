@@ -48,6 +48,15 @@ size_t body_strings(struct body *body, const char *name, size_t most, bool neede
 /* A member that the caller reads itself; NULL: it is missing. */
 json_t *body_member(struct body *body, const char *name);
 
+/* Whether the body has this member, which was asked for already. */
+bool body_has(const struct body *body, const char *name);
+
+/* A number, also as a string; false: the value is none, or out of range. */
+bool body_value_number(const json_t *value, uint64_t least, uint64_t most, uint64_t *ret_number);
+
+/* Say what is wrong with a member that the caller reads itself. The first complaint counts. */
+PAWL_PRINTF(3, 4) void body_complain(struct body *body, const char *name, const char *format, ...);
+
 /* A number; from 2^53 on it is a string, which every reader of JSON understands. */
 json_t *json_number64(uint64_t number);
 

@@ -1,4 +1,4 @@
-/* http/routes/lanes.c: lanes, their leases and their operations, as an operator sees them, and what can be decided. */
+/* http/routes/lanes.c: lanes and their leases, as an operator sees them, and what can be decided. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,59 +193,60 @@ void leases_void(struct exchange *x)
     answer_decision(x, &body, status, &d, "void", &error);
 }
 
-/* --- operations --- */
+/* --- waiting --- */
 
-struct operations {
-    FILE *lines;
-    int status;
-    pawl_error error;
+#define WAIT_DEFAULT (10 * PAWL_SECOND)
+#define WAIT_MAX     (60 * PAWL_SECOND)
+#define WAIT_SLICE   (200 * PAWL_MILLISECOND) /* between two looks at whether the server is being stopped */
+
+struct lane_totals {
+    uint64_t lanes; /* generations of them */
+    uint64_t operations, repeated, leased, waiting, lag;
 };
 
-static bool add_operation(void *arg, const pawl_operation *operation)
+static bool add_lane(void *arg, const pawl_lane_status *status)
 {
-    struct operations *o = arg;
-    pawl_bytes json;
-    o->status = pawl_operation_json(operation, &json, &o->error);
-    if (o->status != PAWL_OK)
-        return false;
-    fwrite(json.data, 1, json.size, o->lines);
-    fputc('\n', o->lines);
-    return !ferror(o->lines);
+    struct lane_totals *sum = arg;
+    sum->lanes += status->partition == 0;
+    sum->operations += status->operations;
+    sum->repeated += status->repeated;
+    sum->leased += status->leases.active;
+    sum->waiting += status->leases.waiting;
+    sum->lag += status->offset < status->end ? status->end - status->offset : 0;
+    return true;
 }
 
-/* Of one partition; Pawl-Next is the from of the next page. */
-void operations_list(struct exchange *x)
+static void answer_totals(struct exchange *x, const char *lane, bool caught_up)
 {
-    struct operations o = {0};
-    uint64_t partition, generation, from, next;
-    size_t limit, size = 0;
-    char *text = NULL, cursor[24];
-    const char *lane = exchange_needs(x, "lane");
-    if (!lane || !exchange_needs(x, "partition")
-        || !exchange_number(x, "partition", 0, UINT16_MAX, 0, &partition)
-        || !exchange_number(x, "generation", 1, UINT32_MAX, 0, &generation)
-        || !exchange_number(x, "from", 1, UINT64_MAX, 1, &from) || !exchange_limit(x, &limit))
-        return;
-    if (partition >= pawl_partitions(exchange_engine(x))) {
-        exchange_refuse(x, HTTP_NOT_FOUND, PAWL_ENOTFOUND, "$query.partition: there is no partition %" PRIu64,
-                        partition);
+    struct lane_totals sum = {0};
+    pawl_error error;
+    if (pawl_lanes_read(exchange_engine(x), lane, add_lane, &sum, &error) != PAWL_OK) {
+        exchange_fail(x, &error);
         return;
     }
-    o.lines = open_memstream(&text, &size);
-    if (!o.lines) {
-        exchange_refuse(x, HTTP_UNAVAILABLE, PAWL_ENOMEM, "no memory for operations");
+    exchange_answer_json(x, HTTP_OK,
+                         json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "caught_up", (int)caught_up, "lanes",
+                                   json_number64(sum.lanes), "operations", json_number64(sum.operations),
+                                   "repeated", json_number64(sum.repeated), "leased", json_number64(sum.leased),
+                                   "waiting", json_number64(sum.waiting), "lag", json_number64(sum.lag)));
+}
+
+/* That the time is over is an answer, not a failure. */
+void lanes_wait(struct exchange *x)
+{
+    const char *lane = exchange_param(x, "lane");
+    pawl_duration timeout;
+    pawl_error error;
+    int status;
+    if (!exchange_duration(x, "timeout", WAIT_MAX, WAIT_DEFAULT, &timeout))
         return;
-    }
-    next = from;
-    int status = pawl_operations_read(exchange_engine(x), (uint16_t)partition, lane, (uint32_t)generation, from,
-                                      limit, add_operation, &o, &next, &o.error);
-    status = status == PAWL_OK ? o.status : status;
-    if (fclose(o.lines) != 0 && status == PAWL_OK)
-        status = pawl_error_set(&o.error, PAWL_ENOMEM, "no memory for operations");
-    snprintf(cursor, sizeof cursor, "%" PRIu64, next);
-    if (status != PAWL_OK)
-        exchange_fail(x, &o.error);
-    else if (next - from < limit || exchange_add_next(x, cursor))
-        exchange_answer_copy(x, HTTP_OK, TYPE_NDJSON, (pawl_bytes){text, size});
-    free(text);
+    do {
+        pawl_duration slice = timeout < WAIT_SLICE ? timeout : WAIT_SLICE;
+        status = pawl_lanes_wait(exchange_engine(x), lane, slice ? slice : 1, &error);
+        timeout -= slice;
+    } while (status == PAWL_ETIMEOUT && timeout > 0 && !exchange_stopping(x));
+    if (status == PAWL_OK || status == PAWL_ETIMEOUT)
+        answer_totals(x, lane, status == PAWL_OK);
+    else
+        exchange_fail(x, &error);
 }

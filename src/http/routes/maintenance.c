@@ -18,15 +18,21 @@ static void answer_job(struct exchange *x, enum http_status status, uint64_t id)
 
 static void begin_job(struct exchange *x, enum job_kind kind)
 {
+    struct job_wish wish = {.kind = kind};
     struct body body;
     pawl_error error;
     uint64_t id;
     if (!body_begin(x, &body))
         return;
-    const char *name = kind == JOB_BACKUP ? body_string(&body, "name", BODY_NEEDED) : NULL;
+    if (kind == JOB_BACKUP)
+        wish.name = body_string(&body, "name", BODY_NEEDED);
+    else
+        wish.replay = body_flag(&body, "replay");
+    if (kind == JOB_VERIFY)
+        wish.audit = body_flag(&body, "audit");
     if (!body_end(&body))
         return;
-    int status = jobs_add(x->server->jobs, kind, name, &id, &error);
+    int status = jobs_add(x->server->jobs, &wish, &id, &error);
     body_release(&body);
     if (status != PAWL_OK) {
         exchange_fail(x, &error);

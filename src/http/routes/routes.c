@@ -23,6 +23,10 @@ const struct route routes[] = {
      "a workspace, with the last number of each sequence"},
     {METHOD_PUT, "/v1/ws/{wsid}", SCOPE_WRITE, ROUTE_WAITS, NULL, workspaces_create, NULL,
      "create a workspace"},
+    {METHOD_POST, "/v1/ws/{wsid}/freeze", SCOPE_ADMIN, ROUTE_WAITS, NULL, workspaces_freeze, NULL,
+     "let a workspace take no more commands"},
+    {METHOD_POST, "/v1/ws/{wsid}/thaw", SCOPE_ADMIN, ROUTE_WAITS, NULL, workspaces_thaw, NULL,
+     "let a frozen workspace take commands again"},
 
     {METHOD_GET, "/v1/ws/{wsid}/records/{id}", SCOPE_READ, 0, "type " READING, records_get, NULL, "a record"},
     {METHOD_GET, "/v1/ws/{wsid}/records", SCOPE_READ, 0, "type limit cursor " READING, records_list, NULL,
@@ -79,6 +83,8 @@ const struct route routes[] = {
      NULL, "take a lease back"},
     {METHOD_GET, "/v1/projectors", SCOPE_READ, 0, NULL, projectors_list, NULL, "the projectors"},
     {METHOD_GET, "/v1/lanes", SCOPE_READ, ROUTE_WAITS, NULL, lanes_list, NULL, "how far the lanes have come"},
+    {METHOD_GET, "/v1/lanes/wait", SCOPE_READ, ROUTE_WAITS, "lane timeout", lanes_wait, NULL,
+     "wait until the lanes have caught up"},
     {METHOD_GET, "/v1/lanes/{lane}", SCOPE_READ, ROUTE_WAITS, NULL, lanes_show, NULL,
      "how far a lane has come"},
     {METHOD_GET, "/v1/lanes/{lane}/leases", SCOPE_READ, ROUTE_WAITS, "partition from limit", lanes_leases, NULL,
@@ -88,13 +94,18 @@ const struct route routes[] = {
     {METHOD_POST, "/v1/lanes/{lane}/pause", SCOPE_ADMIN, ROUTE_WAITS, NULL, lanes_pause, NULL, "pause a lane"},
     {METHOD_POST, "/v1/lanes/{lane}/resume", SCOPE_ADMIN, ROUTE_WAITS, NULL, lanes_resume, NULL,
      "let a lane go on"},
-    {METHOD_GET, "/v1/operations", SCOPE_READ, ROUTE_WAITS, "lane partition generation from limit",
-     operations_list, NULL, "what a lane has made of events"},
+    {METHOD_GET, "/v1/operations", SCOPE_READ, ROUTE_WAITS,
+     "lane partition ws generation from source entity limit", operations_list, NULL,
+     "what a lane has made of events"},
 
     {METHOD_GET, "/v1/views", SCOPE_READ, ROUTE_WAITS, NULL, views_list, NULL, "how views are doing"},
     {METHOD_POST, "/v1/views", SCOPE_ADMIN, ROUTE_WAITS, NULL, views_create, NULL, "make a view"},
     {METHOD_PUT, "/v1/views/throttle", SCOPE_ADMIN, ROUTE_WAITS, NULL, views_throttle, NULL,
      "bound the rows that building views reads in a second"},
+    {METHOD_POST, "/v1/views/pause", SCOPE_ADMIN, ROUTE_WAITS, NULL, views_pause_all, NULL,
+     "stop building views"},
+    {METHOD_POST, "/v1/views/resume", SCOPE_ADMIN, ROUTE_WAITS, NULL, views_resume_all, NULL,
+     "go on building views"},
     {METHOD_GET, "/v1/views/{view}", SCOPE_READ, ROUTE_WAITS, NULL, views_show, NULL, "how a view is doing"},
     {METHOD_DELETE, "/v1/views/{view}", SCOPE_ADMIN, ROUTE_WAITS, NULL, views_drop, NULL, "drop a view"},
     {METHOD_POST, "/v1/views/{view}/rebuild", SCOPE_ADMIN, ROUTE_WAITS, NULL, views_rebuild, NULL,
@@ -117,6 +128,11 @@ const struct route routes[] = {
     {METHOD_GET, "/v1/jobs", SCOPE_READ, 0, NULL, jobs_read, NULL, "the jobs, the newest first"},
     {METHOD_GET, "/v1/jobs/{id}", SCOPE_READ, 0, NULL, jobs_get, NULL, "how a job is doing"},
     {METHOD_DELETE, "/v1/jobs/{id}", SCOPE_ADMIN, 0, NULL, jobs_delete, NULL, "cancel a job"},
+
+    {METHOD_GET, "/v1/tokens", SCOPE_ADMIN, ROUTE_WAITS, NULL, tokens_list, NULL, "the access tokens"},
+    {METHOD_POST, "/v1/tokens", SCOPE_ADMIN, ROUTE_WAITS, NULL, tokens_create, NULL, "make an access token"},
+    {METHOD_DELETE, "/v1/tokens/{name}", SCOPE_ADMIN, ROUTE_WAITS, NULL, tokens_revoke, NULL,
+     "take an access token away"},
 };
 
 const size_t route_count = sizeof routes / sizeof routes[0];

@@ -71,6 +71,8 @@ void commands_post(struct exchange *x);
 void workspaces_list(struct exchange *x);
 void workspaces_show(struct exchange *x);
 void workspaces_create(struct exchange *x);
+void workspaces_freeze(struct exchange *x);
+void workspaces_thaw(struct exchange *x);
 
 /* rows.c */
 void records_get(struct exchange *x);
@@ -120,7 +122,15 @@ void lanes_resume(struct exchange *x);
 void leases_retry(struct exchange *x);
 void leases_reclaim(struct exchange *x);
 void leases_void(struct exchange *x);
+void lanes_wait(struct exchange *x);
+
+/* operations.c */
 void operations_list(struct exchange *x);
+
+/* tokens.c */
+void tokens_list(struct exchange *x);
+void tokens_create(struct exchange *x);
+void tokens_revoke(struct exchange *x);
 
 /* views.c */
 void views_list(struct exchange *x);
@@ -130,6 +140,8 @@ void views_drop(struct exchange *x);
 void views_rebuild(struct exchange *x);
 void views_pause(struct exchange *x);
 void views_resume(struct exchange *x);
+void views_pause_all(struct exchange *x);
+void views_resume_all(struct exchange *x);
 void views_throttle(struct exchange *x);
 void tablets_list(struct exchange *x);
 void tablets_split(struct exchange *x);

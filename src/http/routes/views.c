@@ -113,6 +113,28 @@ void views_resume(struct exchange *x)
     set_paused(x, false);
 }
 
+/* Of all views at once. */
+static void set_all_paused(struct exchange *x, bool paused)
+{
+    pawl_error error;
+    if (!no_members(x))
+        return;
+    if (pawl_view_pause(exchange_engine(x), NULL, paused, &error) == PAWL_OK)
+        exchange_answer_json(x, HTTP_OK, json_pack("{s:b}", "paused", (int)paused));
+    else
+        exchange_fail(x, &error);
+}
+
+void views_pause_all(struct exchange *x)
+{
+    set_all_paused(x, true);
+}
+
+void views_resume_all(struct exchange *x)
+{
+    set_all_paused(x, false);
+}
+
 void views_throttle(struct exchange *x)
 {
     struct body body;

@@ -1,7 +1,8 @@
-/* http/routes/workspaces.c: workspaces: made, listed, shown. */
+/* http/routes/workspaces.c: workspaces: made, listed, shown, frozen. */
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "http/routes/body.h"
 #include "http/server/server.h"
 
 /* It reads the events that the sequence storage lacks, from the log: so it is not for an HTTP thread. */
@@ -71,4 +72,39 @@ void workspaces_create(struct exchange *x)
     }
     exchange_add_offset(x, answer.offset);
     exchange_answer_text(x, HTTP_CREATED, TYPE_JSON, &text);
+}
+
+static void freeze(struct exchange *x, bool frozen)
+{
+    uint64_t wsid;
+    struct body body;
+    pawl_request *request;
+    pawl_answer answer;
+    pawl_error error;
+    if (!exchange_wsid(x, &wsid) || !body_begin(x, &body) || !body_end(&body))
+        return;
+    body_release(&body);
+    int status = requests_take(x->server->requests, &request, &error);
+    if (status == PAWL_OK) {
+        status = pawl_workspace_freeze(exchange_engine(x), request, wsid, frozen, &answer, &error);
+        requests_give(x->server->requests, request);
+    }
+    if (status != PAWL_OK) {
+        exchange_fail(x, &error);
+        return;
+    }
+    if (answer.offset)
+        exchange_add_offset(x, answer.offset);
+    exchange_answer_json(x, HTTP_OK,
+                         json_pack("{s:o,s:b}", "wsid", json_number64(wsid), "frozen", (int)frozen));
+}
+
+void workspaces_freeze(struct exchange *x)
+{
+    freeze(x, true);
+}
+
+void workspaces_thaw(struct exchange *x)
+{
+    freeze(x, false);
 }

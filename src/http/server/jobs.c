@@ -30,6 +30,7 @@ struct job {
     uint64_t id;
     enum job_kind kind;
     char *to; /* of a backup */
+    bool audit, replay;
     enum job_state state;
     bool cancel;
     pid_t pid; /* while it runs and was not waited for */
@@ -232,11 +233,14 @@ static void run_job(struct jobs *jobs, struct job *job)
     const char *words[9] = {jobs->program, job->kind == JOB_BACKUP ? "backup" : "verify", "--json", "--dir",
                             jobs->dir};
     struct output output = {0};
-    if (job->kind == JOB_AUDIT)
-        words[5] = "--audit";
-    else if (job->kind == JOB_BACKUP) {
-        words[5] = "--to";
-        words[6] = job->to;
+    size_t count = 5;
+    if (job->audit)
+        words[count++] = "--audit";
+    if (job->replay)
+        words[count++] = "--replay";
+    if (job->kind == JOB_BACKUP) {
+        words[count++] = "--to";
+        words[count] = job->to;
     }
     int code = run_process(jobs, job, words, &output);
     pthread_mutex_lock(&jobs->lock);
@@ -402,12 +406,12 @@ static size_t count_open(const struct jobs *jobs)
     return count;
 }
 
-int jobs_add(struct jobs *jobs, enum job_kind kind, const char *name, uint64_t *ret_id, pawl_error *error)
+int jobs_add(struct jobs *jobs, const struct job_wish *wish, uint64_t *ret_id, pawl_error *error)
 {
     char *to = NULL;
     if (!jobs->program)
         return pawl_error_set(error, PAWL_EACCES, "jobs are not configured: pawl_serve_options.program");
-    int status = kind == JOB_BACKUP ? place_backup(jobs, name, &to, error) : PAWL_OK;
+    int status = wish->kind == JOB_BACKUP ? place_backup(jobs, wish->name, &to, error) : PAWL_OK;
     if (status != PAWL_OK)
         return status;
     struct job *job = calloc(1, sizeof *job);
@@ -415,8 +419,10 @@ int jobs_add(struct jobs *jobs, enum job_kind kind, const char *name, uint64_t *
         free(to);
         return pawl_error_set(error, PAWL_ENOMEM, "no memory for a job");
     }
-    job->kind = kind;
+    job->kind = wish->kind;
     job->to = to;
+    job->audit = wish->audit || wish->kind == JOB_AUDIT;
+    job->replay = wish->replay;
     job->asked = wall_now();
     pthread_mutex_lock(&jobs->lock);
     if (count_open(jobs) >= JOBS_WAITING_MAX) {

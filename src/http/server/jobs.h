@@ -31,10 +31,17 @@ int jobs_new(pawl_engine *engine, const char *program, const char *backups, stru
 /* Cancels what runs and waits. NULL is allowed. */
 void jobs_free(struct jobs *jobs);
 
-/* name: of a backup: one part of a path, of letters, digits, '.', '_' and '-', that does not begin with a '.'.
- * Errors: PAWL_EINVAL (the name), PAWL_EACCES (not configured), PAWL_EEXISTS (there is such a backup), PAWL_EBUSY
- * (too many), PAWL_ENOMEM. */
-int jobs_add(struct jobs *jobs, enum job_kind kind, const char *name, uint64_t *ret_id, pawl_error *error);
+/* What is to be done. */
+struct job_wish {
+    enum job_kind kind;
+    /* Of a backup: one part of a path, of letters, digits, '.', '_' and '-', that does not begin with a '.'. */
+    const char *name;
+    bool audit, replay; /* of a verification: the options of the verb */
+};
+
+/* Copies the wish. Errors: PAWL_EINVAL (the name), PAWL_EACCES (not configured), PAWL_EEXISTS (there is such a
+ * backup), PAWL_EBUSY (too many), PAWL_ENOMEM. */
+int jobs_add(struct jobs *jobs, const struct job_wish *wish, uint64_t *ret_id, pawl_error *error);
 
 /* A job as JSON; NULL: there is none, or no memory. All of them, the newest first: as an array. */
 json_t *jobs_show(struct jobs *jobs, uint64_t id);

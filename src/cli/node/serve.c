@@ -1,0 +1,126 @@
+/* cli/node/serve.c: serve a directory over HTTP until a signal comes. */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/node/serve_settings.h"
+#include "cli/talk/open.h"
+
+static void print_line(void *arg, pawl_log_level level, pawl_bytes line)
+{
+    (void)arg, (void)level;
+    fprintf(stderr, "%.*s\n", (int)line.size, (const char *)line.data);
+}
+
+/* Tell systemd, if it has started us. A name that begins with @ is an abstract one. */
+static void notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    size_t size = path ? strlen(path) : 0;
+    if (size < 2 || size >= sizeof to.sun_path)
+        return;
+    memcpy(to.sun_path, path, size);
+    if (path[0] == '@')
+        to.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    (void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
+                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
+    close(fd);
+}
+
+static void block_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, set, NULL);
+}
+
+static void say_ready(const pawl_server *server, const char *dir)
+{
+    const char *url = pawl_server_url(server), *local = pawl_server_socket(server);
+    printf("%s is served at %s%s%s\n", dir, url, url[0] && local[0] ? " and " : "", local);
+    fflush(stdout);
+    notify("READY=1");
+}
+
+static int serve(const struct serve_settings *settings, pawl_engine *engine, const sigset_t *signals,
+                 pawl_error *error)
+{
+    pawl_server *server;
+    int signal, status = pawl_serve(engine, &settings->serve, &server, error);
+    if (status != PAWL_OK)
+        return status;
+    say_ready(server, settings->dir);
+    while (sigwait(signals, &signal) != 0) {
+    }
+    /* From now on, a second signal ends the process at once. */
+    pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+    notify("STOPPING=1");
+    pawl_server_stop(server);
+    return PAWL_OK;
+}
+
+/* This program does the server's long work, too. NULL: its path is not known. */
+static const char *own_path(char *path, size_t room)
+{
+    ssize_t size = readlink("/proc/self/exe", path, room - 1);
+    if (size <= 0 || (size_t)size == room - 1)
+        return NULL;
+    path[size] = '\0';
+    return path;
+}
+
+static int run(const struct options *options)
+{
+    struct serve_settings settings;
+    char path[4096];
+    pawl_error error = {0};
+    pawl_engine *engine;
+    sigset_t signals;
+    if (serve_settings_read(options, &settings, &error) != PAWL_OK)
+        return say_usage(&error);
+    settings.serve.log = print_line;
+    settings.serve.program = own_path(path, sizeof path);
+    block_signals(&signals); /* before there are other threads, so that all of them do */
+    int code = open_named(options, settings.dir, &engine);
+    if (code == CLI_OK)
+        code = close_dir(options, engine, serve(&settings, engine, &signals, &error), &error);
+    serve_settings_release(&settings);
+    return code;
+}
+
+const struct command command_serve = {
+    .name = "serve",
+    .summary = "serve the directory over HTTP, until SIGINT or SIGTERM",
+    .about =
+        "Prints one line when it is ready, and writes its log as JSON lines to stderr. Clients on this "
+        "machine\n"
+        "also reach it by DIR/pawl.sock, if they may open that. An address beyond loopback needs a "
+        "certificate\n"
+        "and a token. Settings come from the file of --config, then from the environment (PAWL_LISTEN, ...),\n"
+        "then from the options; docs/HTTP.md has all of them.\n",
+    .options = {OPTION_DIR,
+                {"listen", "HOST:PORT", "where (127.0.0.1:7295; port 0: a free one; '': no TCP)"},
+                {"socket", "PATH", "the Unix socket (DIR/pawl.sock; '': none)"},
+                {"tls-cert", "FILE", "the certificate chain, PEM"},
+                {"tls-key", "FILE", "its key"},
+                {"host", "NAME", "a name by which clients call it; may be repeated", true},
+                {"tokens", NULL, "demand a token on loopback, too"},
+                {"insecure", NULL, "beyond loopback, do without TLS and tokens"},
+                {"log-level", "LEVEL", "error, warning, info (default) or debug"},
+                {"slow", "TIME", "from when on a request is a warning (1s)"},
+                {"backups", "DIR", "where POST /v1/backup makes backups (none)"},
+                {"config", "FILE", "lines of NAME = VALUE"},
+                OPTION_JSON},
+    .run = run,
+};

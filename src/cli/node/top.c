@@ -1,0 +1,158 @@
+/* cli/node/top.c: what a node is doing, once a second: figures in place on a terminal, otherwise a line each time. */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cli/talk/feed.h"
+#include "cli/talk/lanes.h"
+#include "cli/talk/session.h"
+
+#define EVERY_MS 1000
+
+static uint64_t number_in(const json_t *object, const char *name)
+{
+    return json_to_u64(json_object_get(object, name));
+}
+
+static double real_in(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+static const char *text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+/* Seconds, as duration_format has them. */
+static void format_seconds(double seconds, char text[DURATION_TEXT_MAX])
+{
+    duration_format((pawl_duration)(seconds * 1e9 + 0.5), text);
+}
+
+/* The events of all partitions. */
+static uint64_t count_events(const json_t *figures)
+{
+    const json_t *partitions = json_object_get(figures, "partitions");
+    uint64_t events = 0;
+    for (size_t i = 0; i < json_array_size(partitions); i++)
+        events += number_in(json_array_get(partitions, i), "offset");
+    return events;
+}
+
+static void print_line(const json_t *f)
+{
+    const json_t *commands = json_object_get(f, "commands"),
+                 *latency = json_object_get(commands, "latency_10s");
+    char p50[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX];
+    format_seconds(real_in(latency, "p50"), p50);
+    format_seconds(real_in(latency, "p99"), p99);
+    printf("%s  %.0f commands/s, p50 %s, p99 %s, %" PRIu64 " events, checkpoint lag %" PRIu64 "\n",
+           text_in(f, "time"), real_in(commands, "rate_10s"), p50, p99, count_events(f),
+           number_in(json_object_get(f, "checkpoint"), "lag"));
+}
+
+static void draw_shards(const json_t *shards)
+{
+    printf("\n%9s %9s %9s %14s\033[K\n", "shard", "waiting", "under way", "checkpoint lag");
+    for (size_t i = 0; i < json_array_size(shards); i++) {
+        const json_t *s = json_array_get(shards, i);
+        printf("%9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %14" PRIu64 "\033[K\n", number_in(s, "shard"),
+               number_in(s, "mailbox"), number_in(s, "commands"), number_in(s, "checkpoint_lag"));
+    }
+}
+
+/* From the top left on, each line cleared to its end, and then all below. */
+static void draw(const json_t *f)
+{
+    const json_t *node = json_object_get(f, "node"), *commands = json_object_get(f, "commands"),
+                 *log = json_object_get(f, "log"), *sync = json_object_get(log, "sync_10s"),
+                 *latency = json_object_get(commands, "latency_10s");
+    char p50[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX], sync_p50[DURATION_TEXT_MAX], memory[BYTES_TEXT_MAX];
+    format_seconds(real_in(latency, "p50"), p50);
+    format_seconds(real_in(latency, "p99"), p99);
+    format_seconds(real_in(sync, "p50"), sync_p50);
+    bytes_format(number_in(node, "memory_bytes"), memory);
+    printf("\033[H%s  %s  pawl %s\033[K\n\033[K\n", text_in(node, "directory"), text_in(f, "time"),
+           text_in(node, "version"));
+    printf("%-12s %.0f/s, %.0f/s in 10 s, p50 %s, p99 %s\033[K\n", "commands", real_in(commands, "rate"),
+           real_in(commands, "rate_10s"), p50, p99);
+    printf("%-12s %" PRIu64 " done, %" PRIu64 " repeated\033[K\n", "", number_in(commands, "ok"),
+           number_in(commands, "repeated"));
+    printf("%-12s %" PRIu64 " in %" PRIu64 " partitions\033[K\n", "events", count_events(f),
+           number_in(node, "partitions"));
+    printf("%-12s %.0f syncs/s, p50 %s, %.1f entries each\033[K\n", "log", real_in(log, "syncs_10s"), sync_p50,
+           real_in(log, "batch_mean_10s"));
+    printf("%-12s lag %" PRIu64 " of %" PRIu64 "\033[K\n", "checkpoint",
+           number_in(json_object_get(f, "checkpoint"), "lag"),
+           number_in(json_object_get(f, "checkpoint"), "lag_max"));
+    printf("%-12s %s\033[K\n", "memory", memory);
+    draw_shards(json_object_get(f, "shards"));
+    fputs("\033[J", stdout);
+}
+
+static int show_once(const struct options *options, struct session *session, pawl_error *error)
+{
+    pawl_text text;
+    int status = session_figures(session, &text, error);
+    if (status != PAWL_OK)
+        return status;
+    if (options_get(options, "json"))
+        printf("%s\n", text.data);
+    else
+        say_each((pawl_bytes){text.data, text.size}, isatty(STDOUT_FILENO) ? draw : print_line);
+    fflush(stdout);
+    pawl_text_free(&text);
+    return PAWL_OK;
+}
+
+/* Wait for the next turn. True: a signal, or that nobody reads the output any more, ends it. */
+static bool is_over(const struct feed *feed, int *ret_signal)
+{
+    struct pollfd fds[] = {{.fd = feed->signals, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+    struct signalfd_siginfo info;
+    if (poll(fds, 2, EVERY_MS) <= 0)
+        return false;
+    if (fds[0].revents && read(feed->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        *ret_signal = (int)info.ssi_signo;
+    return true;
+}
+
+static int run(const struct options *options)
+{
+    struct session session;
+    struct feed feed;
+    pawl_error error = {0};
+    uint64_t count;
+    int signal = 0, status;
+    if (options_number(options, "count", 1, UINT64_MAX, &count, &error) != PAWL_OK)
+        return say_usage(&error);
+    if (feed_init(&feed, -1, &error) != PAWL_OK)
+        return say_failure(options, &error);
+    int code = session_open(options, OPEN_TO_READ, &session);
+    if (code == CLI_OK) {
+        if (isatty(STDOUT_FILENO) && !options_get(options, "json"))
+            fputs("\033[2J", stdout);
+        do
+            status = show_once(options, &session, &error);
+        while (status == PAWL_OK && --count > 0 && !ferror(stdout) && !is_over(&feed, &signal));
+        code = session_close(options, &session, status, &error);
+    }
+    feed_release(&feed);
+    return code == CLI_OK && signal ? 128 + signal : code;
+}
+
+const struct command command_top = {
+    .name = "top",
+    .summary = "show what a node is doing, once a second",
+    .about =
+        "Commands a second and how long they take, events, syncs of the log, the checkpoint, each shard. On a\n"
+        "terminal the figures stay in their places; otherwise there is a line each time. A directory that no\n"
+        "process serves shows what is in its files. Goes on until SIGINT or SIGTERM.\n",
+    .options = {OPTIONS_WHERE, {"count", "N", "end after so many times"}, OPTION_JSON},
+    .run = run,
+};

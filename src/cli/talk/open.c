@@ -1,0 +1,155 @@
+#include "cli/talk/open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/show/left_out.h"
+
+#define READ_BYTES ((size_t)64 << 10)
+
+int try_open(const char *dir, enum opening opening, pawl_engine **ret_engine, pawl_error *error)
+{
+    pawl_directory directory;
+    pawl_options how = {.must_exist = true, .read_only = opening == OPEN_TO_READ};
+    if (pawl_directory_get(dir, &directory, NULL) == PAWL_ENOTFOUND)
+        return pawl_error_set(error, PAWL_ENOTFOUND,
+                              "%s is not a Pawl directory; 'pawl init --dir %s' makes one", dir, dir);
+    return pawl_open(dir, &how, ret_engine, error);
+}
+
+int open_dir(const struct options *options, enum opening opening, pawl_engine **ret_engine)
+{
+    const char *dir;
+    pawl_error error = {0};
+    if (options_dir(options, &dir, &error) != PAWL_OK)
+        return say_usage(&error);
+    return try_open(dir, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+}
+
+int open_named(const struct options *options, const char *dir, pawl_engine **ret_engine)
+{
+    pawl_error error = {0};
+    return try_open(dir, OPEN_TO_WRITE, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+}
+
+int try_open_to_wait(const char *dir, pawl_engine **ret_engine, bool *ret_reading, pawl_error *error)
+{
+    int status = try_open(dir, OPEN_TO_WRITE, ret_engine, error);
+    *ret_reading = status == PAWL_ELOCKED;
+    return status == PAWL_ELOCKED ? try_open(dir, OPEN_TO_READ, ret_engine, error) : status;
+}
+
+void say_left_out(pawl_engine *engine)
+{
+    struct left_out left_out = {0};
+    if (pawl_unwitnessed(engine, left_out_note, &left_out, NULL) == PAWL_OK)
+        left_out_say(&left_out);
+}
+
+int end_output(const struct options *options, int status, pawl_error *error)
+{
+    if (status != PAWL_OK) {
+        fflush(stdout);
+        error->code = status;
+        return say_failure(options, error);
+    }
+    status = say_finish(error);
+    return status == PAWL_OK || status == PAWL_ECLOSED ? CLI_OK : say_failure(options, error);
+}
+
+int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error)
+{
+    if (status == PAWL_OK)
+        say_left_out(engine);
+    int closed = pawl_close(engine);
+    if (status == PAWL_OK && closed != PAWL_OK)
+        status = pawl_error_set(error, closed, "cannot close it cleanly; what was acknowledged is durable");
+    return end_output(options, status, error);
+}
+
+int open_log(const char *where, bool read_only, struct open_log *ret_log, pawl_error *error)
+{
+    struct open_log open;
+    int status = pawl_env_open(NULL, &open.env, error);
+    if (status != PAWL_OK)
+        return status;
+    const pawl_log_options how = {.env = open.env, .read_only = read_only};
+    status = pawl_log_open(where, &how, &open.log, error);
+    if (status == PAWL_OK)
+        *ret_log = open;
+    else
+        pawl_env_close(open.env);
+    return status;
+}
+
+int close_log(struct open_log *log)
+{
+    int status = pawl_log_close(log->log);
+    pawl_env_close(log->env);
+    return status;
+}
+
+int options_read(const struct options *options, pawl_read_options *ret_read, pawl_error *error)
+{
+    pawl_read_options read = {0};
+    int status = options_number(options, "min-offset", 1, 0, &read.min_offset, error);
+    if (status == PAWL_OK)
+        *ret_read = read;
+    return status;
+}
+
+void print_text(pawl_text *text)
+{
+    fwrite(text->data, 1, text->size, stdout);
+    pawl_text_free(text);
+}
+
+/* Read the file to its end. */
+static int read_all(int fd, const char *file, size_t bytes_max, char **data, size_t *size, pawl_error *error)
+{
+    size_t room = 0;
+    for (;;) {
+        if (room - *size < READ_BYTES + 1) {
+            room = room ? room * 2 : 4 * READ_BYTES;
+            char *more = realloc(*data, room);
+            if (!more)
+                return pawl_error_set(error, PAWL_ENOMEM, "no memory to read %s", file);
+            *data = more;
+        }
+        ssize_t n = read(fd, *data + *size, READ_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return pawl_error_errno(error, errno, "cannot read %s", file);
+        if (n == 0)
+            return PAWL_OK;
+        *size += (size_t)n;
+        if (*size > bytes_max)
+            return pawl_error_set(error, PAWL_ETOOBIG, "%s has more than %zu bytes", file, bytes_max);
+    }
+}
+
+int read_whole(const char *file, size_t bytes_max, char **ret_data, size_t *ret_size, pawl_error *error)
+{
+    bool standard = strcmp(file, "-") == 0;
+    char *data = NULL;
+    size_t size = 0;
+    int fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return pawl_error_errno(error, errno, "cannot open %s", file);
+    int status = read_all(fd, standard ? "the input" : file, bytes_max, &data, &size, error);
+    if (!standard)
+        close(fd);
+    if (status != PAWL_OK) {
+        free(data);
+        return status;
+    }
+    data[size] = '\0'; // NOLINT(clang-analyzer-core.NullDereference): without an error there is room
+    *ret_data = data;
+    *ret_size = size;
+    return PAWL_OK;
+}
