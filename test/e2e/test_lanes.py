@@ -292,11 +292,11 @@ def wrong_use_is_told(folder):
 
 # These look at no file of the directory, so they are run with a server, too.
 EVERYWHERE = [projectors_are_listed, leases_are_listed_with_their_times,
-              what_fails_stalls_its_lane_alone_until_somebody_decides]
+              what_fails_stalls_its_lane_alone_until_somebody_decides, lanes_catch_up_and_are_read,
+              operations_are_read_and_chosen, a_paused_lane_rests_until_it_is_resumed,
+              a_lane_is_built_anew_and_takes_the_old_ones_place]
 
-ON_A_DIRECTORY = [lanes_catch_up_and_are_read, operations_are_read_and_chosen,
-                  what_waits_for_a_worker_is_said_and_can_be_made_void, a_paused_lane_rests_until_it_is_resumed,
-                  a_lane_is_built_anew_and_takes_the_old_ones_place, readers_work_beside_a_writer_and_others_do_not,
+ON_A_DIRECTORY = [what_waits_for_a_worker_is_said_and_can_be_made_void, readers_work_beside_a_writer_and_others_do_not,
                   wrong_use_is_told]
 
 if __name__ == '__main__':

@@ -303,13 +303,13 @@ def other_verbs_need_a_directory(folder):
 # These look at no file of the directory, so they are run with a server, too.
 EVERYWHERE = [a_view_is_made_and_read, ranges_are_whole_fields, a_cursor_goes_on,
               views_are_listed_shown_rebuilt_and_dropped, rows_on_which_a_filter_fails_are_told,
-              a_unique_view_binds_and_says_why_it_cannot]
+              a_unique_view_binds_and_says_why_it_cannot, a_build_is_watched_paused_and_resumed,
+              tablets_are_split_and_merged]
 
-ON_A_DIRECTORY = [a_view_that_is_wrong_is_refused, a_build_is_watched_paused_and_resumed,
-                  an_interrupted_build_is_resumed_by_the_next_process, a_reader_waits_for_the_process_that_builds,
+ON_A_DIRECTORY = [a_view_that_is_wrong_is_refused, an_interrupted_build_is_resumed_by_the_next_process, a_reader_waits_for_the_process_that_builds,
                   who_waits_takes_the_place_of_a_builder_that_has_ended,
                   a_full_disk_holds_a_build_and_another_process_can_see_why, a_terminal_has_a_bar,
-                  tablets_are_split_and_merged, other_verbs_need_a_directory]
+                  other_verbs_need_a_directory]
 
 if __name__ == '__main__':
     main(EVERYWHERE + (ON_A_DIRECTORY if WHERE == 'dir' else []))

@@ -1,5 +1,6 @@
 /* test_engine_frozen.c: a frozen workspace: what it refuses, what goes on, and that it lasts. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <pawl/pawl.h>
 
@@ -148,7 +149,9 @@ TEST(replaying_the_log_leads_to_the_same_state)
 struct sender {
     struct bench *bench;
     pthread_t thread;
-    uint64_t last; /* offset of the last one that was taken */
+    uint64_t last;       /* offset of the last one that was taken */
+    atomic_bool *frozen; /* the freeze was answered */
+    bool refused;
 };
 
 static void *send_until_refused(void *arg)
@@ -157,11 +160,15 @@ static void *send_until_refused(void *arg)
     pawl_request *request;
     pawl_error error = {0};
     pawl_answer answer;
-    int status;
+    int status = PAWL_OK;
     assert_ok(pawl_request_new(s->bench->engine, &request));
-    while ((status = write_note(s->bench->engine, request, 7, NULL, &answer, &error)) == PAWL_OK)
-        s->last = answer.workspace_offset;
-    assert_int_equal(status, PAWL_EREADONLY);
+    for (bool behind = false; status == PAWL_OK && !behind;) {
+        behind = atomic_load(s->frozen); /* then the next one must be refused */
+        status = write_note(s->bench->engine, request, 7, NULL, &answer, &error);
+        if (status == PAWL_OK)
+            s->last = answer.workspace_offset;
+    }
+    s->refused = status == PAWL_EREADONLY;
     pawl_request_free(request);
     return NULL;
 }
@@ -173,19 +180,21 @@ TEST(commands_under_way_are_all_before_the_freeze)
     struct sender senders[SENDERS];
     pawl_answer frozen;
     pawl_workspace workspace;
+    atomic_bool answered = false;
     begin(&b);
     for (int i = 0; i < SENDERS; i++) {
-        senders[i] = (struct sender){.bench = &b};
+        senders[i] = (struct sender){.bench = &b, .frozen = &answered};
         assert_int_equal(pthread_create(&senders[i].thread, NULL, send_until_refused, &senders[i]), 0);
     }
     do
         assert_ok(pawl_workspace_get(b.engine, 7, NULL, &workspace, &b.error));
     while (workspace.workspace_offset < 100);
     assert_ok(pawl_workspace_freeze(b.engine, b.request, 7, true, &frozen, &b.error));
+    atomic_store(&answered, true);
     for (int i = 0; i < SENDERS; i++)
         pthread_join(senders[i].thread, NULL);
     for (int i = 0; i < SENDERS; i++)
-        assert_true(senders[i].last < frozen.workspace_offset);
+        assert_true(senders[i].refused && senders[i].last < frozen.workspace_offset);
     assert_ok(pawl_workspace_get(b.engine, 7, NULL, &workspace, &b.error));
     assert_int_equal(workspace.workspace_offset, frozen.workspace_offset); /* nothing came behind it */
     end(&b);

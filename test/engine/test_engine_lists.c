@@ -171,6 +171,7 @@ TEST(workspaces_are_shown_as_json_too)
     assert_ok(pawl_workspace_show(b.engine, 7, NULL, &text, &b.error));
     assert_string_equal(text.data,
                         "{\"wsid\":7,\"kind\":\"t.tenant\",\"partition\":0,\"offset\":3,\"workspace_offset\":2,"
+                        "\"frozen\":false,"
                         "\"sequences\":{\"sys.WLogOffsetSeq\":2,\"sys.RecIDSeq\":200001,\"t.invoice\":1}}");
     pawl_text_free(&text);
     assert_status(pawl_workspace_show(b.engine, 8, NULL, &text, &b.error), PAWL_ENOTFOUND);

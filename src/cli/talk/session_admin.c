@@ -1,4 +1,5 @@
 /* cli/talk/session_admin.c: lanes, leases, views and tablets, of an engine or of a server. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,7 @@ int session_lanes_wait(struct session *s, const char *lane, pawl_duration timeou
     pawl_text text;
     if (s->engine)
         return wait_here(s->engine, lane, timeout, ret_totals, error);
-    snprintf(wait, sizeof wait, "%llums", (unsigned long long)(timeout / PAWL_MILLISECOND + 1));
+    snprintf(wait, sizeof wait, "%" PRIu64 "ms", timeout / PAWL_MILLISECOND + 1);
     target_begin(&target, "/v1/lanes/wait");
     target_add(&target, "lane", lane);
     target_add(&target, "timeout", wait);
