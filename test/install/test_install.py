@@ -47,19 +47,19 @@ class Installed:
         assert len(found) == 1, f'{pattern}: {found}'
         return found[0]
 
-    def flags(self, *options):
-        return run(['pkg-config', f'--define-variable=prefix={self.prefix}', *options, 'pawl'],
+    def flags(self, *options, package='pawl'):
+        return run(['pkg-config', f'--define-variable=prefix={self.prefix}', *options, package],
                    env=self.environment).split()
 
     def headers(self):
         return sorted(glob.glob(os.path.join(self.prefix, 'include/pawl/*.h')))
 
-    def compile(self, compiler, sources, output, static=False):
-        libraries = self.flags('--libs')
+    def compile(self, compiler, sources, output, static=False, package='pawl'):
+        libraries = self.flags('--libs', package=package)
         if static:  # Pawl alone: what it needs is shared
-            needed = self.flags('--print-requires-private')
-            libraries = ['-l:libpawl.a' if flag == '-lpawl' else flag for flag in libraries]
-            libraries += run(['pkg-config', '--libs', *needed]).split()
+            needed = {name for each in {'pawl', package} for name in self.flags('--print-requires-private', package=each)}
+            libraries = [f'-l:lib{flag[2:]}.a' if flag.startswith('-lpawl') else flag for flag in libraries]
+            libraries += run(['pkg-config', '--libs', *sorted(needed - {'pawl'})]).split()
         run([*compiler, '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-Wno-unused-parameter',
              '-Wno-missing-field-initializers', *self.flags('--cflags'), *sources, '-o', output, '-pthread', *libraries])
 
@@ -108,8 +108,9 @@ def the_examples_build_against_the_shared_and_the_static_library(folder):
     for static in (False, True):
         for name, sources in EXAMPLES.items():
             place = os.path.join(tap.ROOT, 'examples', 'shop' if name == 'shop' else '')
-            installed.compile(COMPILER, [os.path.join(place, source) for source in sources],
-                              os.path.join(folder, name), static)
+            installed.compile([*COMPILER, '-DSHOP_SERVES'] if name == 'shop' else COMPILER,
+                              [os.path.join(place, source) for source in sources], os.path.join(folder, name), static,
+                              'pawl-serve' if name == 'shop' else 'pawl')
         for number in (1, 2):
             said = run([os.path.join(folder, 'first'), os.path.join(folder, f'store-{static}')],
                        env=installed.environment)
