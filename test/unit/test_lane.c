@@ -74,6 +74,136 @@ TEST(a_handler_whose_reads_did_not_stand_is_run_again_with_what_is_in_front_of_i
     close_lanes(&b);
 }
 
+/* 2 takes long; 3 has read what 1 writes. */
+TEST(what_has_read_too_early_is_run_again_before_its_turn_and_sees_what_is_staged)
+{
+    struct lane_bed b;
+    struct attempt first, second, third;
+    open_lanes(&b);
+    lane_bed_events(&b, "Slow", WS, 1, 3);
+    lane_bed_pass(&b, PAWL_SECOND);
+    acquire(&first, &b, SLOW);
+    acquire(&second, &b, SLOW);
+    acquire(&third, &b, SLOW);
+    assert_int_equal(attempt_read(&third, 1), -1);
+    attempt_put(&third, 3, 1);
+    attempt_explode(&third);
+    assert_ok(attempt_hand_in(&third));
+    attempt_put(&first, 1, 10);
+    attempt_explode(&first);
+    mem_store_disk_fail(b.store_disk,
+                        (struct mem_store_fault){
+                            .op = MEM_STORE_COMMIT, .countdown = 1, .times = UINT64_MAX, .status = PAWL_EFULL});
+    assert_ok(attempt_hand_in(&first));
+    assert_true(third.is_told); /* while 2 is still under way */
+    assert_status(third.told, PAWL_ECONFLICT);
+    attempt_release(&third);
+    acquire(&third, &b, SLOW);
+    assert_int_equal(third.run.number, 3);
+    assert_int_equal(third.run.attempt, 1);
+    assert_int_equal(attempt_read(&third, 1), 10); /* which the store does not have */
+    assert_int_equal(attempt_read(&third, 2), -1);
+    attempt_put(&third, 3, 11);
+    attempt_explode(&third);
+    assert_ok(attempt_hand_in(&third));
+    assert_false(third.is_told);
+    attempt_put(&second, 9, 1);
+    attempt_explode(&second);
+    assert_ok(attempt_hand_in(&second));
+    mem_store_disk_fail(b.store_disk, (struct mem_store_fault){0});
+    lane_bed_pass(&b, 5 * PAWL_SECOND);
+    assert_ok(second.told);
+    assert_ok(third.told);
+    assert_int_equal(x_of(&b, 3), 11);
+    assert_int_equal(lane_bed_figures(&b, MAIN).repeated, 1);
+    assert_int_equal(lane_bed_figures(&b, MAIN).leases.failed, 0);
+    attempt_release(&first);
+    attempt_release(&second);
+    attempt_release(&third);
+    close_lanes(&b);
+}
+
+TEST(a_run_that_was_repeated_early_is_validated_at_its_turn_like_any_other)
+{
+    struct lane_bed b;
+    struct attempt first, second, third;
+    open_lanes(&b);
+    lane_bed_events(&b, "Slow", WS, 1, 3);
+    lane_bed_pass(&b, PAWL_SECOND);
+    acquire(&first, &b, SLOW);
+    acquire(&second, &b, SLOW);
+    acquire(&third, &b, SLOW);
+    assert_int_equal(attempt_read(&third, 1), -1);
+    attempt_put(&third, 3, 1);
+    attempt_explode(&third);
+    assert_ok(attempt_hand_in(&third));
+    attempt_put(&first, 1, 10);
+    attempt_explode(&first);
+    assert_ok(attempt_hand_in(&first));
+    assert_status(third.told, PAWL_ECONFLICT);
+    attempt_release(&third);
+    acquire(&third, &b, SLOW);
+    assert_int_equal(attempt_read(&third, 1), 10);
+    attempt_put(&third, 3, 11);
+    attempt_explode(&third);
+    attempt_put(&second, 1, 20); /* it changes the row once more */
+    attempt_explode(&second);
+    assert_ok(attempt_hand_in(&second));
+    lane_bed_pass(&b, PAWL_SECOND); /* and the store has it */
+    assert_ok(attempt_hand_in(&third));
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_status(third.told, PAWL_ECONFLICT);
+    attempt_release(&third);
+    acquire(&third, &b, SLOW);
+    assert_int_equal(attempt_read(&third, 1), 20);
+    attempt_put(&third, 3, 21);
+    attempt_explode(&third);
+    assert_ok(attempt_hand_in(&third));
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_ok(third.told);
+    assert_int_equal(x_of(&b, 3), 21);
+    attempt_release(&first);
+    attempt_release(&second);
+    attempt_release(&third);
+    close_lanes(&b);
+}
+
+/* The staged rows that a run was given are older than what the store has by the time it reads. */
+TEST(a_run_reads_the_newer_of_what_was_staged_when_it_began_and_what_the_store_has)
+{
+    struct lane_bed b;
+    struct attempt first, second, third;
+    open_lanes(&b);
+    lane_bed_events(&b, "Slow", WS, 1, 3);
+    lane_bed_pass(&b, PAWL_SECOND);
+    acquire(&first, &b, SLOW);
+    acquire(&second, &b, SLOW);
+    acquire(&third, &b, SLOW);
+    assert_int_equal(attempt_read(&third, 1), -1);
+    attempt_explode(&third);
+    assert_ok(attempt_hand_in(&third));
+    attempt_put(&first, 1, 10);
+    attempt_explode(&first);
+    assert_ok(attempt_hand_in(&first));
+    assert_status(third.told, PAWL_ECONFLICT);
+    attempt_release(&third);
+    acquire(&third, &b, SLOW); /* with the row of 1 */
+    attempt_put(&second, 1, 20);
+    attempt_explode(&second);
+    assert_ok(attempt_hand_in(&second));
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_int_equal(attempt_read(&third, 1), 20);
+    attempt_put(&third, 3, 21);
+    attempt_explode(&third);
+    assert_ok(attempt_hand_in(&third));
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_ok(third.told);
+    attempt_release(&first);
+    attempt_release(&second);
+    attempt_release(&third);
+    close_lanes(&b);
+}
+
 enum { WORKERS = 64, EVENTS = 2000 };
 
 TEST(with_disjoint_keys_64_slow_workers_repeat_hardly_anything)
@@ -362,7 +492,8 @@ TEST(a_failure_after_a_read_counts_at_its_turn_if_the_read_stands)
         if (cases[i].changed) { /* now it is its turn, and what it says counts at once */
             acquire(&second, &b, cases[i].projection);
             assert_int_equal(attempt_read(&second, 1), 10);
-            assert_false(attempt_fail_run(&second, true, "again"));
+            assert_true(attempt_fail_run(&second, true, "again"));
+            assert_status(second.told, PAWL_EINVAL);
             lane_bed_pass(&b, PAWL_SECOND);
             assert_int_equal(lane_bed_operation(&b, MAIN, 2, &op, reason), OPERATION_VOID);
             attempt_release(&second);
@@ -510,6 +641,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(results_are_applied_in_the_order_of_their_events),
         RUN(a_handler_whose_reads_did_not_stand_is_run_again_with_what_is_in_front_of_it),
+        RUN(what_has_read_too_early_is_run_again_before_its_turn_and_sees_what_is_staged),
+        RUN(a_run_that_was_repeated_early_is_validated_at_its_turn_like_any_other),
+        RUN(a_run_reads_the_newer_of_what_was_staged_when_it_began_and_what_the_store_has),
         RUN(with_disjoint_keys_64_slow_workers_repeat_hardly_anything),
         RUN(a_late_result_counts_if_nobody_else_has_begun),
         RUN(a_late_result_of_a_number_that_another_has_is_fenced_before_and_after_the_commit),

@@ -98,7 +98,7 @@ static void acquire_here(void *arg)
         if (status != PAWL_OK)
             continue;
         a->pl = pl;
-        a->more = pawl_leases_peek(lane_leases(pl->lane), a->projection) != 0;
+        a->more = lane_offers(pl->lane, a->projection);
     }
 }
 

@@ -82,6 +82,7 @@ static void wait_idle(struct worker_pool *pool, bool *ret_over)
 static void begin_job(struct worker_thread *t, struct worker_queue *queue)
 {
     queue->running++;
+    t->pool->running++;
     t->busy = queue;
     t->since = pawl_env_now(engine_of(t->pool)->env);
 }
@@ -92,6 +93,7 @@ static void end_job(struct worker_thread *t)
     uint64_t took = pawl_env_now(engine_of(pool)->env).ns - t->since.ns;
     pool->average = pool->average - pool->average / 8 + took / 8;
     t->busy->running--;
+    pool->running--;
     t->busy = NULL;
     if (t->slow)
         pool->slow--;
@@ -229,13 +231,19 @@ void worker_pool_resize(struct worker_pool *pool, uint32_t count)
     pthread_mutex_unlock(&pool->lock);
 }
 
+/* A single worker does not work ahead of itself: while it works, what it writes next cannot be read. */
+static uint32_t ahead_of_slow(const struct worker_pool *pool)
+{
+    return pool->limit > 1 ? 1 + pool->limit / SLOW_AHEAD : 0;
+}
+
 uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition)
 {
     pthread_mutex_lock(&pool->lock);
     const struct worker_queue *queue = &pool->queues[partition];
-    uint32_t at_work = pool->count - pool->slow - pool->idle;
+    uint32_t at_work = pool->running - pool->slow;
     uint32_t free = pool->limit > at_work + pool->queued ? pool->limit - at_work - pool->queued : 0;
-    uint32_t ahead = pool->average < QUICK ? QUICK_AHEAD : 1 + pool->limit / SLOW_AHEAD;
+    uint32_t ahead = pool->average < QUICK ? QUICK_AHEAD : ahead_of_slow(pool);
     uint32_t most = queue->queued + free > ahead ? queue->queued + free : ahead;
     uint32_t room = most > queue->queued && !pool->stopping ? most - queue->queued : 0;
     pthread_mutex_unlock(&pool->lock);
