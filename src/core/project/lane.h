@@ -117,6 +117,9 @@ const struct schema_projector *lane_projector(const struct lane *lane, uint32_t 
 /* Whether lane_acquire would give a number now. */
 bool lane_offers(const struct lane *lane, uint32_t projection);
 
+/* Whether this projection has the next number in turn, nobody works on it, and lane_acquire would give it. */
+bool lane_offers_next(const struct lane *lane, uint32_t projection);
+
 /* Lease the next number of a projection that is worth working on (duration 0: adaptive). PAWL_ENOTFOUND: none;
  * PAWL_ENOMEM. */
 int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run);

@@ -139,6 +139,11 @@ bool lane_offers(const struct lane *lane, uint32_t projection)
                || (lane->ready < lane->options.ready_bytes && schedule_is_near(&lane->schedule, number)));
 }
 
+bool lane_offers_next(const struct lane *lane, uint32_t projection)
+{
+    return lane_offers(lane, projection) && pawl_leases_peek(lane->leases, projection) == lane->staged + 1;
+}
+
 typedef int (*acquire_fn)(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
                           pawl_lease *ret_leases, size_t *ret_count);
 
