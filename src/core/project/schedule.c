@@ -327,6 +327,8 @@ void schedule_stage(struct schedule *s, uint64_t number)
 void schedule_stood(struct schedule *s, uint64_t number, uint64_t writer)
 {
     uint64_t before = schedule_before(s, number);
+    if (before && s->trusted && writer >= before) /* a conflict that was foreseen */
+        s->wary_until = s->staged + s->window;
     s->ahead += s->ahead * GROWTH;
     if (s->ahead > (double)s->window) /* S4 */
         s->ahead = (double)s->window;
@@ -355,6 +357,7 @@ static void hold_again(struct schedule *s, uint64_t number)
 void schedule_repeated(struct schedule *s, uint64_t number, uint64_t writer)
 {
     s->ahead = s->ahead * SHRINKAGE > 1 ? s->ahead * SHRINKAGE : 1; /* S4 */
+    s->wary_until = s->staged + s->window;
     if (writer)
         learn(s, number, writer);
     hold_again(s, number);

@@ -57,6 +57,7 @@ struct schedule {
     uint64_t bound;
     uint64_t staged;
     double ahead;
+    uint64_t wary_until;            /* a conflict is not older than a window of numbers, up to this one */
     double trust;                   /* share of predictions that were right, the latest first */
     bool trusted;                   /* so chains are held */
     uint32_t held;                  /* how many numbers are HELD */
@@ -88,10 +89,10 @@ static inline bool schedule_is_near(const struct schedule *schedule, uint64_t nu
     return number <= schedule->staged + (uint64_t)schedule->ahead;
 }
 
-/* Whether the lane has had conflicts of late. */
+/* Whether the lane has had conflicts of late: then a run is better off with the rows that are staged. */
 static inline bool schedule_is_wary(const struct schedule *schedule)
 {
-    return schedule->trusted || schedule->ahead < (double)schedule->window;
+    return schedule->held > 0 || schedule->staged < schedule->wary_until;
 }
 
 /* The number before this one in its chain; 0: none is predicted. */

@@ -62,6 +62,8 @@ static void read_status(const struct partition_lane *pl, struct partition_lane_s
     s->status.paused = figures.paused;
     s->status.operations = figures.applied;
     s->status.repeated = figures.repeated;
+    s->status.run_ahead = figures.run_ahead;
+    s->status.held = figures.held;
     s->status.leases = figures.leases;
     s->lacks_workers = waits_for_workers(pl);
 }

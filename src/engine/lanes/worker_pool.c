@@ -231,10 +231,11 @@ void worker_pool_resize(struct worker_pool *pool, uint32_t count)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* A single worker does not work ahead of itself: while it works, what it writes next cannot be read. */
-static uint32_t ahead_of_slow(const struct worker_pool *pool)
+/* Each partition has a job queued, so that it gets its turn. But a single worker does not work ahead of itself: while it
+ * works, what it will write cannot be read. */
+static uint32_t ahead_of_slow(const struct worker_pool *pool, const struct worker_queue *queue)
 {
-    return pool->limit > 1 ? 1 + pool->limit / SLOW_AHEAD : 0;
+    return pool->limit > 1 || queue->running == 0 ? 1 + pool->limit / SLOW_AHEAD : 0;
 }
 
 uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition)
@@ -243,7 +244,7 @@ uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition)
     const struct worker_queue *queue = &pool->queues[partition];
     uint32_t at_work = pool->running - pool->slow;
     uint32_t free = pool->limit > at_work + pool->queued ? pool->limit - at_work - pool->queued : 0;
-    uint32_t ahead = pool->average < QUICK ? QUICK_AHEAD : ahead_of_slow(pool);
+    uint32_t ahead = pool->average < QUICK ? QUICK_AHEAD : ahead_of_slow(pool, queue);
     uint32_t most = queue->queued + free > ahead ? queue->queued + free : ahead;
     uint32_t room = most > queue->queued && !pool->stopping ? most - queue->queued : 0;
     pthread_mutex_unlock(&pool->lock);
