@@ -179,6 +179,24 @@ TEST(what_is_repeated_makes_it_look_less_far_ahead_and_what_stands_farther)
     schedule_release(&plan.schedule);
 }
 
+TEST(a_conflict_that_is_foreseen_from_now_on_does_not_make_it_look_less_far_ahead)
+{
+    static struct plan plan;
+    plan_open(&plan);
+    for (uint64_t n = 1; n <= 40; n++)
+        bind(&plan, 1, n % 10);
+    stage(&plan, 0);
+    for (int i = 0; i < 3; i++) { /* these were given out before anything was learned */
+        schedule_repeated(&plan.schedule, 11, 1);
+        schedule_repeated(&plan.schedule, 21, 1);
+        schedule_repeated(&plan.schedule, 31, 1);
+    }
+    assert_true(schedule_is_near(&plan.schedule, 1 + WINDOW));
+    schedule_repeated(&plan.schedule, 12, 1); /* and this nobody could have known */
+    assert_false(schedule_is_near(&plan.schedule, 1 + WINDOW));
+    schedule_release(&plan.schedule);
+}
+
 TEST(a_new_start_forgets_the_numbers_and_keeps_what_was_learned)
 {
     static struct plan plan;
@@ -253,6 +271,7 @@ int main(void)
         RUN(predictions_that_are_mostly_wrong_hold_nothing),
         RUN(all_events_of_one_thing_are_one_chain),
         RUN(what_is_repeated_makes_it_look_less_far_ahead_and_what_stands_farther),
+        RUN(a_conflict_that_is_foreseen_from_now_on_does_not_make_it_look_less_far_ahead),
         RUN(a_new_start_forgets_the_numbers_and_keeps_what_was_learned),
         RUN(the_next_number_in_turn_is_never_held_whatever_happens),
     };

@@ -258,27 +258,28 @@ static bool begin_to_learn(struct schedule *s)
     return true;
 }
 
-static void learn(struct schedule *s, uint64_t number, uint64_t writer)
+/* Returns whether this conflict would be foreseen from now on. */
+static bool learn(struct schedule *s, uint64_t number, uint64_t writer)
 {
     struct event_values one, other;
     bool first = !s->chains;
     if (!s->ops->values(s->ctx, number, &one) || !s->ops->values(s->ctx, writer, &other)
         || (first && !begin_to_learn(s)))
-        return;
+        return false;
     struct schedule_chains *c = s->chains;
     bool changed = false, rested = s->staged >= c->chosen_at + s->window / 8;
     note_pair(c, &one, &other);
     note_pair(c, &other, &one);
-    struct kind *kind = kind_of(c, one.kind);
-    if (!first && !rested && kind
-        && kind->pairs > 16) /* to choose anew costs a look at all events of the window */
-        return;
-    for (size_t i = 0; i < KINDS && c->kinds[i].used; i++)
+    const struct kind *kind = kind_of(c, one.kind);
+    bool enough = kind && kind->pairs > 16; /* to choose anew costs a look at all events of the window */
+    for (size_t i = 0; (rested || !enough) && i < KINDS && c->kinds[i].used; i++)
         changed = choose_values(&c->kinds[i]) || changed;
     if (changed) {
         c->chosen_at = s->staged;
         rebuild(s);
     }
+    uint64_t token = token_of(c, &one);
+    return s->trusted && token && token == token_of(c, &other);
 }
 
 /* --- what happens to numbers --- */
@@ -356,10 +357,10 @@ static void hold_again(struct schedule *s, uint64_t number)
 
 void schedule_repeated(struct schedule *s, uint64_t number, uint64_t writer)
 {
-    s->ahead = s->ahead * SHRINKAGE > 1 ? s->ahead * SHRINKAGE : 1; /* S4 */
+    bool is_foreseen = writer && learn(s, number, writer);
+    if (!is_foreseen)
+        s->ahead = s->ahead * SHRINKAGE > 1 ? s->ahead * SHRINKAGE : 1; /* S4 */
     s->wary_until = s->staged + s->window;
-    if (writer)
-        learn(s, number, writer);
     hold_again(s, number);
     hold_again(s, number + 1); /* it was the next in turn while this one was taken */
 }

@@ -5,7 +5,8 @@
  *
  *   how far    numbers up to ahead behind the last one staged are given out. What stands lets it grow, what is
  *              repeated lets it shrink, so that about one run in ten is repeated at most: a lane without conflicts
- *              uses its whole window, one in which every operation needs the one before it works in order.
+ *              uses its whole window, one in which every operation needs the one before it works in order. A conflict
+ *              that is foreseen from now on (below) does not let it shrink.
  *   which      of numbers that are predicted to need each other, a chain, only the first is given out. If a run of n was
  *              in vain because of m, the values that both events have in common tell what made them conflict
  *              (event_values.h). From then on, numbers whose events agree in these values form a chain.
