@@ -39,6 +39,19 @@ static void list_queue(struct worker_pool *pool, struct worker_queue *queue)
     pool->last = &queue->next;
 }
 
+/* The lowest number first: all others of its partition wait for it. A number that came back is lower than those that are
+ * queued; any other is higher. */
+static void insert(struct worker_queue *queue, struct job *job)
+{
+    struct job **at = &queue->first;
+    while (*at && (*at)->run.number < job->run.number)
+        at = &(*at)->queued;
+    job->queued = *at;
+    *at = job;
+    if (!job->queued)
+        queue->last = &job->queued;
+}
+
 static struct job *pop(struct worker_pool *pool, struct worker_queue *queue)
 {
     struct job *job = queue->first;
@@ -258,9 +271,7 @@ void worker_pool_push(struct worker_pool *pool, uint16_t partition, struct job *
     while (jobs) {
         struct job *job = jobs;
         jobs = job->queued;
-        job->queued = NULL;
-        *queue->last = job;
-        queue->last = &job->queued;
+        insert(queue, job);
         queue->queued++;
         pool->queued++;
     }
