@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "bench/lib/bench.h"
 #include "bench/lib/crowd.h"
+#include "bench/project/conflicts.h"
 #include "core/project/redo.h"
 #include "core/state/key.h"
 #include "engine/node/node.h"
@@ -302,6 +303,16 @@ static double apply_bare(const struct bench_round *round)
     return rc ? 0 : rate;
 }
 
+/* A question about handlers of 20 ms that read what earlier operations write. */
+#define CONFLICTS(text, of_ideal, how, by, events)                                                             \
+    {                                                                                                          \
+        .question = text, .unit = "op/s", .better = BENCH_MORE, .goal = of_ideal, .ours = conflicts_handle,    \
+        .peer = conflicts_ideal, .arg = &(struct conflicts)                                                    \
+        {                                                                                                      \
+            .keys = how, .workers = by, .count = events                                                        \
+        }                                                                                                      \
+    }
+
 static const struct bench_question questions[] = {
     {.question = "handlers of 20 ms, 64 workers (peer: 64 times one worker)",
      .unit = "op/s",
@@ -309,6 +320,14 @@ static const struct bench_question questions[] = {
      .goal = 0.95,
      .ours = handle_in_parallel,
      .peer = handle_one_by_one},
+    CONFLICTS("20 ms handlers of one key, 1 worker (peer: ideal)", 0.95, KEYS_ONE, 1, 200),
+    CONFLICTS("20 ms handlers of one key, 64 workers (peer: ideal)", 0.9, KEYS_ONE, 64, 200),
+    CONFLICTS("20 ms handlers of 8 keys by turns, 64 workers (peer: ideal)", 0.7, KEYS_BY_TURNS, 64, 1600),
+    CONFLICTS("20 ms handlers of 8 random keys, 64 workers (peer: ideal)", 0, KEYS_EIGHT, 64, 1600),
+    CONFLICTS("20 ms handlers of 1,000 random keys, 1 worker (peer: ideal)", 0.95, KEYS_RANDOM, 1, 200),
+    CONFLICTS("20 ms handlers of 1,000 random keys, 16 workers (peer: ideal)", 0.93, KEYS_RANDOM, 16, 3200),
+    CONFLICTS("20 ms handlers of 1,000 random keys, 64 workers (peer: ideal)", 0.55, KEYS_RANDOM, 64, 12800),
+    CONFLICTS("20 ms handlers of Zipf keys, 64 workers (peer: ideal)", 0.7, KEYS_ZIPF, 64, 1600),
     {.question = "durable operations (peer: commands, 64 outstanding)",
      .unit = "op/s",
      .better = BENCH_MORE,

@@ -59,7 +59,11 @@ typedef struct pawl_lane_status {
     uint64_t offset;     /* all operations of events up to here are applied */
     uint64_t operations; /* the last one applied */
     uint64_t repeated;   /* runs repeated because rows that they had read changed; since opening */
-    const char *error;   /* if it is refused */
+    uint64_t
+        run_ahead; /* so many operations behind the last one in order are given out now, at most: docs/LEASES.md */
+    uint64_t
+        held; /* operations that are not given out, because an earlier one is likely to change what they read */
+    const char *error; /* if it is refused */
 
     /* Add up those of all partitions with pawl_lease_figures_add. Alerts are judged for a generation of a lane,
      * over all its partitions together, by pawl_options.thresholds. Each alert is in the leases of one partition,

@@ -16,7 +16,8 @@
  *                └── repeat ───────────────────────────────────────────────────┘
  *
  * fails, or is postponed: BACKING_OFF; fails too often, and the policy is stall: STALLED. void: an operator's
- * decision, also for BOUND and LEASED.
+ * decision, also for BOUND and LEASED. repeat_early: from LEASED and READY back to BOUND, before the turn. A BOUND
+ * number may be held: then it is not given out.
  *
  * Fencing. Every attempt has an operation ID of its own, 128 random bits. What a worker says of a number counts
  * only with the ID of the present attempt: a worker that was given up, and comes back after an hour's
@@ -63,7 +64,8 @@
  *       LEASED, READY or TAKEN; and of numbers that are not bound yet. So it has at most a window of rows.
  *   L6  A number that has a row is LEASED when it is bound: nobody else gets it before it has expired.
  *   L7  A row decides nothing that the numbers have decided: below next it is dropped, and so is one of another
- *       projection. Of two attempts at one number only the last one kept has a row. */
+ *       projection. Of two attempts at one number only the last one kept has a row.
+ *   L8  Only a BOUND number is held, and never the next in turn: what is held cannot stop the others. */
 #ifndef PAWL_LEASE_H
 #define PAWL_LEASE_H
 
@@ -283,6 +285,18 @@ PAWL_API size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret
  * taken. */
 PAWL_API int pawl_leases_repeat(pawl_leases *leases, uint64_t number);
 
+/* The same before its turn, for a number that is leased or ready: it is known already that its work was in vain. Whoever
+ * has it is fenced; its result, if it was handed in, is the caller's again. Neither an attempt nor a failure is
+ * counted. PAWL_EMISUSE: it is the next in turn, which is not interrupted. PAWL_ENOTFOUND: it is neither leased nor
+ * ready, or it is void. */
+PAWL_API int pawl_leases_repeat_early(pawl_leases *leases, uint64_t number);
+
+/* Do not give out this number (held), or give it out again, for one who foresees that work on it would be in vain now.
+ * Whoever has an expired lease of it may still hand in its result. A number that becomes the next in turn, is leased,
+ * or comes back in any way is not held any more. PAWL_EMISUSE: to hold the next in turn. PAWL_ENOTFOUND: it is
+ * not BOUND. */
+PAWL_API int pawl_leases_hold(pawl_leases *leases, uint64_t number, bool held);
+
 /* The last one that was taken cannot be committed, and would fail again in the same way: as if its attempts
  * were used up, the policy decides. PAWL_EMISUSE: it is not the last one taken. */
 PAWL_API int pawl_leases_refuse(pawl_leases *leases, uint64_t number, const char *words);
@@ -354,13 +368,14 @@ typedef struct pawl_lease_figures {
     uint64_t voids;
     uint64_t fenced;
     uint64_t repeated;
-    pawl_lease_minute minute;   /* from here on: of the last minute */
-    double utilisation;         /* used / granted */
-    pawl_duration average_wait; /* between handing in and the turn */
-    pawl_duration p99_wait;     /* within an eighth; of the last half to whole minute */
-    double efficiency;          /* committed / (committed + expired); 1 before anything */
-    bool performing_well;       /* efficiency > 0.95 and average_wait < 1 s */
-    uint32_t alerts;            /* of enum pawl_lease_alert, or-ed */
+    pawl_duration repeated_time; /* that work took which was repeated */
+    pawl_lease_minute minute;    /* from here on: of the last minute */
+    double utilisation;          /* used / granted */
+    pawl_duration average_wait;  /* between handing in and the turn */
+    pawl_duration p99_wait;      /* within an eighth; of the last half to whole minute */
+    double efficiency;           /* committed / (committed + expired); 1 before anything */
+    bool performing_well;        /* efficiency > 0.95 and average_wait < 1 s */
+    uint32_t alerts;             /* of enum pawl_lease_alert, or-ed */
 } pawl_lease_figures;
 
 PAWL_API void pawl_leases_figures_get(const pawl_leases *leases, pawl_lease_figures *ret_figures);

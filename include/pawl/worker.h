@@ -111,8 +111,8 @@ typedef int (*pawl_results_fill)(void *arg, pawl_results *results);
 /* Commit a result, and wait until its turn has come and it is durable and applied. Repeating it is harmless:
  * fill is not called if the result was handed in before. PAWL_EFENCED: the number is another's. PAWL_ETIMEOUT:
  * it is handed in, and will be committed at its turn, or given out again, without the worker. Ask again to know how
- * it ended; but lease other work between, because a number before it may have lost its worker: if all workers only
- * wait, nobody does that one. PAWL_EBUSY: the lane is recovering, or the store
+ * it ended, or go on with other work. This is said before the time is over, too, if the operation that all others
+ * wait for can be leased, and no worker waits for one: then acquire it. PAWL_EBUSY: the lane is recovering, or the store
  * gives out no more snapshots at once; ask again. PAWL_ECONFLICT: what it read has changed; the number is given
  * out again, to whoever acquires it. PAWL_EINVAL, PAWL_ETOOBIG: the result does not make sense;
  * the lease is still held, unless this was found only at the operation's turn ("at its turn: ..."): then the
@@ -123,6 +123,10 @@ PAWL_API int pawl_worker_commit(pawl_engine *engine, const pawl_worker_lease *le
 /* The same, with a result as pawl_results_json takes it. */
 PAWL_API int pawl_worker_commit_json(pawl_engine *engine, const pawl_worker_lease *lease, pawl_bytes json,
                                      pawl_duration wait, pawl_error *error);
+
+/* Whether the operation that all later ones of the lease's lane and partition wait for can be leased, and no worker waits
+ * for one: a worker that has handed in its result had better acquire now than wait for its turn. */
+PAWL_API bool pawl_worker_is_needed(pawl_engine *engine, const pawl_worker_lease *lease);
 
 /* Extend the lease: it ends this long from now (0: adaptive). After a restart it has this long again, if that is
  * longer than what it was granted before; only then a sync is waited for. PAWL_EFENCED: the number is another's.

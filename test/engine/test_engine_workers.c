@@ -76,6 +76,36 @@ TEST(a_worker_leases_works_and_commits)
     bed_end(&bed);
 }
 
+/* It has handed in 2, and waits for 1, which was given back and which nobody else asks for. */
+TEST(a_worker_that_waits_in_commit_is_sent_to_do_what_it_waits_for)
+{
+    struct lanes_bed bed = {0};
+    pawl_worker_lease first, second, waited;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 3, "t.Ask", "ada", 1);
+    bed_send(&bed, 3, "t.Ask", "ada", 2);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", BED_PATIENCE, BED_PATIENCE, &first, &bed.error));
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", BED_PATIENCE, BED_PATIENCE, &second, &bed.error));
+    assert_int_equal(second.number, 2);
+    assert_false(pawl_worker_is_needed(bed.engine, &second)); /* 1 is leased */
+    assert_status(commit(&bed, &second, 300 * PAWL_MILLISECOND), PAWL_ETIMEOUT);
+    assert_ok(pawl_worker_release(bed.engine, &first, false, false, NULL, &bed.error));
+    assert_true(pawl_worker_is_needed(bed.engine, &second));
+    pawl_instant began = pawl_env_now(bed.engine->env);
+    assert_status(commit(&bed, &second, 2 * BED_PATIENCE), PAWL_ETIMEOUT);
+    assert_true(pawl_env_now(bed.engine->env).ns - began.ns < BED_PATIENCE);
+    assert_ok(pawl_worker_acquire(bed.engine, "t.notes", 0, 0, &waited, &bed.error));
+    assert_int_equal(waited.number, 1);
+    assert_false(pawl_worker_is_needed(bed.engine, &second));
+    assert_ok(commit(&bed, &waited, BED_PATIENCE));
+    assert_ok(commit(&bed, &second, BED_PATIENCE));
+    assert_int_equal(bed_count(&bed, 3, "t.Note"), 2);
+    pawl_worker_lease_free(&first);
+    pawl_worker_lease_free(&second);
+    pawl_worker_lease_free(&waited);
+    bed_end(&bed);
+}
+
 static bool take_item(void *arg, const pawl_row *record)
 {
     pawl_bytes who;
@@ -460,6 +490,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_worker_leases_works_and_commits),
+        RUN(a_worker_that_waits_in_commit_is_sent_to_do_what_it_waits_for),
         RUN(the_event_of_a_lease_is_read_field_by_field_as_long_as_the_lease_is_kept),
         RUN(a_worker_commits_field_by_field),
         RUN(a_commit_counts_once_and_is_harmless_to_repeat),

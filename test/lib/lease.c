@@ -307,6 +307,21 @@ static void do_repeat(struct line *line)
     say_status(line, pawl_leases_repeat(line->desk->leases, next_number(line)));
 }
 
+static void do_early(struct line *line)
+{
+    say_status(line, pawl_leases_repeat_early(line->desk->leases, next_number(line)));
+}
+
+static void do_hold(struct line *line)
+{
+    say_status(line, pawl_leases_hold(line->desk->leases, next_number(line), true));
+}
+
+static void do_free(struct line *line)
+{
+    say_status(line, pawl_leases_hold(line->desk->leases, next_number(line), false));
+}
+
 static void do_refuse(struct line *line)
 {
     uint64_t number = next_number(line);
@@ -499,23 +514,24 @@ static const struct verb {
     void (*fn)(struct line *line);
     bool is_outside; /* of the shard: it lets time pass */
 } verbs[] = {
-    {"bind", do_bind, false},         {"peek", do_peek, false},
-    {"acquire", do_acquire, false},   {"extend", do_extend, false},
-    {"release", do_release, false},   {"postpone", do_postpone, false},
-    {"fail", do_fail, false},         {"break", do_fail_for_good, false},
-    {"ready", do_ready, false},       {"take", do_take, false},
-    {"repeat", do_repeat, false},     {"refuse", do_refuse, false},
-    {"commit", do_commit, false},     {"reset", do_reset, false},
-    {"reclaim", do_reclaim, false},   {"retry", do_retry, false},
-    {"void", do_void, false},         {"policy", do_policy, false},
-    {"look", do_look, false},         {"list", do_list, false},
-    {"forge", do_forge, false},       {"steal", do_steal, false},
-    {"estimate", do_estimate, false}, {"figures", do_figures, false},
-    {"tick", do_tick, false},         {"wait", do_wait, true},
-    {"jump", do_jump, true},          {"keep", do_keep, false},
-    {"settle", do_settle, false},     {"rows", do_rows, false},
-    {"restart", do_restart, false},   {"power", do_power, false},
-    {"awaits", do_awaits, false},
+    {"bind", do_bind, false},       {"peek", do_peek, false},
+    {"acquire", do_acquire, false}, {"extend", do_extend, false},
+    {"release", do_release, false}, {"postpone", do_postpone, false},
+    {"fail", do_fail, false},       {"break", do_fail_for_good, false},
+    {"ready", do_ready, false},     {"take", do_take, false},
+    {"repeat", do_repeat, false},   {"refuse", do_refuse, false},
+    {"early", do_early, false},     {"hold", do_hold, false},
+    {"free", do_free, false},       {"commit", do_commit, false},
+    {"reset", do_reset, false},     {"reclaim", do_reclaim, false},
+    {"retry", do_retry, false},     {"void", do_void, false},
+    {"policy", do_policy, false},   {"look", do_look, false},
+    {"list", do_list, false},       {"forge", do_forge, false},
+    {"steal", do_steal, false},     {"estimate", do_estimate, false},
+    {"figures", do_figures, false}, {"tick", do_tick, false},
+    {"wait", do_wait, true},        {"jump", do_jump, true},
+    {"keep", do_keep, false},       {"settle", do_settle, false},
+    {"rows", do_rows, false},       {"restart", do_restart, false},
+    {"power", do_power, false},     {"awaits", do_awaits, false},
 };
 
 struct errand {

@@ -362,7 +362,8 @@ TEST(a_failure_after_a_read_counts_at_its_turn_if_the_read_stands)
         if (cases[i].changed) { /* now it is its turn, and what it says counts at once */
             acquire(&second, &b, cases[i].projection);
             assert_int_equal(attempt_read(&second, 1), 10);
-            assert_false(attempt_fail_run(&second, true, "again"));
+            assert_true(attempt_fail_run(&second, true, "again"));
+            assert_status(second.told, PAWL_EINVAL);
             lane_bed_pass(&b, PAWL_SECOND);
             assert_int_equal(lane_bed_operation(&b, MAIN, 2, &op, reason), OPERATION_VOID);
             attempt_release(&second);

@@ -460,6 +460,60 @@ TEST(the_number_taken_last_can_be_worked_on_again)
                "figures repeated failed -> 1 0\n");
 }
 
+TEST(what_is_known_to_be_in_vain_is_worked_on_again_before_its_turn)
+{
+    play(NULL, "bind 4           -> 1 2 3 4\n"
+               "acquire abc      -> a=1 b=2 c=3\n"
+               "ready b          -> ok\n"
+               "early 1          -> misuse\n" /* the next in turn is not interrupted */
+               "early 4          -> not found\n"
+               "early 5          -> not found\n"
+               "early 2          -> ok\n"
+               "early 3          -> ok\n"
+               "early 3          -> not found\n"
+               "ready b          -> fenced\n"
+               "ready c          -> fenced\n"
+               "peek             -> 2\n"
+               "ready a          -> ok\n"
+               "take             -> 1=a\n"
+               "acquire de       -> d=2 e=3\n"
+               "look 2           -> leased try 1 for 1s\n" /* neither an attempt nor a failure */
+               "look 3           -> leased try 1 for 1s\n"
+               "ready d          -> ok\n"
+               "take             -> 2=d\n"
+               "early 2          -> not found\n"
+               "figures repeated failed active waiting -> 2 0 1 0\n");
+}
+
+TEST(a_void_is_not_worked_on_again)
+{
+    play(NULL, "bind 2           -> 1 2\n"
+               "void 2           -> ok\n"
+               "early 2          -> not found\n");
+}
+
+TEST(a_held_number_is_not_given_out_until_it_is_free_or_the_next_in_turn)
+{
+    play(NULL, "bind 5           -> 1 2 3 4 5\n"
+               "hold 1           -> misuse\n"
+               "hold 2           -> ok\n"
+               "hold 2           -> ok\n"
+               "hold 4           -> ok\n"
+               "hold 6           -> not found\n"
+               "acquire abx      -> a=1 b=3 x=5\n"
+               "acquire y        -> not found\n"
+               "hold 3           -> not found\n"
+               "free 4           -> ok\n"
+               "acquire d        -> d=4\n"
+               "ready a          -> ok\n"
+               "take             -> 1=a\n"
+               "peek             -> 2\n"
+               "acquire c        -> c=2\n"
+               "ready c          -> ok\n"
+               "ready b          -> ok\n"
+               "take             -> 2=c 3=b\n");
+}
+
 TEST(only_what_was_taken_is_committed)
 {
     play(NULL, "bind 3           -> 1 2 3\n"
@@ -639,6 +693,9 @@ int main(void)
         RUN(numbers_that_came_back_go_first_and_the_lowest_of_them),
         RUN(what_cannot_be_committed_is_left_to_the_policy_at_once),
         RUN(the_number_taken_last_can_be_worked_on_again),
+        RUN(what_is_known_to_be_in_vain_is_worked_on_again_before_its_turn),
+        RUN(a_void_is_not_worked_on_again),
+        RUN(a_held_number_is_not_given_out_until_it_is_free_or_the_next_in_turn),
         RUN(only_what_was_taken_is_committed),
         RUN(a_full_window_is_busy_until_a_commit),
         RUN(a_window_of_one_is_a_queue_of_one),

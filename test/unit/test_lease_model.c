@@ -16,7 +16,7 @@ struct piece {
     uint32_t attempt;
     uint32_t failures;
     uint32_t postponed;
-    bool is_fresh;
+    bool is_held;
     bool is_current;
     bool has_expired;
     bool is_void;
@@ -67,12 +67,11 @@ static bool same_id(pawl_operation_id a, pawl_operation_id b)
 /* What acquire should give next; 0: nothing. */
 static uint64_t model_next(const struct model *m, uint32_t projection)
 {
-    for (int fresh = 0; fresh < 2; fresh++)
-        for (uint64_t n = m->committed + 1; n <= m->bound; n++) {
-            const struct piece *p = &m->pieces[n];
-            if (p->state == PAWL_LEASE_BOUND && p->projection == projection && p->is_fresh == (fresh == 1))
-                return n;
-        }
+    for (uint64_t n = m->committed + 1; n <= m->bound; n++) {
+        const struct piece *p = &m->pieces[n];
+        if (p->state == PAWL_LEASE_BOUND && p->projection == projection && !p->is_held)
+            return n;
+    }
     return 0;
 }
 
@@ -87,7 +86,7 @@ static void step_bind(struct model *m)
     }
     assert_ok(status);
     assert_int_equal(number, ++m->bound);
-    m->pieces[number] = (struct piece){.state = PAWL_LEASE_BOUND, .projection = projection, .is_fresh = true};
+    m->pieces[number] = (struct piece){.state = PAWL_LEASE_BOUND, .projection = projection};
 }
 
 static void model_lease(struct model *m, const pawl_lease *lease, pawl_duration asked)
@@ -104,7 +103,6 @@ static void model_lease(struct model *m, const pawl_lease *lease, pawl_duration 
         assert_false(same_id(lease->operation, m->claims[i].operation));
     p->state = PAWL_LEASE_LEASED;
     p->attempt++;
-    p->is_fresh = false;
     p->is_current = true;
     p->operation = lease->operation;
     p->duration = lease->duration;
@@ -246,7 +244,6 @@ static void step_postpone(struct model *m)
         return;
     m->f.released++;
     p->is_current = false;
-    p->is_fresh = false;
     p->attempt--;
     model_back_off(m, p, ++p->postponed);
 }
@@ -257,7 +254,6 @@ static void model_void(struct model *m, struct piece *p)
     p->state = PAWL_LEASE_READY;
     p->is_void = true;
     p->is_current = false;
-    p->is_fresh = false;
 }
 
 static void step_fail(struct model *m)
@@ -300,6 +296,8 @@ static void step_take(struct model *m)
         assert_int_equal(turns[i].projection, p->projection);
         p->state = PAWL_LEASE_TAKEN;
     }
+    if (count > 0 && m->taken < m->bound)
+        m->pieces[m->taken + 1].is_held = false;
     bool is_more = m->taken < m->bound && m->pieces[m->taken + 1].state == PAWL_LEASE_READY;
     assert_true(count == max || !is_more);
 }
@@ -331,6 +329,37 @@ static void step_repeat(struct model *m)
     p->is_current = false;
     p->attempt--;
     m->f.repeated++;
+}
+
+static void step_repeat_early(struct model *m)
+{
+    uint64_t number = m->committed + test_below(&m->state, WINDOW + 2);
+    struct piece *p = is_here(m, number) ? &m->pieces[number] : NULL;
+    bool is_work = p && !p->is_void && (p->state == PAWL_LEASE_LEASED || p->state == PAWL_LEASE_READY);
+    bool is_fine = is_work && number != m->taken + 1;
+    assert_status(pawl_leases_repeat_early(m->desk.leases, number), is_fine   ? PAWL_OK
+                                                                    : is_work ? PAWL_EMISUSE
+                                                                              : PAWL_ENOTFOUND);
+    if (!is_fine)
+        return;
+    p->state = PAWL_LEASE_BOUND;
+    p->is_current = false;
+    p->result = NULL;
+    p->attempt--;
+    m->f.repeated++;
+}
+
+static void step_hold(struct model *m)
+{
+    uint64_t number = m->committed + test_below(&m->state, WINDOW + 2);
+    struct piece *p = is_here(m, number) ? &m->pieces[number] : NULL;
+    bool held = test_below(&m->state, 3) > 0;
+    bool is_bound = p && p->state == PAWL_LEASE_BOUND, is_fine = is_bound && !(held && number == m->taken + 1);
+    assert_status(pawl_leases_hold(m->desk.leases, number, held), is_fine    ? PAWL_OK
+                                                                  : is_bound ? PAWL_EMISUSE
+                                                                             : PAWL_ENOTFOUND);
+    if (is_fine)
+        p->is_held = held;
 }
 
 static void step_refuse(struct model *m)
@@ -464,6 +493,8 @@ static void check(void *arg)
     struct model *m = arg;
     pawl_lease_figures f;
     expire(m);
+    for (uint64_t n = m->committed + 1; n <= m->bound; n++) /* a number that comes back is not held */
+        m->pieces[n].is_held = m->pieces[n].is_held && m->pieces[n].state == PAWL_LEASE_BOUND;
     m->seen = m->committed;
     pawl_leases_list(m->desk.leases, 0, check_listed, m);
     assert_int_equal(m->seen, m->bound);
@@ -490,9 +521,10 @@ static const struct {
     void (*fn)(struct model *m);
     unsigned weight;
 } steps[] = {
-    {step_bind, 20},  {step_acquire, 30}, {step_ready, 50},   {step_take, 12}, {step_commit, 10},
-    {step_extend, 4}, {step_release, 3},  {step_postpone, 2}, {step_fail, 5},  {step_operator, 6},
-    {step_repeat, 2}, {step_refuse, 1},   {step_policy, 1},   {step_reset, 0},
+    {step_bind, 20},   {step_acquire, 30}, {step_ready, 50},       {step_take, 12},
+    {step_commit, 10}, {step_extend, 4},   {step_release, 3},      {step_postpone, 2},
+    {step_fail, 5},    {step_operator, 6}, {step_repeat, 2},       {step_refuse, 1},
+    {step_policy, 1},  {step_reset, 0},    {step_repeat_early, 3}, {step_hold, 8},
 };
 
 static void random_step(void *arg)

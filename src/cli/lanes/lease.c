@@ -103,7 +103,7 @@ static int run_list(const struct options *options)
 static void print_figures(const json_t *f)
 {
     const json_t *one = json_object_get(f, "partition");
-    char average[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX], partition[24] = "all";
+    char average[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX], repeated[DURATION_TEXT_MAX], partition[24] = "all";
     if (!json_is_null(one) && number_in(f, "bound") == 0)
         return;
     if (!json_is_null(one))
@@ -111,12 +111,14 @@ static void print_figures(const json_t *f)
     duration_format((pawl_duration)(json_number_value(json_object_get(f, "average_wait")) * 1e9 + 0.5),
                     average);
     duration_format((pawl_duration)(json_number_value(json_object_get(f, "p99_wait")) * 1e9 + 0.5), p99);
+    duration_format((pawl_duration)(json_number_value(json_object_get(f, "repeated_time")) * 1e9 + 0.5),
+                    repeated);
     printf("%-28s %9s %10" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %8" PRIu64 " %7" PRIu64 " %6" PRIu64
-           " %7" PRIu64 " %8" PRIu64 " %4.0f %% %9s %9s %5.1f %%\n",
+           " %7" PRIu64 " %8" PRIu64 " %9s %5" PRIu64 " %4.0f %% %9s %9s %5.1f %%\n",
            text_in(f, "lane"), partition, number_in(f, "committed"), number_in(f, "leased"),
            number_in(f, "waiting"), number_in(f, "stalled"), number_in(f, "expired"), number_in(f, "failed"),
-           number_in(f, "voids"), number_in(f, "fenced"), number_in(f, "repeated"),
-           100 * json_number_value(json_object_get(f, "utilisation")), average, p99,
+           number_in(f, "voids"), number_in(f, "fenced"), number_in(f, "repeated"), repeated,
+           number_in(f, "run_ahead"), 100 * json_number_value(json_object_get(f, "utilisation")), average, p99,
            100 * json_number_value(json_object_get(f, "efficiency")));
 }
 
@@ -162,9 +164,9 @@ static int run_stats(const struct options *options)
     if (options_get(options, "json"))
         print_text(&text);
     else {
-        printf("%-28s %9s %10s %7s %7s %7s %8s %7s %6s %7s %8s %6s %9s %9s %7s\n", "lane", "partition",
+        printf("%-28s %9s %10s %7s %7s %7s %8s %7s %6s %7s %8s %9s %5s %6s %9s %9s %7s\n", "lane", "partition",
                "committed", "leased", "waiting", "stalled", "expired", "failed", "voids", "fenced", "repeated",
-               "used", "wait", "p99", "efficient");
+               "for", "ahead", "used", "wait", "p99", "efficient");
         say_each((pawl_bytes){text.data, text.size}, print_figures);
         say_each((pawl_bytes){text.data, text.size}, print_alerts);
         pawl_text_free(&text);
@@ -265,11 +267,14 @@ const struct command command_lease_list = {
 const struct command command_lease_stats = {
     .name = "lease stats",
     .summary = "show what leases come to, and what is alarming",
-    .about = "For each lane, by partition and in sum: numbers committed, leased, waiting for their turn and "
-             "stalled;\n"
-             "leases that expired, failed, were void or fenced; runs that were repeated; how much of the time "
-             "that was\n"
-             "granted was used; how long results waited for their turn. Alerts come with advice. " ABOUT_OPENS,
+    .about =
+        "For each lane, by partition and in sum: numbers committed, leased, waiting for their turn and "
+        "stalled;\n"
+        "leases that expired, failed, were void or fenced; runs that were repeated, and the time that they "
+        "had taken;\n"
+        "how far ahead of its turn work is begun now; how much of the time that was granted was used; how "
+        "long\n"
+        "results waited for their turn. Alerts come with advice. " ABOUT_OPENS,
     .arguments = {"[LANE]"},
     .options = {OPTIONS_WHERE, OPTION_JSON},
     .run = run_stats,

@@ -53,9 +53,16 @@ static int run_list(const struct options *options)
 
 static void print_status(const json_t *lane)
 {
-    printf("%-28s %10" PRIu64 " %-8s %10" PRIu64 " %10" PRIu64 " %12" PRIu64 "  %s", json_text_in(lane, "lane"),
-           json_u64_in(lane, "generation"), json_is_true(json_object_get(lane, "serving")) ? "serves" : "",
-           json_u64_in(lane, "partitions"), json_u64_in(lane, "lag"), json_u64_in(lane, "operations"),
+    const json_t *one = json_object_get(lane, "run_ahead");
+    char repeated[24] = "", ahead[24] = ""; /* only the process that works on it knows */
+    if (json_is_integer(one)) {
+        snprintf(repeated, sizeof repeated, "%" PRIu64, json_u64_in(lane, "repeated"));
+        snprintf(ahead, sizeof ahead, "%" PRIu64, json_u64_in(lane, "run_ahead"));
+    }
+    printf("%-28s %10" PRIu64 " %-8s %10" PRIu64 " %10" PRIu64 " %12" PRIu64 " %10s %6s  %s",
+           json_text_in(lane, "lane"), json_u64_in(lane, "generation"),
+           json_is_true(json_object_get(lane, "serving")) ? "serves" : "", json_u64_in(lane, "partitions"),
+           json_u64_in(lane, "lag"), json_u64_in(lane, "operations"), repeated, ahead,
            json_text_in(lane, "state"));
     if (json_is_true(json_object_get(lane, "building"))) {
         char bar[BAR + 1];
@@ -80,8 +87,8 @@ static int run_status(const struct options *options)
     if (status == PAWL_OK && options_get(options, "json"))
         print_text(&text);
     else if (status == PAWL_OK) {
-        printf("%-28s %10s %-8s %10s %10s %12s  %s\n", "lane", "generation", "", "partitions", "lag",
-               "operations", "state");
+        printf("%-28s %10s %-8s %10s %10s %12s %10s %6s  %s\n", "lane", "generation", "", "partitions", "lag",
+               "operations", "repeated", "ahead", "state");
         say_each((pawl_bytes){text.data, text.size}, print_status);
         pawl_text_free(&text);
     }
@@ -103,13 +110,16 @@ const struct command command_project_list = {
 const struct command command_project_status = {
     .name = "project status",
     .summary = "show how far the lanes have come",
-    .about = "A line for each generation of a lane, over all partitions: whether reads are served from it, how "
-             "many events\n"
-             "it lags behind the log, the operations that it has applied, and whether it is current, behind, "
-             "paused, or\n"
-             "being built. Works beside a process that has the directory open; what that one has leased, and "
-             "whether a\n"
-             "lane of its is stalled, only it knows.\n",
+    .about =
+        "A line for each generation of a lane, over all partitions: whether reads are served from it, how "
+        "many events\n"
+        "it lags behind the log, the operations that it has applied, and whether it is current, behind, "
+        "paused, or\n"
+        "being built. A server tells, too, how many runs were repeated and how far ahead of its turn work is "
+        "begun.\n"
+        "Works beside a process that has the directory open; what that one has leased, and "
+        "whether a\n"
+        "lane of its is stalled, only it knows.\n",
     .arguments = {"[LANE]"},
     .options = {OPTIONS_WHERE, OPTION_JSON},
     .run = run_status,

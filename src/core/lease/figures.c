@@ -53,6 +53,7 @@ void pawl_leases_figures_get(const pawl_leases *leases, pawl_lease_figures *ret_
         .voids = counts->voids,
         .fenced = counts->fenced,
         .repeated = counts->repeated,
+        .repeated_time = counts->repeated_time,
         .minute = minute_sum(&leases->minute, now),
         .p99_wait = minute_p99(&leases->minute, now),
     };
@@ -77,6 +78,7 @@ void pawl_lease_figures_add(pawl_lease_figures *to, const pawl_lease_figures *mo
     to->voids += more->voids;
     to->fenced += more->fenced;
     to->repeated += more->repeated;
+    to->repeated_time += more->repeated_time;
     minute_add(&to->minute, &more->minute);
     to->p99_wait = more->p99_wait > to->p99_wait ? more->p99_wait : to->p99_wait;
     to->alerts |= more->alerts;

@@ -10,7 +10,7 @@
  *
  * A slot is in at most one structure at a time, which follows from its state; so the links share their memory:
  *
- *     BOUND         the queue of its projection (queue.h)
+ *     BOUND         the queue of its projection (queue.h); nothing, if it is held
  *     LEASED        the wheel, at its deadline (due.c)
  *     BACKING_OFF   the wheel, at the end of its back-off
  *     others        nothing
@@ -21,7 +21,8 @@
  *       over. In a queue it means expired, and not yet given to anybody else.
  *   T3  The timer, if there is one, is set for the earliest tick of the wheel or before.
  *   T4  SLOT_STORED only with SLOT_KEPT and is_current, in LEASED, READY and TAKEN. slot_move drops the row when
- *       one of these ends. */
+ *       one of these ends.
+ *   T5  SLOT_HELD only in BOUND, and only above taken + 1. slot_leave clears it. */
 #ifndef CORE_LEASE_LEASE_H
 #define CORE_LEASE_LEASE_H
 
@@ -46,6 +47,7 @@ enum slot_flag {
     SLOT_KEPT = 2,      /* the present or last attempt was acquired to be kept */
     SLOT_STORED = 4,    /* the store has its row */
     SLOT_RESTORED = 8,  /* the attempt began before the table did */
+    SLOT_HELD = 16,     /* BOUND, and in no queue */
 };
 
 struct slot {
@@ -114,6 +116,7 @@ struct lease_counts {
     uint64_t voids;
     uint64_t fenced;
     uint64_t repeated;
+    pawl_duration repeated_time;
 };
 
 struct pawl_leases {

@@ -10,7 +10,7 @@
  *     LEASED        BOUND, READY, BACKING_OFF, STALLED
  *     BACKING_OFF   BOUND, READY
  *     STALLED       BOUND, READY
- *     READY         TAKEN
+ *     READY         TAKEN; BOUND (it is repeated before its turn)
  *     TAKEN         COMMITTED; BOUND, STALLED, READY (its turn comes again) */
 #ifndef CORE_LEASE_QUEUE_H
 #define CORE_LEASE_QUEUE_H
@@ -98,7 +98,7 @@ static inline bool may_follow(unsigned from, pawl_lease_state to)
         [PAWL_LEASE_LEASED] = BIT(BOUND) | BIT(READY) | BIT(BACKING_OFF) | BIT(STALLED),
         [PAWL_LEASE_BACKING_OFF] = BIT(BOUND) | BIT(READY),
         [PAWL_LEASE_STALLED] = BIT(BOUND) | BIT(READY),
-        [PAWL_LEASE_READY] = BIT(TAKEN),
+        [PAWL_LEASE_READY] = BIT(TAKEN) | BIT(BOUND),
         [PAWL_LEASE_TAKEN] = BIT(COMMITTED) | BIT(BOUND) | BIT(STALLED) | BIT(READY),
     };
 #undef BIT
@@ -111,7 +111,10 @@ static inline void slot_leave(pawl_leases *leases, struct slot *slot)
         wheel_remove(&leases->wheel, &slot->in.timer);
         leases->counts.active--;
     } else if (slot->state == PAWL_LEASE_BOUND) {
-        queue_remove(leases, slot);
+        if (slot->flags & SLOT_HELD)
+            slot->flags &= (uint8_t)~SLOT_HELD;
+        else
+            queue_remove(leases, slot);
         slot->is_fresh = false;
     } else if (slot->state == PAWL_LEASE_READY) {
         leases->counts.waiting--;

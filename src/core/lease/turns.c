@@ -5,6 +5,14 @@
  * million. */
 #include "core/lease/queue.h"
 
+/* The next in turn is not held: L8. */
+static void free_next(pawl_leases *leases)
+{
+    struct slot *slot = slot_find(leases, leases->taken + 1);
+    if (slot && (slot->flags & SLOT_HELD))
+        (void)pawl_leases_hold(leases, slot->number, false);
+}
+
 size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns)
 {
     size_t count = 0;
@@ -33,6 +41,7 @@ size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns)
             .words = words_get(&leases->words, slot->words),
         };
     }
+    free_next(leases);
     return count;
 }
 
@@ -40,6 +49,17 @@ size_t pawl_leases_take(pawl_leases *leases, size_t max, pawl_turn *ret_turns)
 static struct slot *last_taken(pawl_leases *leases, uint64_t number)
 {
     return number == leases->taken && number != leases->committed ? slot_find(leases, number) : NULL;
+}
+
+/* The attempt that ended then was in vain: the number waits for another, as if there had been none. */
+static void begin_again(pawl_leases *leases, struct slot *slot, pawl_instant ended)
+{
+    leases->counts.repeated++;
+    leases->counts.repeated_time += ended.ns - slot->leased_at.ns;
+    slot->is_current = false;
+    slot->result = NULL;
+    slot->attempt--;
+    slot_move(leases, slot, PAWL_LEASE_BOUND);
 }
 
 int pawl_leases_repeat(pawl_leases *leases, uint64_t number)
@@ -52,11 +72,41 @@ int pawl_leases_repeat(pawl_leases *leases, uint64_t number)
         slot_move(leases, slot, PAWL_LEASE_READY);
         return PAWL_OK;
     }
-    leases->counts.repeated++;
-    slot->is_current = false;
-    slot->result = NULL;
-    slot->attempt--;
-    slot_move(leases, slot, PAWL_LEASE_BOUND);
+    begin_again(leases, slot, slot->handed_at);
+    return PAWL_OK;
+}
+
+int pawl_leases_repeat_early(pawl_leases *leases, uint64_t number)
+{
+    struct slot *slot = slot_find(leases, number);
+    if (!slot || slot->is_void || (slot->state != PAWL_LEASE_LEASED && slot->state != PAWL_LEASE_READY))
+        return PAWL_ENOTFOUND;
+    if (number == leases->taken + 1)
+        return PAWL_EMISUSE;
+    pawl_instant now = pawl_env_now(leases->options.env);
+    if (slot->state == PAWL_LEASE_LEASED)
+        minute_now(&leases->minute, now)->ended++;
+    begin_again(leases, slot, slot->state == PAWL_LEASE_READY ? slot->handed_at : now);
+    return PAWL_OK;
+}
+
+int pawl_leases_hold(pawl_leases *leases, uint64_t number, bool held)
+{
+    struct slot *slot = slot_find(leases, number);
+    if (!slot || slot->state != PAWL_LEASE_BOUND)
+        return PAWL_ENOTFOUND;
+    if (held && number == leases->taken + 1)
+        return PAWL_EMISUSE;
+    if (held == ((slot->flags & SLOT_HELD) != 0))
+        return PAWL_OK;
+    if (held) {
+        queue_remove(leases, slot);
+        slot->flags |= SLOT_HELD;
+        return PAWL_OK;
+    }
+    slot->flags &= (uint8_t)~SLOT_HELD;
+    slot->is_fresh = false; /* its place in the list of fresh numbers is not known any more */
+    queue_put(leases, slot);
     return PAWL_OK;
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/heap.h"
-#include "core/state/key.h"
 
 #define TURNS_AT_ONCE 256 /* in one turn of the loop, which has other things to do */
 #define QUICK_AT_ONCE 64
@@ -86,6 +85,7 @@ static bool next_turn(struct lane *lane, pawl_turn *ret_turn)
     if (!lane->exploding) {
         if (pawl_leases_take(lane->leases, 1, ret_turn) != 1)
             return false;
+        lane_binding(lane, ret_turn->number)->handed = NULL;
         const struct run *run = ret_turn->result;
         assert(!run || lane->ready >= run->held);
         lane->ready -= run ? run->held : 0;
@@ -139,7 +139,7 @@ static bool take_turns(struct lane *lane)
 static bool is_available(const struct lane *lane)
 {
     for (uint32_t i = 0; i < lane->projections; i++)
-        if (!lane->quick[i] && pawl_leases_peek(lane->leases, i) != 0)
+        if (lane_offers(lane, i))
             return true;
     return false;
 }
@@ -159,8 +159,9 @@ void lane_pump(struct lane *lane)
         if (!lane->paused)
             lease_quick(lane);
         more = take_turns(lane);
+        lane_examine(lane);
         lane_scan(lane);
-        if (!lane->paused && lane->options.available && is_available(lane))
+        if (lane->options.available && is_available(lane))
             lane->options.available(lane->options.ctx, lane);
     } while (lane->again && !more);
     lane->pumping = false;
@@ -191,124 +192,6 @@ const struct schema_projector *lane_projector(const struct lane *lane, uint32_t 
         if (schema->projectors[i].lane == lane->options.lane && projection-- == 0)
             return &schema->projectors[i];
     return NULL;
-}
-
-int lane_copy_staged_rows(struct lane *lane, struct run *run, uint64_t wsid)
-{
-    struct staged_row **last = &run->staged_rows;
-    for (const struct writer_batch *b = lane->writer.first; b; b = b->next)
-        for (size_t i = 0; i < b->count; i++)
-            for (const struct row_change *c = lane_staged(b)[i].changes.first; c; c = c->next) {
-                if (key_wsid(c->key) != wsid)
-                    continue;
-                struct staged_row *row = arena_take(&run->memory, sizeof *row);
-                if (!row)
-                    return PAWL_ENOMEM;
-                *row = (struct staged_row){.key = arena_copy(&run->memory, c->key)};
-                if (c->value.data)
-                    row->value = arena_copy(&run->memory, c->value);
-                if (!row->key.data || (c->value.data && !row->value.data))
-                    return PAWL_ENOMEM;
-                *last = row;
-                last = &row->next;
-            }
-    run->at_turn = true;
-    return PAWL_OK;
-}
-
-static int fill_run(struct lane *lane, const pawl_lease *lease, struct run *run)
-{
-    const struct lane_binding *binding = lane_binding(lane, lease->number);
-    run_reset(run);
-    run->number = lease->number;
-    run->id = lease->operation;
-    run->projection = lease->projection;
-    run->attempt = lease->attempt;
-    run->duration = lease->duration;
-    run->partition = lane->options.partition;
-    run->lane = lane->options.lane;
-    run->generation = lane->options.generation;
-    run->schema = binding->schema;
-    run->projector = binding->projector;
-    run->event = lane_event_hold(binding->event);
-    run->start = lane->starts;
-    if (binding->at_turn && lane_copy_staged_rows(lane, run, binding->wsid) != PAWL_OK) {
-        run_reset(run);
-        return PAWL_ENOMEM;
-    }
-    return PAWL_OK;
-}
-
-/* Runs that wait for a slow number must not take more than ready_bytes. Beyond it, only the next number in turn
- * is given out. */
-static bool may_run_ahead(const struct lane *lane, uint32_t projection)
-{
-    return lane->ready < lane->options.ready_bytes
-           || pawl_leases_peek(lane->leases, projection) == lane->staged + 1;
-}
-
-typedef int (*acquire_fn)(pawl_leases *leases, uint32_t projection, pawl_duration duration, size_t max,
-                          pawl_lease *ret_leases, size_t *ret_count);
-
-static int acquire(struct lane *lane, uint32_t projection, pawl_duration duration, acquire_fn from_table,
-                   struct run *run)
-{
-    pawl_lease lease;
-    size_t count;
-    if (lane->writer.state != WRITER_RUNNING || lane->paused || projection >= lane->projections
-        || lane->quick[projection] || !may_run_ahead(lane, projection))
-        return PAWL_ENOTFOUND;
-    int status = from_table(lane->leases, projection, duration, 1, &lease, &count);
-    if (status != PAWL_OK)
-        return status;
-    status = fill_run(lane, &lease, run);
-    if (status != PAWL_OK)
-        (void)pawl_leases_release(lane->leases, lease.number, lease.operation, "no memory");
-    return status;
-}
-
-int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run)
-{
-    return acquire(lane, projection, duration, pawl_leases_acquire, run);
-}
-
-int lane_acquire_kept(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run)
-{
-    return acquire(lane, projection, duration, pawl_leases_acquire_kept, run);
-}
-
-static bool copy_lease(void *arg, const pawl_lease *lease)
-{
-    *(pawl_lease *)arg = *lease;
-    return false;
-}
-
-int lane_resume(struct lane *lane, uint64_t number, pawl_operation_id id, struct run *run, bool *ret_again)
-{
-    pawl_lease lease = {0};
-    if (lane->writer.state != WRITER_RUNNING)
-        return PAWL_EBUSY;
-    if (number == 0) /* pawl_leases_list would begin at the first number */
-        return PAWL_EFENCED;
-    if (pawl_leases_is_awaited(lane->leases, number, id))
-        return PAWL_EBUSY;
-    pawl_leases_list(lane->leases, number, copy_lease, &lease);
-    bool known = lease.number == number;
-    bool again = known ? lease.state >= PAWL_LEASE_READY : number <= lane->cursor.applied;
-    if ((known && (lease.operation.high != id.high || lease.operation.low != id.low)) || (!known && !again))
-        return PAWL_EFENCED;
-    int status = again ? PAWL_OK : fill_run(lane, &lease, run);
-    if (status != PAWL_OK)
-        return status;
-    if (again) {
-        run_reset(run);
-        run->number = number;
-        run->id = id;
-        run->partition = lane->options.partition;
-    }
-    run->may_ask_again = true;
-    *ret_again = again;
-    return PAWL_OK;
 }
 
 /* --- what becomes of a run --- */
@@ -366,8 +249,11 @@ int lane_hand_in(struct lane *lane, struct run *run)
         return status == PAWL_EBUSY ? PAWL_EBUSY : PAWL_EFENCED;
     if (again)
         runs_add(&lane->waiting, run);
-    else
+    else {
         lane->ready += run->held = run_held(run);
+        lane_binding(lane, run->number)->handed = run;
+        lane_examine_one(lane, run->number); /* it may have read too early already */
+    }
     lane_pump(lane);
     return PAWL_OK;
 }
@@ -404,7 +290,7 @@ bool lane_fail_run(struct lane *lane, struct run *run, bool permanent, const cha
     if (run->start != lane->starts) /* as in lane_hand_in: what it read does not tell */
         return false;
     bool decides = permanent || pawl_leases_is_last(lane->leases, run->number);
-    if (!decides || run->at_turn || reads_is_blind(&run->seen)) {
+    if (!decides || reads_is_blind(&run->seen)) {
         (void)lane_fail(lane, run->number, run->id, permanent, words);
         return false;
     }
@@ -463,6 +349,8 @@ void lane_figures(const struct lane *lane, struct lane_figures *ret_figures)
     ret_figures->scanned = lane_scanned(lane);
     ret_figures->applied = lane->cursor.applied;
     ret_figures->paused = lane->paused;
+    ret_figures->run_ahead = (uint64_t)lane->schedule.ahead;
+    ret_figures->held = lane->schedule.held;
     pawl_leases_figures_get(lane->leases, &ret_figures->leases);
 }
 

@@ -1,7 +1,7 @@
 /* core/project/lane.h: one generation of a lane in one partition, from events to entity tables.
  *
  *     PLog ── read ──► match ──► bind n ──► lease ──► run elsewhere ──► handed in
- *                                            ▲                             │ n's turn
+ *                                            ▲                             │ n's turn, or known to be stale before
  *                                            └──────── repeat ◄─────── does it stand?
  *                                                                          │ yes; or done again here
  *     entity tables ◄── applier ◄── durable ◄── operation log ◄── staged, on the overlay
@@ -19,7 +19,8 @@
  *       projectors within one.
  *   N2  Operations are staged in order of their numbers, each on the state that all before it leave.
  *   N3  The tables are a prefix of the operation log: the cursor is written with the rows, in one transaction.
- *   N4  What is staged is what a serial run would have written: a run stands, or is done again (reads.h).
+ *   N4  What is staged is what a serial run would have written: a run stands, or is done again (reads.h). Every run is
+ *       validated at its turn, whatever the schedule (schedule.h) predicted.
  *   N5  Nothing is bound unless every operation of the log is applied, or staged by this lane.
  *   N6  No lane waits for another, and no command for a lane: a turn of the loop does a bounded piece of work.
  */
@@ -90,6 +91,8 @@ struct lane_figures {
     uint64_t rows;       /* written or removed by them */
     uint64_t quick;      /* run by the lane itself at their turn */
     uint64_t repeated;   /* runs that did not stand */
+    uint64_t run_ahead;  /* so many numbers behind the last one staged are given out, at most */
+    uint64_t held;       /* numbers that wait for another one of their chain */
     uint64_t failures;   /* of the log */
     bool paused;
     pawl_lease_figures leases;
@@ -111,7 +114,14 @@ void lane_pause(struct lane *lane, bool paused);
 /* The lane's projectors in their order: a projection is an index into them. NULL beyond the last. */
 const struct schema_projector *lane_projector(const struct lane *lane, uint32_t projection);
 
-/* Lease the next number of a projection (duration 0: adaptive). PAWL_ENOTFOUND: none; PAWL_ENOMEM. */
+/* Whether lane_acquire would give a number now. */
+bool lane_offers(const struct lane *lane, uint32_t projection);
+
+/* Whether this projection has the next number in turn, nobody works on it, and lane_acquire would give it. */
+bool lane_offers_next(const struct lane *lane, uint32_t projection);
+
+/* Lease the next number of a projection that is worth working on (duration 0: adaptive). PAWL_ENOTFOUND: none;
+ * PAWL_ENOMEM. */
 int lane_acquire(struct lane *lane, uint32_t projection, pawl_duration duration, struct run *run);
 
 /* The same, and the store keeps the lease. Tell nobody of it before the store has settled. Also the store's

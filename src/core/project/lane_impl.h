@@ -1,6 +1,7 @@
 /* core/project/lane_impl.h: what the files of a lane share.
  *
- *     lane.c           numbers: binding, leasing, and whose turn it is
+ *     lane.c           numbers: whose turn it is, and what becomes of runs
+ *     lane_acquire.c   which numbers are given out before their turn
  *     lane_scan.c      from the PLog to matches
  *     lane_stage.c     a number's turn: does it stand, what does it write
  *     lane_batch.c     what becomes of staged operations: applied, or undone
@@ -10,6 +11,7 @@
 #define CORE_PROJECT_LANE_IMPL_H
 
 #include "core/project/lane.h"
+#include "core/project/schedule.h"
 #include "core/view/tables.h"
 
 /* What a number is bound to: an event and a projector. */
@@ -18,9 +20,10 @@ struct lane_binding {
     const struct schema *schema;
     const struct schema_projector *projector;
     uint64_t wsid;
-    uint32_t index; /* which match of its event, from 1 */
-    bool last;      /* the last match of its event */
-    bool at_turn;   /* it is repeated at its turn: the next run gets the staged rows, too */
+    uint32_t index;     /* which match of its event, from 1 */
+    bool last;          /* the last match of its event */
+    bool again;         /* it is repeated: the next run gets the staged rows, too */
+    struct run *handed; /* handed in, and its turn has not come; NULL: none */
 };
 
 /* How far a cursor had come, so that a failed transaction can be taken back. */
@@ -52,6 +55,8 @@ struct lane {
     bool *quick;                   /* by projection: the lane runs it itself */
     struct lane_binding *bindings; /* by number modulo the window */
     struct recent_writes *recent;
+    struct schedule schedule;
+    uint64_t examined; /* the last number staged when the runs that were handed in were last examined */
     struct overlay overlay;
     uint8_t *scratch;
     struct operation_maker writes; /* for what the lane explodes itself */
@@ -128,8 +133,15 @@ struct run *runs_take(struct runs *runs);
 /* lane.c: do whatever can be done now. */
 void lane_pump(struct lane *lane);
 
-/* Copy the staged rows of a workspace, which a snapshot may not have yet, for a run whose turn it is. */
-int lane_copy_staged_rows(struct lane *lane, struct run *run, uint64_t wsid);
+/* lane_acquire.c: copy the staged rows of a workspace, which a snapshot may not have yet, for a run. PAWL_ETOOBIG: there
+ * are more than max; PAWL_ENOMEM. Both leave the run without a base. */
+int lane_copy_staged_rows(struct lane *lane, struct run *run, uint64_t wsid, size_t max);
+
+/* lane_acquire.c: give out again what was handed in, and has read what was changed by an operation staged since. one:
+ * only this number. */
+void lane_examine(struct lane *lane);
+void lane_examine_one(struct lane *lane, uint64_t number);
+extern const struct schedule_ops lane_schedule_ops;
 
 /* Free a number: it was applied, or the lane starts over. */
 void lane_forget(struct lane *lane, uint64_t number);

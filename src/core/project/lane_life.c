@@ -149,6 +149,8 @@ static int new_parts(struct lane *lane, pawl_error *error)
     if (status != PAWL_OK)
         return status;
     lane->committed = lane_progress(&lane->cursor);
+    schedule_init(&lane->schedule, &lane_schedule_ops, lane, o->window, o->allocator);
+    schedule_reset(&lane->schedule, lane->cursor.applied + 1);
     leases.next = lane->cursor.applied + 1;
     status = pawl_leases_new(&leases, &lane->leases, error);
     if (status == PAWL_OK && know_projectors(lane) != PAWL_OK)
@@ -192,6 +194,7 @@ void lane_free(struct lane *lane)
         pawl_leases_free(lane->leases);
     if (lane->recent)
         recent_writes_free(lane->recent);
+    schedule_release(&lane->schedule);
     if (lane->writer.batches)
         writer_deinit(&lane->writer);
     mem_free(o->allocator, lane->quick, lane->projections * sizeof lane->quick[0]);

@@ -48,6 +48,7 @@ void lane_start_over(struct lane *lane)
     lane->seen = lane->cursor.scanned;
     lane->skip = lane->cursor.within;
     lane->place = (pawl_place){0};
+    schedule_reset(&lane->schedule, lane->cursor.applied + 1);
     recent_writes_reset(lane->recent, lane->cursor.applied + 1);
     while ((run = runs_take(&dropping.runs))) /* its owner may call anything */
         run->finished(run, lane_status_of_lost(lane, run));

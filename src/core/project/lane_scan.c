@@ -41,6 +41,7 @@ static int bind(struct lane *lane, uint32_t projection, const struct lane_bindin
     lane->bound = number;
     *lane_binding(lane, number) = *binding;
     lane_event_hold(binding->event);
+    schedule_bind(&lane->schedule, number);
     return PAWL_OK;
 }
 

@@ -43,6 +43,7 @@ static void stage(struct lane *lane, struct writer_batch *batch, const struct op
     lane_staged(batch)[batch->count] = (struct lane_staged){.changes = *changes, .run = run};
     writer_add(batch, op->number, body);
     lane->staged = op->number;
+    schedule_stage(&lane->schedule, op->number);
 }
 
 /* An error that is not the projector's fault. It may be over in a while: then the number is tried again. Or it
@@ -65,7 +66,7 @@ static bool repeat_after_error(struct lane *lane, const pawl_turn *turn, struct 
 static bool refuse(struct lane *lane, const pawl_turn *turn, struct run *run, int status, const char *words)
 {
     (void)pawl_leases_refuse(lane->leases, turn->number, words);
-    lane_binding(lane, turn->number)->at_turn = false;
+    lane_binding(lane, turn->number)->again = false;
     lane_tell_refused(lane, turn, status, words);
     if (run && words != run->error.text)
         error_set(&run->error, status, "%s", words);
@@ -173,8 +174,9 @@ static bool stage_made(struct lane *lane, struct writer_batch *batch, const pawl
 static bool repeat(struct lane *lane, const pawl_turn *turn, struct run *run)
 {
     lane->figures.repeated++;
-    lane_binding(lane, turn->number)->at_turn = true;
+    lane_binding(lane, turn->number)->again = true;
     (void)pawl_leases_repeat(lane->leases, turn->number);
+    schedule_repeated(&lane->schedule, turn->number, reads_last_writer(&run->seen, lane->recent));
     tell(run, PAWL_ECONFLICT);
     lane->again = true; /* it can be acquired again */
     return false;
@@ -183,7 +185,7 @@ static bool repeat(struct lane *lane, const pawl_turn *turn, struct run *run)
 /* The number stays taken until the run is back, so no other operation can come between. */
 static bool explode_elsewhere(struct lane *lane, const pawl_turn *turn, struct run *run)
 {
-    if (lane_copy_staged_rows(lane, run, lane_binding(lane, turn->number)->wsid) != PAWL_OK)
+    if (lane_copy_staged_rows(lane, run, lane_binding(lane, turn->number)->wsid, SIZE_MAX) != PAWL_OK)
         return repeat_after_error(lane, turn, run, PAWL_ENOMEM);
     lane->exploding = run;
     lane->exploded = false;
@@ -202,13 +204,14 @@ bool lane_stage(struct lane *lane, struct writer_batch *batch, const pawl_turn *
         lane->figures.quick++;
         return stage_here(lane, batch, turn, NULL);
     }
-    if (!run->at_turn && !reads_stand(&run->seen, lane->recent))
+    if (!reads_stand(&run->seen, lane->recent))
         return repeat(lane, turn, run);
+    schedule_stood(&lane->schedule, turn->number, reads_last_writer(&run->seen, lane->recent));
     if (run->failed)
         return fail(lane, turn, run);
-    if (run->status == PAWL_OK && (run->at_turn || reads_stand(&run->used, lane->recent)))
+    if (run->status == PAWL_OK && reads_stand(&run->used, lane->recent))
         return stage_made(lane, batch, turn, run);
-    if (run->at_turn)
+    if (run->status != PAWL_OK && run->used.at >= turn->number - 1) /* nothing came between */
         return refuse(lane, turn, run, run->status, run->error.text);
     lane->figures.repeated++;
     if (lane->options.explode && run->rows >= lane->options.rows_here)

@@ -174,3 +174,21 @@ bool reads_stand(const struct reads *reads, const struct recent_writes *r)
             return false;
     return true;
 }
+
+static uint64_t later_of(const struct recent_writes *r, uint64_t number, uint64_t hash)
+{
+    const uint64_t *touched = map_get_u64(&r->newest, hash);
+    return touched && *touched > number ? *touched : number;
+}
+
+uint64_t reads_last_writer(const struct reads *reads, const struct recent_writes *r)
+{
+    uint64_t last = reads->all ? r->wrote : 0;
+    for (size_t i = 0; i < reads->row_count; i++)
+        last = later_of(r, last, reads->row[i]);
+    for (size_t i = 0; i < reads->rows_count; i++) {
+        last = later_of(r, last, hash_of_membership(reads->rows[i].hash));
+        last = later_of(r, last, hash_of_any_field(reads->rows[i].hash));
+    }
+    return last;
+}

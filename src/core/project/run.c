@@ -54,7 +54,7 @@ void run_reset(struct run *run)
     lane_event_drop(run->event);
     run->event = NULL;
     run->staged_rows = NULL;
-    run->at_turn = false;
+    run->base = 0;
     run->may_ask_again = false;
     run->intents = NULL;
     run->intent_count = 0;
@@ -93,8 +93,8 @@ void run_buffers_release(struct run_buffers *buffers)
     mem_free(buffers->alloc, buffers->scratch, buffers->scratch ? STATE_SCRATCH_BYTES : 0);
 }
 
-/* Put the rows that are staged before a repeated run over those of the store. If the store has a row already,
- * the two agree, or the staged one is newer. */
+/* Put the rows that were staged before the run over those of the store, which has not come as far. If the store has a
+ * row already, the two agree, or the staged one is newer. */
 static int push_staged_rows(struct run_buffers *buffers, const struct staged_row *row,
                             const struct state *state)
 {
@@ -123,11 +123,12 @@ int run_open_snapshot(struct run *run, pawl_store *store, struct run_buffers *bu
     arena_reset(&buffers->memory);
     struct state state = {
         .overlay = &buffers->overlay, .reader = buffers->snapshot, .scratch = buffers->scratch};
-    if (run->at_turn) {
-        applied = run->number - 1;
+    status = cursor_peek(buffers->snapshot, run->partition, run->lane, run->generation, &applied, &scanned);
+    /* A snapshot that has come as far has all of the staged rows, and may have newer ones. */
+    if (status == PAWL_OK && applied < run->base) {
+        applied = run->base;
         status = push_staged_rows(buffers, run->staged_rows, &state);
-    } else
-        status = cursor_peek(buffers->snapshot, run->partition, run->lane, run->generation, &applied, &scanned);
+    }
     if (status != PAWL_OK) {
         run_close_snapshot(buffers);
         return status;

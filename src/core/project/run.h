@@ -8,10 +8,10 @@
  * over or is gone; then it is refused when it is handed in.
  *
  * A run reads the state from a snapshot, which is at some operation before its own. The run notes the oldest
- * such operation with what it read, and both are validated when its turn comes (reads.h). If a run did not
- * stand, the number is run again, and this time the run begins when its turn has come: nothing can be staged
- * before it is done. It gets a copy of the rows that are staged and perhaps not yet in the store, so it always
- * stands. */
+ * such operation with what it read, and both are validated when its turn comes (reads.h). If a run does not
+ * stand, the number is run again. Such a run gets a copy of the rows that are staged and perhaps not yet in the store,
+ * so it reads the state as the last operation that was staged then left it, base. If its turn had come, this is the
+ * one directly before it: nothing can be staged before the run is done, and it stands. */
 #ifndef CORE_PROJECT_RUN_H
 #define CORE_PROJECT_RUN_H
 
@@ -60,8 +60,8 @@ struct run {
     const struct schema_projector *projector;
     struct lane_event *event; /* held */
     uint64_t start;           /* of the lane, that it was filled in */
-    bool at_turn;
-    bool may_ask_again; /* its worker has number and ID, and comes back with them: lane_resume */
+    uint64_t base;            /* staged_rows are those up to this operation; 0: it has none */
+    bool may_ask_again;       /* its worker has number and ID, and comes back with them: lane_resume */
     struct staged_row *staged_rows;
 
     /* What the run makes. memory holds the intents of a handler, and the staged rows. */

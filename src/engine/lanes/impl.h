@@ -276,11 +276,16 @@ bool handler_find(pawl_engine *engine, uint16_t projector, pawl_handler *ret_fn,
 /* An operation of this projector can be leased: wake one worker that waits for it. */
 void leases_offer(pawl_engine *engine, uint16_t projector);
 
+/* On the shard: the next operation in turn can be leased from outside, and no worker waits for one. */
+bool leases_is_starving(const struct partition_lane *pl);
+
 /* Wake all waiting workers, and wait until they have left. */
 void leases_close(pawl_engine *engine);
 
-/* --- worker_watch.c: tell those that watch this projector, on any thread. */
+/* --- worker_watch.c: tell those that watch this projector, on any thread. has: whether there are any; under
+ * lanes.lock. */
 void watches_tell(pawl_engine *engine, uint16_t projector);
+bool watches_has(const struct lanes *lanes, uint16_t projector);
 
 /* --- worker_commit.c: the run of a commit has ended. */
 void worker_commit_finished(struct job *job, int status);

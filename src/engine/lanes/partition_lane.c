@@ -198,7 +198,7 @@ void partition_lane_fill(struct partition_lane *pl)
             continue;
         if (worker_pool_is_staffed(pool))
             fill_pool(pl, pool);
-        else if (pawl_leases_peek(lane_leases(pl->lane), i) != 0)
+        else if (lane_offers(pl->lane, i))
             leases_offer(generation->engine, pool->projector->id);
     }
 }

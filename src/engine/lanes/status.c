@@ -41,8 +41,7 @@ static bool waits_for_workers(const struct partition_lane *pl)
 {
     const struct generation *g = pl->generation;
     for (uint32_t i = 0; i < g->projections; i++)
-        if (!g->pools[i].quick && !worker_pool_is_staffed(&g->pools[i])
-            && pawl_leases_peek(lane_leases(pl->lane), i) != 0)
+        if (!g->pools[i].quick && !worker_pool_is_staffed(&g->pools[i]) && lane_offers(pl->lane, i))
             return true;
     return false;
 }
@@ -63,6 +62,8 @@ static void read_status(const struct partition_lane *pl, struct partition_lane_s
     s->status.paused = figures.paused;
     s->status.operations = figures.applied;
     s->status.repeated = figures.repeated;
+    s->status.run_ahead = figures.run_ahead;
+    s->status.held = figures.held;
     s->status.leases = figures.leases;
     s->lacks_workers = waits_for_workers(pl);
 }

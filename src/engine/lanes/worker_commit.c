@@ -1,7 +1,9 @@
 /* engine/lanes/worker_commit.c: commits of outside workers.
  *
  * The result is exploded on the worker's own thread, and handed in to the lane. The worker waits there for the
- * operation's turn. If its time is over before that, it leaves, and the run goes on without it. */
+ * operation's turn. If its time is over before that, it leaves, and the run goes on without it. It also leaves if the
+ * operation that its own waits for can be leased and nobody waits for it: if all workers waited here, none would
+ * do what they wait for. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -10,6 +12,8 @@
 #include "engine/lanes/impl.h"
 #include "engine/lanes/results.h"
 #include "engine/lanes/worker_pool.h"
+
+#define LOOK_EVERY (100 * PAWL_MILLISECOND) /* whether the worker is needed elsewhere */
 
 /* What the waiting worker and the run share. Whoever ends last frees it. */
 struct worker_commit {
@@ -79,6 +83,7 @@ static void resume_here(void *arg)
 
 struct leaving {
     struct worker_commit *commit;
+    bool late; /* its time is over: it leaves in any case */
     bool left;
     bool idle; /* the run only waited to be told how its operation ended: the worker frees it */
     bool soon; /* the lane reads the log for the run, and finishes it when it has */
@@ -89,7 +94,7 @@ static void leave_here(void *arg)
     struct leaving *l = arg;
     struct worker_commit *commit = l->commit;
     struct lane *lane = commit->job.pl->lane;
-    if (commit->finished)
+    if (commit->finished || !(l->late || leases_is_starving(commit->job.pl)))
         return;
     l->soon = commit->job.run.lookup_lane;
     l->idle = !l->soon && lane && lane_leave(lane, &commit->job.run);
@@ -158,8 +163,15 @@ static int wait_for_turn(pawl_engine *e, struct worker_commit *commit, pawl_dura
         return error_set(error, status, "the engine is being closed");
     }
     struct leaving leaving = {.commit = commit};
-    if (latch_wait_until(&commit->latch, deadline) != PAWL_OK)
-        status = pawl_env_call(e->env, shard, leave_here, &leaving);
+    bool over = false;
+    while (!over && status == PAWL_OK) {
+        pawl_instant look = engine_deadline(e, LOOK_EVERY);
+        leaving.late = deadline.ns <= look.ns;
+        over = latch_wait_until(&commit->latch, leaving.late ? deadline : look) == PAWL_OK;
+        if (!over)
+            status = pawl_env_call(e->env, shard, leave_here, &leaving);
+        over = over || leaving.late || leaving.left || leaving.idle || leaving.soon;
+    }
     if (leaving.soon || status != PAWL_OK) /* an engine that is being closed tells everybody */
         latch_wait(&commit->latch);
     if (leaving.idle)

@@ -55,6 +55,29 @@ void leases_offer(pawl_engine *e, uint16_t projector)
     pthread_mutex_unlock(&lanes->lock);
 }
 
+/* Whether a worker waits for an operation of this projector, or is served by somebody who watches for one. */
+static bool is_awaited(struct lanes *lanes, uint16_t projector)
+{
+    pthread_mutex_lock(&lanes->lock);
+    bool awaited = watches_has(lanes, projector);
+    for (const struct lease_wait *w = lanes->waits; w && !awaited; w = w->next)
+        awaited = w->projector == projector;
+    pthread_mutex_unlock(&lanes->lock);
+    return awaited;
+}
+
+bool leases_is_starving(const struct partition_lane *pl)
+{
+    const struct generation *g = pl->generation;
+    if (!pl->lane || pl->closing)
+        return false;
+    for (uint32_t i = 0; i < g->projections; i++)
+        if (lane_offers_next(pl->lane, i))
+            return !worker_pool_is_staffed(&g->pools[i])
+                   && !is_awaited(g->engine->lanes, g->pools[i].projector->id);
+    return false;
+}
+
 void leases_close(pawl_engine *e)
 {
     struct lanes *lanes = e->lanes;
@@ -98,7 +121,7 @@ static void acquire_here(void *arg)
         if (status != PAWL_OK)
             continue;
         a->pl = pl;
-        a->more = pawl_leases_peek(lane_leases(pl->lane), a->projection) != 0;
+        a->more = lane_offers(pl->lane, a->projection);
     }
 }
 
@@ -410,4 +433,31 @@ int pawl_worker_release(pawl_engine *e, const pawl_worker_lease *lease, bool fai
                        .permanent = permanent,
                        .words = words ? words : ""};
     return say(e, lease, &s, end_here, error);
+}
+
+/* --- a worker that waits, and is needed elsewhere --- */
+
+static void starving_here(void *arg)
+{
+    struct saying *s = arg;
+    s->status = leases_is_starving(s->pl) ? PAWL_OK : PAWL_ENOTFOUND;
+}
+
+bool pawl_worker_is_needed(pawl_engine *e, const pawl_worker_lease *lease)
+{
+    const struct schema_lane *lane;
+    struct generation *g = NULL;
+    struct saying s = {.status = PAWL_ENOTFOUND};
+    if (worker_lease_find(e, lease, &lane, NULL) != PAWL_OK)
+        return false;
+    while (s.status != PAWL_OK && (g = generation_hold_next(e, g))) {
+        if (g->id != lane->id)
+            continue;
+        s.pl = &g->lanes[lease->partition];
+        if (partition_call(e, lease->partition, starving_here, &s) != PAWL_OK)
+            break;
+    }
+    if (g)
+        generation_release(g);
+    return s.status == PAWL_OK;
 }

@@ -39,6 +39,19 @@ static void list_queue(struct worker_pool *pool, struct worker_queue *queue)
     pool->last = &queue->next;
 }
 
+/* The lowest number first: all others of its partition wait for it. A number that came back is lower than those that are
+ * queued; any other is higher. */
+static void insert(struct worker_queue *queue, struct job *job)
+{
+    struct job **at = &queue->first;
+    while (*at && (*at)->run.number < job->run.number)
+        at = &(*at)->queued;
+    job->queued = *at;
+    *at = job;
+    if (!job->queued)
+        queue->last = &job->queued;
+}
+
 static struct job *pop(struct worker_pool *pool, struct worker_queue *queue)
 {
     struct job *job = queue->first;
@@ -82,6 +95,7 @@ static void wait_idle(struct worker_pool *pool, bool *ret_over)
 static void begin_job(struct worker_thread *t, struct worker_queue *queue)
 {
     queue->running++;
+    t->pool->running++;
     t->busy = queue;
     t->since = pawl_env_now(engine_of(t->pool)->env);
 }
@@ -92,6 +106,7 @@ static void end_job(struct worker_thread *t)
     uint64_t took = pawl_env_now(engine_of(pool)->env).ns - t->since.ns;
     pool->average = pool->average - pool->average / 8 + took / 8;
     t->busy->running--;
+    pool->running--;
     t->busy = NULL;
     if (t->slow)
         pool->slow--;
@@ -229,13 +244,20 @@ void worker_pool_resize(struct worker_pool *pool, uint32_t count)
     pthread_mutex_unlock(&pool->lock);
 }
 
+/* Each partition has a job queued, so that it gets its turn. But a single worker does not work ahead of itself: while it
+ * works, what it will write cannot be read. */
+static uint32_t ahead_of_slow(const struct worker_pool *pool, const struct worker_queue *queue)
+{
+    return pool->limit > 1 || queue->running == 0 ? 1 + pool->limit / SLOW_AHEAD : 0;
+}
+
 uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition)
 {
     pthread_mutex_lock(&pool->lock);
     const struct worker_queue *queue = &pool->queues[partition];
-    uint32_t at_work = pool->count - pool->slow - pool->idle;
+    uint32_t at_work = pool->running - pool->slow;
     uint32_t free = pool->limit > at_work + pool->queued ? pool->limit - at_work - pool->queued : 0;
-    uint32_t ahead = pool->average < QUICK ? QUICK_AHEAD : 1 + pool->limit / SLOW_AHEAD;
+    uint32_t ahead = pool->average < QUICK ? QUICK_AHEAD : ahead_of_slow(pool, queue);
     uint32_t most = queue->queued + free > ahead ? queue->queued + free : ahead;
     uint32_t room = most > queue->queued && !pool->stopping ? most - queue->queued : 0;
     pthread_mutex_unlock(&pool->lock);
@@ -249,9 +271,7 @@ void worker_pool_push(struct worker_pool *pool, uint16_t partition, struct job *
     while (jobs) {
         struct job *job = jobs;
         jobs = job->queued;
-        job->queued = NULL;
-        *queue->last = job;
-        queue->last = &job->queued;
+        insert(queue, job);
         queue->queued++;
         pool->queued++;
     }

@@ -53,6 +53,7 @@ struct worker_pool {
     struct worker_thread *threads;
     struct worker_thread *ended; /* to be joined */
     uint32_t count, idle, slow;
+    uint32_t running; /* jobs that its threads work on */
     uint64_t average; /* of a job, in nanoseconds */
 
     struct expr_cache *cache; /* compiled expressions of its handler's results: results_expr.c */

@@ -27,6 +27,14 @@ void watches_tell(pawl_engine *e, uint16_t projector)
     pthread_mutex_unlock(&lanes->lock);
 }
 
+bool watches_has(const struct lanes *lanes, uint16_t projector)
+{
+    for (const struct pawl_worker_watch *w = lanes->watches; w; w = w->next)
+        if (w->armed && w->projector == projector)
+            return true;
+    return false;
+}
+
 int pawl_worker_watch_new(pawl_engine *e, const char *projector, void (*ready)(void *arg), void *arg,
                           pawl_worker_watch **ret_watch, pawl_error *error)
 {

@@ -127,12 +127,32 @@ static int list_lanes(pawl_engine *e, const char *lane, put_rows put, pawl_text 
     return text_take(&out, status, ret_text, error);
 }
 
+/* How a lane works ahead. In sum: the partition that works ahead least. Nobody knows if the engine only reads. */
+static void put_ahead(struct json_out *out, const struct lane_row *rows, size_t count)
+{
+    uint64_t ahead = UINT64_MAX, held = 0;
+    for (size_t i = 0; i < count; i++) {
+        const pawl_lane_status *s = &rows[i].status;
+        ahead = s->state != PAWL_LANE_CLOSED && s->run_ahead < ahead ? s->run_ahead : ahead;
+        held += s->held;
+    }
+    out_key(out, "run_ahead");
+    if (ahead == UINT64_MAX)
+        out_null(out);
+    else
+        out_unsigned(out, ahead);
+    put_unsigned(out, "held", held);
+}
+
 static void put_status(struct json_out *out, const struct lane_row *rows, size_t count)
 {
     const pawl_lane_status *first = &rows[0].status;
-    uint64_t end = 0, offset = 0, operations = 0;
+    uint64_t end = 0, offset = 0, operations = 0, repeated = 0;
+    pawl_duration repeated_time = 0;
     for (size_t i = 0; i < count; i++) {
         const pawl_lane_status *s = &rows[i].status;
+        repeated += s->repeated;
+        repeated_time += s->leases.repeated_time;
         end += s->end;
         offset += s->offset < s->end ? s->offset : s->end;
         operations += s->operations;
@@ -151,6 +171,9 @@ static void put_status(struct json_out *out, const struct lane_row *rows, size_t
     put_unsigned(out, "events", end);
     put_unsigned(out, "lag", end - offset);
     put_unsigned(out, "operations", operations);
+    put_unsigned(out, "repeated", repeated);
+    put_real(out, "repeated_time", (double)repeated_time / 1e9);
+    put_ahead(out, rows, count);
     put_real(out, "progress", end ? (double)offset / (double)end : 1);
     end_line(out);
 }
@@ -189,17 +212,17 @@ static void put_alerts(struct json_out *out, const struct lane_row *rows, size_t
     out_close(out, ']');
 }
 
-/* partition NULL: all of them. */
-static void put_figures(struct json_out *out, const struct lane_row *row, const uint16_t *partition,
+/* Of one row, for its partition; or of several, in sum. */
+static void put_figures(struct json_out *out, const struct lane_row *rows, size_t count, bool in_sum,
                         const pawl_lease_figures *f)
 {
-    put_text(out, "lane", row->name);
-    put_unsigned(out, "generation", row->status.generation);
+    put_text(out, "lane", rows[0].name);
+    put_unsigned(out, "generation", rows[0].status.generation);
     out_key(out, "partition");
-    if (partition)
-        out_unsigned(out, *partition);
-    else
+    if (in_sum)
         out_null(out);
+    else
+        out_unsigned(out, rows[0].status.partition);
     put_unsigned(out, "bound", f->bound);
     put_unsigned(out, "watermark", f->watermark);
     put_unsigned(out, "leased", f->active);
@@ -213,6 +236,8 @@ static void put_figures(struct json_out *out, const struct lane_row *row, const 
     put_unsigned(out, "voids", f->voids);
     put_unsigned(out, "fenced", f->fenced);
     put_unsigned(out, "repeated", f->repeated);
+    put_real(out, "repeated_time", (double)f->repeated_time / 1e9);
+    put_ahead(out, rows, count);
     put_real(out, "utilisation", f->utilisation);
     put_real(out, "average_wait", (double)f->average_wait / 1e9);
     put_real(out, "p99_wait", (double)f->p99_wait / 1e9);
@@ -227,11 +252,11 @@ static void put_stats(struct json_out *out, const struct lane_row *rows, size_t 
         const pawl_lane_status *s = &rows[i].status;
         pawl_lease_figures_add(&sum, &s->leases);
         out_open(out, '{');
-        put_figures(out, &rows[i], &s->partition, &s->leases);
+        put_figures(out, &rows[i], 1, false, &s->leases);
         end_line(out);
     }
     out_open(out, '{');
-    put_figures(out, &rows[0], NULL, &sum);
+    put_figures(out, rows, count, true, &sum);
     put_alerts(out, rows, count);
     end_line(out);
 }

@@ -2,7 +2,8 @@
  *
  * A client that waits for a lease, or for its commit's turn, has no thread: its connection sleeps, and the desk
  * (lease_desk.h) wakes it. A commit is handed in at once. While its turn has not come, it is asked for again and
- * again, which is cheap, at growing distances; so no thread of the pool waits for another worker. */
+ * again, which is cheap, at growing distances; so no thread of the pool waits for another worker. If the operation that
+ * it waits for can be leased, and no worker asks for one, the client is told at once to go on. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,7 @@ static void try_commit(struct exchange *x)
         answer_done(x, &call->lease, HTTP_OK, "committed", true);
     else if (status != PAWL_ETIMEOUT)
         exchange_fail(x, &error);
-    else if (late)
+    else if (late || (!first && pawl_worker_is_needed(exchange_engine(x), &call->lease)))
         answer_done(x, &call->lease, HTTP_ACCEPTED, "committed", false);
     else
         exchange_then(x, pause_commit);
