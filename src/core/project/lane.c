@@ -252,6 +252,8 @@ int lane_hand_in(struct lane *lane, struct run *run)
     else {
         lane->ready += run->held = run_held(run);
         lane_binding(lane, run->number)->handed = run;
+        lane_binding(lane, run->number)->marks = reads_marks(&run->seen);
+        lane->handed_last = run->number > lane->handed_last ? run->number : lane->handed_last;
         lane_examine_one(lane, run->number); /* it may have read too early already */
     }
     lane_pump(lane);

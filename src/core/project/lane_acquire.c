@@ -5,8 +5,7 @@
 #include "core/project/lane_impl.h"
 #include "core/state/key.h"
 
-#define EXAMINED_AT_ONCE 512  /* numbers behind the one that was staged */
-#define STAGED_ROWS_MAX  1024 /* are copied for a run that may do without them */
+#define STAGED_ROWS_MAX 1024 /* are copied for a run that may do without them */
 
 /* --- the schedule --- */
 
@@ -57,10 +56,11 @@ void lane_examine(struct lane *lane)
     if (lane->examined == lane->staged)
         return;
     lane->examined = lane->staged;
-    uint64_t last = lane->staged + EXAMINED_AT_ONCE;
-    for (uint64_t n = lane->staged + 2; n <= last && n <= lane->bound && lane->writer.state == WRITER_RUNNING;
-         n++)
-        lane_examine_one(lane, n);
+    uint64_t marks = recent_writes_marks(lane->recent);
+    uint64_t last = lane->handed_last < lane->bound ? lane->handed_last : lane->bound;
+    for (uint64_t n = lane->staged + 2; n <= last && lane->writer.state == WRITER_RUNNING; n++)
+        if (lane_binding(lane, n)->marks & marks)
+            lane_examine_one(lane, n);
 }
 
 /* --- giving out --- */

@@ -23,6 +23,7 @@ struct lane_binding {
     uint32_t index;     /* which match of its event, from 1 */
     bool last;          /* the last match of its event */
     bool again;         /* it is repeated: the next run gets the staged rows, too */
+    uint64_t marks;     /* of what the run has read that was handed in */
     struct run *handed; /* handed in, and its turn has not come; NULL: none */
 };
 
@@ -56,7 +57,8 @@ struct lane {
     struct lane_binding *bindings; /* by number modulo the window */
     struct recent_writes *recent;
     struct schedule schedule;
-    uint64_t examined; /* the last number staged when the runs that were handed in were last examined */
+    uint64_t handed_last; /* the highest number that was handed in */
+    uint64_t examined;    /* the last number staged when the runs that were handed in were last examined */
     struct overlay overlay;
     uint8_t *scratch;
     struct operation_maker writes; /* for what the lane explodes itself */

@@ -93,6 +93,11 @@ void recent_writes_note(struct recent_writes *recent, const struct operation *op
 /* Whether everything that was read stands, with all noted operations above reads->at. */
 bool reads_stand(const struct reads *reads, const struct recent_writes *recent);
 
+/* A quick look: if the two have no bit in common, nothing that was read is among what was written since the last call of
+ * recent_writes_marks. */
+uint64_t reads_marks(const struct reads *reads);
+uint64_t recent_writes_marks(struct recent_writes *recent);
+
 /* The last operation noted that wrote anything of what was read; 0: none that is remembered. */
 uint64_t reads_last_writer(const struct reads *reads, const struct recent_writes *recent);
 

@@ -37,4 +37,10 @@ static inline uint64_t hash_of_field(uint64_t rows, size_t place)
     return hash_mix(rows + 3 + place);
 }
 
+/* One of 64 bits for each hash. */
+static inline uint64_t mark_of(uint64_t hash)
+{
+    return UINT64_C(1) << (hash & 63);
+}
+
 #endif

@@ -28,6 +28,7 @@ struct recent_writes {
     uint64_t floor;    /* numbers up to this one may be forgotten */
     uint64_t last;     /* noted */
     uint64_t wrote;    /* the last number that wrote anything */
+    uint64_t marks;    /* of the hashes that were touched since somebody asked */
 };
 
 int recent_writes_new(const pawl_allocator *alloc, uint32_t capacity, struct recent_writes **ret_recent)
@@ -87,6 +88,7 @@ static void forget_oldest(struct recent_writes *r)
 
 static void touch(struct recent_writes *r, uint64_t hash)
 {
+    r->marks |= mark_of(hash);
     uint64_t *number = map_get_u64(&r->newest, hash);
     if (r->floor == r->last || (number && *number == r->last))
         return; /* it did not fit, and is forgotten as a whole */
@@ -173,6 +175,21 @@ bool reads_stand(const struct reads *reads, const struct recent_writes *r)
         if (!rows_stand(r, &reads->rows[i], reads->at))
             return false;
     return true;
+}
+
+uint64_t reads_marks(const struct reads *reads)
+{
+    uint64_t marks = reads->all || reads->rows_count > 0 ? UINT64_MAX : 0;
+    for (size_t i = 0; i < reads->row_count && marks != UINT64_MAX; i++)
+        marks |= mark_of(reads->row[i]);
+    return marks;
+}
+
+uint64_t recent_writes_marks(struct recent_writes *r)
+{
+    uint64_t marks = r->marks;
+    r->marks = 0;
+    return marks;
 }
 
 static uint64_t later_of(const struct recent_writes *r, uint64_t number, uint64_t hash)
