@@ -1,6 +1,7 @@
 """The program with a server: the same words and codes as on a directory, and what happens if the server is not as it should be."""
 import json
 import os
+import re
 import signal
 import socket
 
@@ -58,6 +59,14 @@ READS = [
 ]
 
 
+def known_to_all(words, text):
+    """Without what only a process that works on lanes knows: how far ahead it begins, and what it has repeated."""
+    if words[:2] != ['project', 'status']:
+        return text
+    text = re.sub(r'"run_ahead":(null|\d+)', '"run_ahead":_', text)
+    return re.sub(r'^(.{83}).{18}(  [a-z]+)$', r'\1\2', text, flags=re.MULTILINE)
+
+
 def every_answer_is_the_same_byte_for_byte(folder):
     verb = filled(folder)
     server, url = serve(folder)
@@ -67,7 +76,8 @@ def every_answer_is_the_same_byte_for_byte(folder):
     alone = [verb(*words) for words in READS]
     for words, *said in zip(READS, by_url, by_socket, alone):
         for one in said[:2]:
-            assert (one.code, one.out, one.err) == (said[2].code, said[2].out, said[2].err), \
+            assert (one.code, known_to_all(words, one.out), one.err) == \
+                (said[2].code, known_to_all(words, said[2].out), said[2].err), \
                 f'{words}: {one.code} {one.out[-300:]!r} {one.err!r}, alone {said[2].code} {said[2].out[-300:]!r} {said[2].err!r}'
     assert {0, 1, 2} == {one.code for one in alone}
 
