@@ -59,9 +59,15 @@ static void acknowledge(struct stream *s, uint64_t upto)
     }
 }
 
-static void note_trouble(struct stream *s, const char *why)
+/* Why entries are unknown. Only the first reason counts: all in flight are unknown with it. */
+static void note_trouble(struct stream *s, bool refused, const char *why)
 {
-    error_set(&s->trouble, PAWL_EUNKNOWN, "topic %s, partition %u: %s", s->topic, s->id.partition, why);
+    if (s->owner.state == OWNER_UNSURE)
+        return;
+    error_set(&s->trouble, PAWL_EUNKNOWN, "topic %s, partition %u: %s: %s", s->topic, s->id.partition,
+              refused ? "the brokers refused it, so it is not there"
+                      : "it may be there or not, which the next claim settles",
+              why);
 }
 
 /* Sending. */
@@ -99,7 +105,7 @@ static int send_entry(struct stream *s, struct flight *f)
         }
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
-        note_trouble(s, rd_kafka_err2str(err));
+        note_trouble(s, false, rd_kafka_err2str(err));
         status = owner_report(&s->owner, sent, CLAIM_NOWHERE, &actions);
         stream_act(s, status, &actions);
         return PAWL_OK;
@@ -188,7 +194,7 @@ void stream_reported(struct stream *s, uint64_t ticket, const rd_kafka_message_t
     if (f && good)
         f->position = (uint64_t)m->offset;
     if (!good)
-        note_trouble(s, rd_kafka_err2str(m->err));
+        note_trouble(s, client_refused(m), client_reason(m));
     int status = owner_report(&s->owner, ticket, good ? (uint64_t)m->offset : CLAIM_NOWHERE, &actions);
     if (s->owner.judge.at > at) {
         struct judged judged = {.judge = s->owner.judge, .sum = judge_chain(&s->owner.judge)};
@@ -314,7 +320,7 @@ void stream_tick(struct stream *s, uint64_t now)
     } else if (s->reading && now > s->deadline && (s->phase != PHASE_SENT || s->claim_at != CLAIM_NOWHERE)) {
         char words[128];
         snprintf(words, sizeof words, "no broker has answered for %" PRIu32 " ms", s->log->url.timeout_ms);
-        note_trouble(s, words);
+        note_trouble(s, false, words);
         if (s->phase != PHASE_NONE) {
             claim_end(s, PAWL_EIO, words);
         } else {
