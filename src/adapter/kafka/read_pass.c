@@ -234,7 +234,7 @@ static void look_work(pawl_work *work)
     struct read_pass *p = heap_entry(work, struct read_pass, work);
     struct kafka_log *log = p->op.log;
     uint32_t partitions = 0;
-    p->status = topic_partitions(log->front, &log->url, p->stream->topic, &partitions, &p->error);
+    p->status = topic_find(log->front, &log->url, p->stream->topic, p->stream->id, &partitions, &p->error);
     pthread_mutex_lock(&log->lock);
     if (partitions > 0)
         p->stream->partitions = partitions;
@@ -253,7 +253,7 @@ static int look(struct read_pass *p)
     return status;
 }
 
-/* The topic was looked for. A stream without a topic is empty; a follow looks for it again later. */
+/* The topic was looked for. An operation log without a topic is empty; a follow looks for it again later. */
 static void looked(struct read_pass *p)
 {
     struct kafka_log *log = p->op.log;
@@ -413,7 +413,7 @@ static int read_alone(struct kafka_log *log, pawl_read *read)
         return error_wrap(read->error, status, "read");
     atomic_fetch_add(&log->outstanding, 1);
     if (partitions == 0)
-        status = topic_partitions(log->front, &log->url, s->topic, &partitions, read->error);
+        status = topic_find(log->front, &log->url, s->topic, s->id, &partitions, read->error);
     read->next = read->from;
     if (status == PAWL_OK && read->stream.partition < partitions) {
         pthread_mutex_lock(&log->lock);
