@@ -212,7 +212,8 @@ def a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one(_, scene
     scene.init()
     with Writer(scene.url('timeout-ms=120000')) as writer:
         assert writer.says('one') == '1'
-        with subprocess.Popen([PAWL, 'log', 'read', '--log', scene.url(), '--stream', 'raw/0', '--follow'],
+        short = scene.url('timeout-ms=5000')  # so long a position behind the end is asked for
+        with subprocess.Popen([PAWL, 'log', 'read', '--log', short, '--stream', 'raw/0', '--follow'],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
             assert reader.stdout.readline() == '1\tone\n'
             scene.client('delete')

@@ -14,10 +14,14 @@ struct property {
     const char *value;
 };
 
+/* A leader that hangs keeps its connection. It is given up when it has not answered for socket.timeout.ms; who
+ * leads instead is learnt by asking for metadata, which may be asked of the one that hangs. */
 static const struct property common[] = {
     {"client.id", "pawl"},
     {"socket.nagle.disable", "true"},
     {"socket.keepalive.enable", "true"},
+    {"socket.timeout.ms", "6000"},
+    {"topic.metadata.refresh.interval.ms", "2000"},
     {"reconnect.backoff.ms", "20"},
     {"reconnect.backoff.max.ms", "500"},
     {NULL, NULL},

@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #define CALL_MS_MAX 10000
+#define TRY_MS_MAX  3000 /* a broker that was asked may hang; the next time another is asked */
 
 /* How often, and after how many ms again, a topic is looked for that a broker does not know: it may be new. */
 #define LOOKS_MAX     20
@@ -22,7 +23,9 @@ static int metadata_of(rd_kafka_t *client, const struct kafka_url *url, const ch
 {
     char words[KAFKA_TOPIC_MAX + 32];
     rd_kafka_topic_t *handle = topic ? rd_kafka_topic_new(client, topic, NULL) : NULL;
-    rd_kafka_resp_err_t err = rd_kafka_metadata(client, !topic, handle, ret_metadata, call_ms(url));
+    rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    for (int left = call_ms(url); left > 0 && err == RD_KAFKA_RESP_ERR__TIMED_OUT; left -= TRY_MS_MAX)
+        err = rd_kafka_metadata(client, !topic, handle, ret_metadata, left < TRY_MS_MAX ? left : TRY_MS_MAX);
     if (handle)
         rd_kafka_topic_destroy(handle);
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
