@@ -14,7 +14,7 @@ SESSION_SECONDS = 3  # of the brokers, in test/kafka/cluster
 NOTICED_SECONDS_MAX = SESSION_SECONDS + 8
 PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 TRIES_MAX = 5
-ROUNDS = 3
+ROUNDS = 2
 
 
 class Child:
