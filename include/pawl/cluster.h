@@ -80,7 +80,7 @@ typedef struct pawl_cluster_report {
  * progress, which may be NULL, counts records; it is called on this thread, also while no broker answers, and
  * at least once before the call succeeds. The total is known at the end only. Changes nothing, and cancelled
  * leaves nothing behind.
- * Errors, besides those above: PAWL_ECANCELED. After any the report is untouched; after success release it
+ * Errors, besides those above: PAWL_ECANCELED, PAWL_ENOTFOUND (plog, raw or group0 is not there). After any the report is untouched; after success release it
  * once. */
 PAWL_API int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg,
                                  pawl_cluster_report *ret_report, pawl_error *error);

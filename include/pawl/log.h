@@ -148,7 +148,8 @@ struct pawl_append {
 /* read: visit a stream's entries from an offset on, at most limit of them, in order, up to what is durable
  * now. visit() runs where done() runs; the entry is borrowed for the call; return false to stop.
  * On done, next is the offset after the last entry visited (from, if none was). Reading past the end, or a
- * stream that was never written, visits nothing and is PAWL_OK. at: {0, 0}, or the place of entry from.
+ * stream that was never written, visits nothing and is PAWL_OK; on Kafka, a stream whose topic 'pawl cluster
+ * init' has not made is PAWL_ENOTFOUND, and a partition that it has not is PAWL_EINVAL. at: {0, 0}, or the place of entry from.
  *
  * alone says: this caller may block. Then everything is done on the calling thread, and the call returns
  * PAWL_READ_DONE: the outcome is in the request, and done(), which may be NULL then, is not called. Not from a

@@ -13,7 +13,8 @@
 
 #define TOPIC   "mock.raw"
 #define BROKER  1 /* the only one */
-#define PRODUCE 0 /* Kafka's number for the request */
+#define PRODUCE 0 /* Kafka's numbers for requests */
+#define FETCH   1
 
 /* How long the log waits. What is to work has minutes, so that it works on a busy machine too. A test that
  * waits until the log gives up takes the short time. */
@@ -242,6 +243,30 @@ TEST(an_append_behind_a_rivals_claim_is_fenced_though_the_broker_took_it)
     assert_int_equal(m->epoch, 3);
     assert_int_equal(m->next, 2);
     assert_ok(append_at(m, 2));
+    mock_close(m);
+}
+
+/* As a leader does that was replaced, and does not know it yet. */
+static void deny_position(struct mock *m)
+{
+    rd_kafka_mock_push_request_errors(m->brokers, FETCH, 1, RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE);
+}
+
+TEST(a_position_that_is_called_out_of_range_and_is_there_is_read)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim_patiently(m));
+    for (uint64_t n = 1; n <= 3; n++)
+        assert_ok(append_at(m, n));
+    deny_position(m);
+    assert_int_equal(entries_in(m), 3);
+    deny_position(m);
+    assert_ok(claim_patiently(m));
+    assert_int_equal(m->next, 4);
+    put_claim(m, 2); /* too late: the owner reads it, and is denied the place first */
+    deny_position(m);
+    assert_ok(append_at(m, 4));
+    assert_int_equal(entries_in(m), 4);
     mock_close(m);
 }
 
@@ -514,6 +539,7 @@ int main(void)
         RUN(appends_are_acknowledged_without_reading_anything_back),
         RUN(records_of_others_that_do_not_count_are_read_and_ignored),
         RUN(an_append_behind_a_rivals_claim_is_fenced_though_the_broker_took_it),
+        RUN(a_position_that_is_called_out_of_range_and_is_there_is_read),
         RUN(an_event_of_an_old_epoch_is_no_entry),
         RUN(a_refused_record_is_unknown_until_a_claim_shows_that_it_is_not_there),
         RUN(a_record_whose_answer_was_lost_is_unknown_until_a_claim_finds_it),

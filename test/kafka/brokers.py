@@ -30,6 +30,12 @@ class Brokers:
     def tell(self, command, *nodes):
         return run(CLUSTER, command, self.folder, *map(str, nodes))
 
+    def heal(self):
+        """All run again."""
+        for number, _, _, state in [line.split() for line in self.tell('status').splitlines()]:
+            if state != 'running':
+                self.tell('resume' if state == 'paused' else 'restart', number)
+
     def pids(self):
         """By node, of those that live."""
         lines = [line.split() for line in self.tell('status').splitlines()]

@@ -3,6 +3,7 @@
  *     kafka_client BROKERS create TOPIC REPLICAS     with one partition
  *     kafka_client BROKERS delete TOPIC
  *     kafka_client BROKERS alter TOPIC NAME=VALUE... other settings go back to their defaults
+ *     kafka_client BROKERS leader TOPIC              prints the number of the broker that leads; 0: none does
  *     kafka_client BROKERS produce TOPIC TEXT        prints its Kafka offset, once all replicas have it
  *     kafka_client BROKERS consume TOPIC OFFSET      prints that record
  *     kafka_client BROKERS spoil TOPIC OFFSET        writes that record again, with its last bit flipped
@@ -104,6 +105,22 @@ static int alter(rd_kafka_t *client, const char *topic, char **settings)
     return answer(topic, queue);
 }
 
+static int leader(rd_kafka_t *client, const char *name)
+{
+    const rd_kafka_metadata_t *metadata;
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
+    rd_kafka_resp_err_t err = rd_kafka_metadata(client, 0, topic, &metadata, WAIT_MS);
+    rd_kafka_topic_destroy(topic);
+    if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return failed(name, rd_kafka_err2str(err));
+    bool known = metadata->topic_cnt == 1 && metadata->topics[0].partition_cnt > 0;
+    int number =
+        known && metadata->topics[0].partitions[0].leader > 0 ? metadata->topics[0].partitions[0].leader : 0;
+    rd_kafka_metadata_destroy(metadata);
+    printf("%d\n", number);
+    return 0;
+}
+
 static int produce(rd_kafka_t *client, const char *name, const void *value, size_t size)
 {
     int64_t offset = -1;
@@ -175,6 +192,8 @@ int main(int argc, char **argv)
         status = create(client, topic, (int)strtol(argv[4], NULL, 10));
     } else if (strcmp(verb, "delete") == 0) {
         status = remove_topic(client, topic);
+    } else if (strcmp(verb, "leader") == 0) {
+        status = leader(client, topic);
     } else if (strcmp(verb, "alter") == 0) {
         status = alter(client, topic, argv + 4);
     } else if (strcmp(verb, "produce") == 0 && argc == 5) {

@@ -1,4 +1,5 @@
 """A log on Kafka that is not as it should be: told in words that name the place, with nothing lost or made up."""
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import time
 
 from brokers import Brokers, main, run
 
-PAWL, CLIENT = os.environ['PAWL'], os.environ['KAFKA_CLIENT']
+PAWL, CLIENT, CLOCK_AHEAD = os.environ['PAWL'], os.environ['KAFKA_CLIENT'], os.environ['CLOCK_AHEAD']
 FAILED, CORRUPT = 1, 3
 PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 GOOD = {'flush.messages': 1, 'retention.ms': -1, 'retention.bytes': -1, 'max.message.bytes': 2097152}
@@ -23,8 +24,8 @@ class Scene:
     def url(self, *options, address=None):
         return f'kafka://{address or self.brokers.address}/{self.name}?' + '&'.join(('replication=1',) + options)
 
-    def client(self, verb, *words):
-        return run(CLIENT, self.brokers.address, verb, self.topic, *words)
+    def client(self, verb, *words, topic=None):
+        return run(CLIENT, self.brokers.address, verb, topic or self.topic, *words)
 
     def alter(self, name, value):
         self.client('alter', *(f'{each}={is_now}' for each, is_now in {**GOOD, name: value}.items()))
@@ -50,6 +51,13 @@ def refused(code, words, *command, **how):
     for word in words:
         assert word in done.stderr + done.stdout, f'{command}: no {word!r} in {done.stderr + done.stdout!r}'
     return done
+
+
+def together(*cases):
+    """Several of these at once, because each of them looks for a while."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for done in [pool.submit(refused, *case) for case in cases]:
+            done.result()
 
 
 def refused_in_time(code, words, *command):
@@ -107,6 +115,37 @@ def brokers_that_are_not_there_are_named(_, scene):
             input='line\n')
 
 
+def a_topic_that_is_missing_is_named_and_not_taken_for_an_empty_stream(_, scene):
+    read, verify = ('log', 'read', '--stream', 'raw/0', '--log', scene.url()), ('verify', '--log', scene.url())
+    together((FAILED, ['there is no topic', scene.topic, 'pawl cluster init'], *read),
+             (FAILED, ['there is no topic', scene.topic], *read, '--follow'),
+             (FAILED, ['there is no topic', scene.name], *verify))
+    scene.init()
+    assert scene.append('one') == ['1']
+    assert run(PAWL, 'log', 'read', '--stream', 'oplog/0/7.2', '--log', scene.url()) == ''  # no lane has claimed it
+    refused(FAILED, [f'{scene.topic} has no partition 5'], 'log', 'read', '--stream', 'raw/5', '--log', scene.url())
+    for gone in ('group0', 'plog', 'raw'):
+        scene.client('delete', topic=f'{scene.name}.{gone}')
+        refused_in_time(FAILED, [f'there is no topic {scene.name}.{gone}'], *verify)
+        scene.init()
+    scene.client('delete')
+    together((FAILED, [f'there is no topic {scene.topic}'], *read), (FAILED, ['there is no topic'], *read, '--follow'))
+
+
+def a_clock_two_hours_ahead_does_no_harm_to_a_topic_of_today_and_is_named_by_an_old_one(_, scene):
+    scene.init()
+    ahead = {**os.environ, 'LD_PRELOAD': CLOCK_AHEAD}
+    append = ('log', 'append', '--stream', 'raw/0', '--log', scene.url())
+    assert run(PAWL, *append, input='one\n', env=ahead) == '1'
+    scene.alter('message.timestamp.type', 'CreateTime')
+    words = [f'topic {scene.topic}, partition 0', 'the brokers refused the claim', 'Invalid timestamp', 'clock']
+    until = time.monotonic() + PATIENCE
+    while subprocess.run((PAWL,) + append, env=ahead, input='', text=True, check=False).returncode == 0:
+        assert time.monotonic() < until
+    refused(FAILED, words, *append, input='two\n', env=ahead)
+    assert scene.append('two') == ['2']
+
+
 def a_password_that_is_wrong_is_refused_and_a_right_one_is_not(folder, scene):
     for password in ('right', 'wrong'):
         path = os.path.join(folder, password)
@@ -160,11 +199,11 @@ def a_record_with_a_flipped_bit_stops_the_stream_and_is_named(_, scene):
 
 def a_topic_that_is_deleted_under_a_writer_is_missed(_, scene):
     scene.init()
-    with Writer(scene.url('timeout-ms=20000')) as writer:
+    with Writer(scene.url('timeout-ms=5000')) as writer:
         assert writer.says('one') == '1'
         scene.client('delete')
         taken = writer.takes('more')
-        writer.ends(FAILED, f'line {2 + taken}', f'topic {scene.topic}, partition 0')
+        writer.ends(FAILED, f'line {2 + taken}', f'topic {scene.topic}, partition 0', 'it may be there or not')
     refused(FAILED, ['there is no topic', scene.topic], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
             input='line\n')
 
@@ -173,7 +212,8 @@ def a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one(_, scene
     scene.init()
     with Writer(scene.url('timeout-ms=120000')) as writer:
         assert writer.says('one') == '1'
-        with subprocess.Popen([PAWL, 'log', 'read', '--log', scene.url(), '--stream', 'raw/0', '--follow'],
+        short = scene.url('timeout-ms=5000')  # so long a position behind the end is asked for
+        with subprocess.Popen([PAWL, 'log', 'read', '--log', short, '--stream', 'raw/0', '--follow'],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
             assert reader.stdout.readline() == '1\tone\n'
             scene.client('delete')
@@ -193,7 +233,7 @@ def an_event_that_the_topic_has_no_room_for_is_not_said_to_be_written(_, scene):
         assert writer.says('x' * 100000) == '1'
         scene.alter('max.message.bytes', '1000')
         taken = writer.takes('x' * 100000)
-        writer.ends(FAILED, f'line {2 + taken}', f'topic {scene.topic}, partition 0', 'too large')
+        writer.ends(FAILED, f'line {2 + taken}', f'topic {scene.topic}, partition 0', 'refused it', 'too large')
     refused(FAILED, ['max.message.bytes=1000', 'at least'], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
             input='line\n')
     assert len(scene.read()) == 1 + taken
@@ -206,7 +246,10 @@ def cases(brokers, word=''):
         body.__name__ = case.__name__
         return body
 
-    every = [brokers_that_are_not_there_are_named, a_password_that_is_wrong_is_refused_and_a_right_one_is_not,
+    every = [brokers_that_are_not_there_are_named,
+             a_topic_that_is_missing_is_named_and_not_taken_for_an_empty_stream,
+             a_clock_two_hours_ahead_does_no_harm_to_a_topic_of_today_and_is_named_by_an_old_one,
+             a_password_that_is_wrong_is_refused_and_a_right_one_is_not,
              a_topic_with_too_few_replicas_or_weak_settings_is_refused_by_name,
              what_is_not_pawls_stops_the_stream_and_is_named, a_record_with_a_flipped_bit_stops_the_stream_and_is_named,
              a_topic_that_is_deleted_under_a_writer_is_missed,

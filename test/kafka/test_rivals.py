@@ -5,7 +5,7 @@
 Each fault has a cluster of topics of its own, and three writer processes (writer.c) that take the stream from each
 other all the time. When the fault is over they go on until each of them has written something, however slow the
 machine is; then they settle what they do not know and end, and the stream is read and compared with their records
-(judge.py).
+(judge.py). Before that, on the same brokers, come the cases of leaders.py.
 """
 import os
 import random
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import leaders
 from brokers import Brokers, main, run
 from judge import Record, judge
 
@@ -171,4 +172,4 @@ def cases(brokers, word=''):
 
 if __name__ == '__main__':
     with tempfile.TemporaryDirectory() as home, Brokers(3, home) as three:
-        main(cases(three, *sys.argv[2:]))
+        main(leaders.cases(three, *sys.argv[2:]) + cases(three, *sys.argv[2:]))

@@ -10,7 +10,7 @@ static struct kafka_record event(void)
 {
     static const char body[] = "seven bytes and more";
     return (struct kafka_record){
-        .head = {.kind = CLAIM_KIND_EVENT, .epoch = 3, .offset = 9, .chain = 5, .fragment = 1},
+        .head = {.kind = CLAIM_KIND_EVENT, .epoch = 3, .offset = 9, .chain = 5, .fragment = 3},
         .kind = 200,
         .fragments = 4,
         .body = {body, sizeof body}};
@@ -38,16 +38,45 @@ TEST(an_event_comes_back_as_it_was)
     assert_int_equal(out.head.epoch, 3);
     assert_int_equal(out.head.offset, 9);
     assert_int_equal(out.head.chain, 5);
-    assert_int_equal(out.head.fragment, 1);
+    assert_int_equal(out.head.fragment, 3);
     assert_int_equal(out.head.checksum, in.head.checksum);
-    assert_false(out.head.last);
+    assert_true(out.head.last);
     assert_int_equal(out.kind, 200);
     assert_int_equal(out.fragments, 4);
     assert_true(bytes_equal(out.body, in.body));
-    in.head.fragment = 3;
-    kafka_record_encode(&in, SEED, bytes);
-    assert_int_equal(kafka_record_decode((pawl_bytes){bytes, size}, SEED, &out), KAFKA_RECORD_GOOD);
-    assert_true(out.head.last);
+}
+
+TEST(a_fragment_has_the_size_that_its_place_in_the_event_asks_for)
+{
+    static uint8_t bytes[KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX + 1], body[KAFKA_BODY_BYTES_MAX];
+    static const struct {
+        uint32_t fragment, fragments;
+        size_t size;
+        enum kafka_record_fault fault;
+    } cases[] = {
+        {0, 1, 0, KAFKA_RECORD_GOOD},
+        {0, 1, KAFKA_BODY_BYTES_MAX, KAFKA_RECORD_GOOD},
+        {0, 2, KAFKA_BODY_BYTES_MAX, KAFKA_RECORD_GOOD},
+        {0, 2, KAFKA_BODY_BYTES_MAX - 1, KAFKA_RECORD_NONSENSE},
+        {1, 3, KAFKA_BODY_BYTES_MAX, KAFKA_RECORD_GOOD},
+        {1, 3, 100, KAFKA_RECORD_NONSENSE},
+        {1, 3, 0, KAFKA_RECORD_NONSENSE},
+        {2, 3, 100, KAFKA_RECORD_GOOD},
+        {2, 3, KAFKA_BODY_BYTES_MAX, KAFKA_RECORD_GOOD},
+        {2, 3, 0, KAFKA_RECORD_NONSENSE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct kafka_record in = event(), out;
+        in.head.fragment = cases[i].fragment;
+        in.fragments = cases[i].fragments;
+        in.body = (pawl_bytes){body, cases[i].size};
+        kafka_record_encode(&in, SEED, bytes);
+        assert_int_equal(
+            kafka_record_decode((pawl_bytes){bytes, KAFKA_RECORD_HEADER + cases[i].size}, SEED, &out),
+            cases[i].fault);
+        assert_true(cases[i].fault != KAFKA_RECORD_GOOD
+                    || out.head.last == (cases[i].fragment + 1 == cases[i].fragments));
+    }
 }
 
 TEST(a_claim_comes_back_as_it_was)
@@ -127,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(an_event_comes_back_as_it_was),
+        RUN(a_fragment_has_the_size_that_its_place_in_the_event_asks_for),
         RUN(a_claim_comes_back_as_it_was),
         RUN(a_change_of_any_bit_is_noticed),
         RUN(a_record_is_none_in_another_place),

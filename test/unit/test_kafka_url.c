@@ -133,6 +133,7 @@ TEST(a_topic_with_weaker_settings_is_refused_by_their_name)
         {"kafka://a:1/c", "flush.messages", "9223372036854775807", false},
         {"kafka://a:1/c", "flush.messages", NULL, false},
         {"kafka://a:1/c?no-broker-sync=1", "flush.messages", "9223372036854775807", true},
+        {"kafka://a:1/c", "message.timestamp.type", "CreateTime", true}, /* as topics were made before */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pawl_error error = {0};
@@ -145,6 +146,19 @@ TEST(a_topic_with_weaker_settings_is_refused_by_their_name)
     }
 }
 
+TEST(a_topic_is_made_with_the_time_of_the_brokers)
+{
+    struct kafka_setting settings[KAFKA_SETTINGS_MAX];
+    struct kafka_url url;
+    bool found = false;
+    assert_ok(kafka_url_parse("kafka://a:1/c", &url, NULL));
+    size_t count = kafka_settings(&url, settings);
+    for (size_t i = 0; i < count; i++)
+        found |= strcmp(settings[i].name, "message.timestamp.type") == 0
+                 && strcmp(settings[i].value, "LogAppendTime") == 0;
+    assert_true(found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +166,7 @@ int main(void)
         RUN(a_wrong_url_is_refused_and_named),
         RUN(a_stream_is_a_topic_and_back),
         RUN(a_topic_with_weaker_settings_is_refused_by_their_name),
+        RUN(a_topic_is_made_with_the_time_of_the_brokers),
     };
     return TEST_MAIN(tests);
 }

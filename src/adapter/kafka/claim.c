@@ -204,9 +204,11 @@ void claim_reported(struct stream *s, uint64_t number, const rd_kafka_message_t 
         return;
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || m->offset < 0) {
         char words[256];
-        snprintf(words, sizeof words, "it is not known whether the claim was written: %s",
-                 rd_kafka_err2str(m->err));
-        claim_end(s, PAWL_EUNKNOWN, words);
+        bool refused = client_refused(m);
+        snprintf(words, sizeof words, "%s: %s",
+                 refused ? "the brokers refused the claim" : "it is not known whether the claim was written",
+                 client_reason(m));
+        claim_end(s, refused ? client_status(m->err) : PAWL_EUNKNOWN, words);
         return;
     }
     s->claim_at = (uint64_t)m->offset;

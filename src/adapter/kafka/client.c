@@ -14,9 +14,17 @@ struct property {
     const char *value;
 };
 
+/* A leader that hangs keeps its connection. It is given up when it has not answered for socket.timeout.ms; who
+ * leads instead is learnt by asking for metadata, which may be asked of the one that hangs. */
 static const struct property common[] = {
-    {"client.id", "pawl"},          {"socket.nagle.disable", "true"},    {"socket.keepalive.enable", "true"},
-    {"reconnect.backoff.ms", "20"}, {"reconnect.backoff.max.ms", "500"}, {NULL, NULL},
+    {"client.id", "pawl"},
+    {"socket.nagle.disable", "true"},
+    {"socket.keepalive.enable", "true"},
+    {"socket.timeout.ms", "6000"},
+    {"topic.metadata.refresh.interval.ms", "2000"},
+    {"reconnect.backoff.ms", "20"},
+    {"reconnect.backoff.max.ms", "500"},
+    {NULL, NULL},
 };
 
 /* No message waits for others to come: those that come while five requests are under way are the next batch. */
@@ -171,9 +179,34 @@ int client_status(rd_kafka_resp_err_t err)
     case RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR:
     case RD_KAFKA_RESP_ERR_INVALID_CONFIG:
     case RD_KAFKA_RESP_ERR_INVALID_REQUEST:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
     case RD_KAFKA_RESP_ERR_POLICY_VIOLATION: return PAWL_EINVAL;
     default: return PAWL_EIO;
     }
+}
+
+bool client_refused(const rd_kafka_message_t *report)
+{
+    switch (report->err) {
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS:
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+        return rd_kafka_message_status(report) == RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
+    default: return false;
+    }
+}
+
+const char *client_reason(const rd_kafka_message_t *report)
+{
+    if (report->err == RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP)
+        return "Broker: Invalid timestamp (is the clock of this machine right?)";
+    return rd_kafka_err2str(report->err);
 }
 
 int client_complain(rd_kafka_t *client, rd_kafka_resp_err_t err, pawl_error *error, const char *words)

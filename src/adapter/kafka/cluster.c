@@ -6,9 +6,6 @@
 #include "base/error.h"
 #include "base/id.h"
 
-static const uint8_t kinds[] = {PAWL_STREAM_GROUP0, PAWL_STREAM_PLOG, PAWL_STREAM_RAW};
-#define KINDS (sizeof kinds / sizeof kinds[0])
-
 static int open_client(const char *text, uint16_t replication, struct kafka_url *url, rd_kafka_t **ret_client,
                        pawl_error *error)
 {
@@ -30,10 +27,10 @@ int kafka_cluster_init(const char *text, uint32_t partitions, uint16_t replicati
     int status = open_client(text, replication, &url, &client, error);
     if (status != PAWL_OK)
         return status;
-    for (size_t i = 0; i < KINDS && status == PAWL_OK; i++) {
+    for (size_t i = 0; i < TOPIC_KINDS && status == PAWL_OK; i++) {
         char topic[KAFKA_TOPIC_MAX];
-        uint32_t wanted = kinds[i] == PAWL_STREAM_GROUP0 ? 1 : partitions, has = 0;
-        kafka_topic_of(url.cluster, (pawl_stream){.kind = kinds[i]}, topic);
+        uint32_t wanted = topic_kinds[i] == PAWL_STREAM_GROUP0 ? 1 : partitions, has = 0;
+        kafka_topic_of(url.cluster, (pawl_stream){.kind = topic_kinds[i]}, topic);
         status = topic_create(client, &url, topic, wanted, error);
         if (status == PAWL_OK)
             status = topic_check(client, &url, topic, &has, error);
@@ -68,9 +65,9 @@ int kafka_cluster_check(const char *text, uint16_t replication, pawl_cluster_top
         return status;
     struct checking checking = {.client = client, .url = &url};
     pawl_cluster_topics found = {.replication = url.replication, .broker_sync = !url.no_broker_sync};
-    for (size_t i = 0; i < KINDS && status == PAWL_OK; i++) {
+    for (size_t i = 0; i < TOPIC_KINDS && status == PAWL_OK; i++) {
         char topic[KAFKA_TOPIC_MAX];
-        kafka_topic_of(url.cluster, (pawl_stream){.kind = kinds[i]}, topic);
+        kafka_topic_of(url.cluster, (pawl_stream){.kind = topic_kinds[i]}, topic);
         status = topic_check(client, &url, topic, &found.partitions, error);
     }
     if (status == PAWL_OK)

@@ -63,6 +63,7 @@ int cursor_open(struct stream *stream, uint64_t position, bool bell, struct curs
 {
     struct kafka_log *log = stream->log;
     assert(!c->fetcher);
+    c->stream = stream; /* also of a cursor that could not be opened */
     pthread_mutex_lock(&log->fetch_lock);
     struct fetcher *f = log->fetchers;
     while (f && serves(f, stream))
@@ -142,9 +143,7 @@ static int error_read(const struct stream *s, const rd_kafka_message_t *m, uint6
 {
     int status = client_status(m->err);
     switch (status) {
-    case PAWL_ECORRUPT:
-        return stream_fault(s, status, at, error,
-                            "it is not there any more: records were deleted, or the topic was");
+    case PAWL_ECORRUPT: return stream_fault(s, status, at, error, rd_kafka_err2str(m->err));
     case PAWL_ENOTFOUND:
         if (at == 0)
             return PAWL_OK; /* it was just made, and not all brokers know it yet */
@@ -161,6 +160,10 @@ int message_read(const struct stream *s, const rd_kafka_message_t *m, const stru
     if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         *ret_found = FOUND_END;
         *ret_record = (struct kafka_record){.head.position = (uint64_t)m->offset};
+        return PAWL_OK;
+    }
+    if (m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE || m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
+        *ret_found = FOUND_DOUBT;
         return PAWL_OK;
     }
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)

@@ -31,9 +31,12 @@
 #define TAKE_MAX          1024 /* messages at a time */
 #define BATCHES_MAX       4    /* that a caller visits before others have their turn */
 #define BATCH_BYTES       ((size_t)4 << 20)
-#define LOOK_AGAIN_NS     ((uint64_t)1000 * 1000 * 1000)
+#define LOOK_AGAIN_NS     ((uint64_t)200 * 1000 * 1000)
 #define TICK_MS           50
-#define TOGETHER_MAX      256 /* entries that wait for those under way, to go out together */
+#define SILENCE_NS                                                                                             \
+    ((uint64_t)5 * 1000 * 1000 * 1000) /* after which a follow asks whether it misses something */
+#define SILENCE_NS_MAX ((uint64_t)20 * 1000 * 1000 * 1000) /* while it misses nothing, it asks less often */
+#define TOGETHER_MAX   256 /* entries that wait for those under way, to go out together */
 
 /* A request, as it waits: an append's lives in its impl, others are the beginning of something larger. */
 struct op {
@@ -95,6 +98,7 @@ struct stream_reader {
     struct judged judged;
     uint64_t
         known; /* the stream is known to reach this position; an end that is told before it is not the end */
+    bool bell; /* its messages ring the bell */
     uint64_t first; /* position of the present entry's first record */
     uint8_t *part;  /* the fragments so far */
     size_t part_size;
@@ -102,7 +106,16 @@ struct stream_reader {
     uint64_t ignored;
 };
 
-enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END };
+/* FOUND_DOUBT: the broker says that the position is out of range. The cursor has stopped. */
+enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END, FOUND_DOUBT };
+
+/* Where a stream begins and ends, and what that says of a position that was said to be out of range. */
+struct bounds {
+    uint64_t low;
+    uint64_t high; /* the position behind its last record */
+};
+
+enum doubt { DOUBT_NONE, DOUBT_BEYOND, DOUBT_DELETED };
 
 /* A read, follow or tail under way. */
 enum pass_kind { PASS_READ, PASS_FOLLOW, PASS_TAIL };
@@ -120,17 +133,25 @@ struct read_pass {
     enum pass_kind kind;
     struct stream *stream;
     struct read_pass *next;
-    bool open;    /* the reader is open */
+    bool began;   /* the reader has a place to go on from */
+    bool open;    /* the reader's cursor is open */
     bool held;    /* the batch is with its caller */
     bool over;    /* nothing comes after the batch */
-    bool looking; /* the topic is being looked for, on the pool */
+    bool looking; /* the topic, or where it ends, is being looked for on the pool */
+    bool bounded; /* it reads to the end of the stream, which it must ask for */
+    bool doubted; /* its position is said to be out of range, or nothing has come for long */
     _Atomic bool stop;
+    uint32_t partitions; /* of the topic, as far as known when it was looked for */
     uint64_t from;
     uint64_t left;
     uint64_t next_offset;
     int status;
     pawl_error error;
-    uint64_t deadline; /* of the next message, or of looking for the topic again */
+    uint64_t deadline; /* of the next message, or of looking again */
+    uint64_t until;    /* looking again ends */
+    uint64_t heard;    /* when a record came last */
+    uint64_t silence;  /* that a follow bears */
+    struct bounds bounds;
     struct stream_reader reader;
     rd_kafka_message_t *messages[TAKE_MAX];
     size_t taken, used;
@@ -149,6 +170,17 @@ struct flight {
     uint64_t ticket;   /* of its first record */
     uint64_t position; /* of its first record, as far as known */
     int status;
+};
+
+/* The owner has doubts: a thread of the pool looks where the stream ends. */
+struct stream_look {
+    struct op op;
+    struct stream *stream;
+    pawl_work work;
+    bool under_way;
+    int status;
+    struct bounds bounds;
+    pawl_error error;
 };
 
 enum claim_phase { PHASE_NONE, PHASE_CHECK, PHASE_LOOK, PHASE_SENT };
@@ -195,6 +227,10 @@ struct stream {
     uint64_t deadline;
     struct stream *next_reading;
     bool reading;
+    bool doubted; /* the owner's position is said to be out of range */
+    bool beyond;  /* the present leader has said so, too */
+    uint64_t look_at;
+    struct stream_look look;
     struct stream *next_waiting; /* for the end of a round */
     bool waiting;
 
@@ -229,6 +265,7 @@ struct kafka_log {
     struct stream *reading;
     struct stream *waiting;
     uint32_t rounds; /* on shards, to come or under way */
+    uint32_t looks;  /* of owners, under way on the pool */
     pthread_cond_t round_ended;
     struct op_list appends; /* in the order of the calls */
     struct op_list ready;   /* to be delivered */
@@ -291,9 +328,21 @@ int message_read(const struct stream *stream, const rd_kafka_message_t *message,
 int stream_fault(const struct stream *stream, int status, uint64_t position, pawl_error *error,
                  const char *why);
 
-/* stream_reader.c. With the lock, except take and close. */
+/* bounds.c. Block, but for judge and lost; without the lock.
+ * bounds: PAWL_EIO: nobody has answered, ask again; wait does that until the URL's timeout. A topic that is not
+ * there has bounds 0, 0. settle: of a reader in doubt; PAWL_OK: it goes on. */
+int stream_bounds(const struct stream *stream, struct bounds *ret_bounds, pawl_error *error);
+int stream_bounds_wait(const struct stream *stream, struct bounds *ret_bounds, pawl_error *error);
+int stream_reader_settle(struct stream_reader *reader, pawl_error *error);
+enum doubt bounds_judge(const struct bounds *bounds, uint64_t at);
+int stream_lost(const struct stream *stream, uint64_t at, pawl_error *error);
+
+/* stream_reader.c. With the lock, except take, suspend, resume and close. suspend closes the cursor only, and
+ * resume opens it again where the reader was; the stream is known to reach high. */
 int stream_reader_open(struct stream *stream, uint64_t from, bool bell, struct stream_reader *reader,
                        pawl_error *error);
+void stream_reader_suspend(struct stream_reader *reader);
+int stream_reader_resume(struct stream_reader *reader, uint64_t high, pawl_error *error);
 void stream_reader_close(struct stream_reader *reader);
 int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *message, enum found *ret_found,
                        pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error);
@@ -315,6 +364,8 @@ void stream_end_sent(struct stream *stream, int status);
 int stream_read_from_owner(struct stream *stream, pawl_error *error); /* open the owner's cursor */
 void stream_stop_reading(struct stream *stream);
 void stream_settle(struct stream *stream);
+void stream_look_run(struct op *op); /* never called: it tells a look from other requests */
+void stream_looked(struct stream *stream);
 
 /* claim.c */
 int kafka_claim(pawl_log *log, pawl_claim *claim);

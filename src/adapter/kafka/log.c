@@ -100,6 +100,8 @@ static void take_back(struct kafka_log *log)
     for (struct op *op; (op = op_list_pop(&log->back));) {
         if (op->run == read_pass_run)
             read_pass_back((struct read_pass *)op);
+        else if (op->run == stream_look_run)
+            stream_looked(((struct stream_look *)op)->stream);
         else
             claim_back((struct claiming *)op);
     }
@@ -187,7 +189,7 @@ static int log_close(pawl_log *port)
     if (mine)
         round_here->log = NULL;
     pthread_mutex_lock(&log->lock);
-    while (log->rounds > mine)
+    while (log->rounds > mine || log->looks > 0)
         pthread_cond_wait(&log->round_ended, &log->lock);
     pthread_mutex_unlock(&log->lock);
     log_free(log);

@@ -11,6 +11,7 @@
 
 #include "adapter/kafka/impl.h"
 #include "base/error.h"
+#include "base/heap.h"
 
 static struct flight *flight_at(const struct stream *s, size_t i)
 {
@@ -59,9 +60,15 @@ static void acknowledge(struct stream *s, uint64_t upto)
     }
 }
 
-static void note_trouble(struct stream *s, const char *why)
+/* Why entries are unknown. Only the first reason counts: all in flight are unknown with it. */
+static void note_trouble(struct stream *s, bool refused, const char *why)
 {
-    error_set(&s->trouble, PAWL_EUNKNOWN, "topic %s, partition %u: %s", s->topic, s->id.partition, why);
+    if (s->owner.state == OWNER_UNSURE)
+        return;
+    error_set(&s->trouble, PAWL_EUNKNOWN, "topic %s, partition %u: %s: %s", s->topic, s->id.partition,
+              refused ? "the brokers refused it, so it is not there"
+                      : "it may be there or not, which the next claim settles",
+              why);
 }
 
 /* Sending. */
@@ -99,7 +106,7 @@ static int send_entry(struct stream *s, struct flight *f)
         }
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
-        note_trouble(s, rd_kafka_err2str(err));
+        note_trouble(s, false, rd_kafka_err2str(err));
         status = owner_report(&s->owner, sent, CLAIM_NOWHERE, &actions);
         stream_act(s, status, &actions);
         return PAWL_OK;
@@ -188,7 +195,7 @@ void stream_reported(struct stream *s, uint64_t ticket, const rd_kafka_message_t
     if (f && good)
         f->position = (uint64_t)m->offset;
     if (!good)
-        note_trouble(s, rd_kafka_err2str(m->err));
+        note_trouble(s, client_refused(m), client_reason(m));
     int status = owner_report(&s->owner, ticket, good ? (uint64_t)m->offset : CLAIM_NOWHERE, &actions);
     if (s->owner.judge.at > at) {
         struct judged judged = {.judge = s->owner.judge, .sum = judge_chain(&s->owner.judge)};
@@ -219,13 +226,27 @@ int stream_read_from_owner(struct stream *s, pawl_error *error)
     return PAWL_OK;
 }
 
+/* What the owner must know cannot be read. */
+static void give_up_reading(struct stream *s, const char *words)
+{
+    note_trouble(s, false, words);
+    if (s->phase != PHASE_NONE) {
+        claim_end(s, PAWL_EIO, words);
+    } else {
+        s->doubt = true;
+        stream_end_sent(s, PAWL_EUNKNOWN);
+    }
+    if (s->reading)
+        stream_stop_reading(s);
+}
+
 void stream_stop_reading(struct stream *s)
 {
     struct stream **at = &s->log->reading;
     while (*at != s)
         at = &(*at)->next_reading;
     *at = s->next_reading;
-    s->reading = false;
+    s->reading = s->doubted = s->beyond = false;
     cursor_close(&s->cursor);
 }
 
@@ -245,6 +266,69 @@ static void note_place(struct stream *s, const struct claim_record *r)
         struct flight *f = flight_at(s, i);
         if (f->status == FLIGHT_PENDING && f->entry->entry.offset == r->offset)
             f->position = r->position;
+    }
+}
+
+/* The brokers say that the owner's position is out of range: look where the stream ends (bounds.c). */
+
+void stream_look_run(struct op *op)
+{
+}
+
+static void look_work(pawl_work *work)
+{
+    struct stream_look *look = heap_entry(work, struct stream_look, work);
+    struct kafka_log *log = look->stream->log;
+    look->status = stream_bounds(look->stream, &look->bounds, &look->error);
+    pthread_mutex_lock(&log->lock);
+    log->looks--;
+    op_list_push(&log->back, &look->op);
+    kafka_ring(log);
+    pthread_cond_signal(&log->round_ended);
+    pthread_mutex_unlock(&log->lock);
+}
+
+static void start_look(struct stream *s)
+{
+    struct stream_look *look = &s->look;
+    if (look->under_way)
+        return;
+    op_begin(s->log, &look->op, NULL, stream_look_run);
+    look->stream = s;
+    look->work = (pawl_work){.fn = look_work};
+    look->under_way = pawl_env_work(s->log->env, &look->work) == PAWL_OK;
+    s->log->looks += look->under_way;
+}
+
+static void lose(struct stream *s)
+{
+    int status = stream_lost(s, s->owner.judge.at, &s->fault);
+    stream_act(s, status, &(struct owner_actions){0});
+    if (s->phase >= PHASE_LOOK)
+        claim_end(s, s->fault.code, s->fault.text);
+    stream_stop_reading(s);
+    stream_send(s);
+}
+
+void stream_looked(struct stream *s)
+{
+    s->look.under_way = false;
+    if (!s->doubted || !s->reading)
+        return;
+    enum doubt doubt =
+        s->look.status == PAWL_OK ? bounds_judge(&s->look.bounds, s->owner.judge.at) : DOUBT_BEYOND;
+    s->beyond = doubt == DOUBT_BEYOND && s->look.status == PAWL_OK;
+    s->look_at = clock_boot_ns() + LOOK_AGAIN_NS;
+    if (doubt == DOUBT_DELETED) {
+        lose(s);
+    } else if (doubt == DOUBT_NONE) {
+        pawl_error error;
+        uint64_t deadline = s->deadline;
+        stream_stop_reading(s);
+        if (stream_read_from_owner(s, &error) == PAWL_OK)
+            s->deadline = deadline;
+        else
+            give_up_reading(s, error.text);
     }
 }
 
@@ -278,7 +362,11 @@ static void feed(struct stream *s, const rd_kafka_message_t *m)
         stream_act(s, status, &(struct owner_actions){0});
     else if (found == FOUND_ENTRY && r.head.position >= before.judge.at)
         status = feed_record(s, &r, &before.judge);
-    if (status != PAWL_OK)
+    if (found == FOUND_DOUBT) {
+        s->doubted = true;
+        start_look(s);
+    }
+    if (status != PAWL_OK || found == FOUND_DOUBT)
         return;
     uint64_t at = s->owner.judge.at;
     bool at_end = found == FOUND_END && r.head.position >= at && at >= s->known;
@@ -314,14 +402,12 @@ void stream_tick(struct stream *s, uint64_t now)
     } else if (s->reading && now > s->deadline && (s->phase != PHASE_SENT || s->claim_at != CLAIM_NOWHERE)) {
         char words[128];
         snprintf(words, sizeof words, "no broker has answered for %" PRIu32 " ms", s->log->url.timeout_ms);
-        note_trouble(s, words);
-        if (s->phase != PHASE_NONE) {
-            claim_end(s, PAWL_EIO, words);
-        } else {
-            s->doubt = true;
-            stream_end_sent(s, PAWL_EUNKNOWN);
-        }
-        stream_stop_reading(s);
+        if (s->doubted && s->beyond)
+            lose(s);
+        else
+            give_up_reading(s, words);
+    } else if (s->reading && s->doubted && now > s->look_at) {
+        start_look(s);
     }
     stream_send(s);
 }

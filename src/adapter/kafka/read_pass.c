@@ -100,7 +100,8 @@ static bool add_item(struct read_pass *p, const pawl_entry *entry, pawl_place pl
 
 static void fill(struct read_pass *p, size_t *bytes, int *ret_status)
 {
-    while (p->used < p->taken && p->left > 0 && *bytes < BATCH_BYTES && *ret_status == PAWL_OK && !p->over) {
+    while (p->used < p->taken && p->left > 0 && *bytes < BATCH_BYTES && *ret_status == PAWL_OK && !p->over
+           && !p->doubted) {
         rd_kafka_message_t *m = p->messages[p->used++];
         enum found found;
         pawl_entry entry;
@@ -108,6 +109,7 @@ static void fill(struct read_pass *p, size_t *bytes, int *ret_status)
         bool kept = false;
         *ret_status = stream_reader_take(&p->reader, m, &found, &entry, &place, &p->error);
         bool good = *ret_status == PAWL_OK && m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+        p->doubted = found == FOUND_DOUBT;
         if (found == FOUND_ENTRY && p->kind != PASS_TAIL && entry.offset >= p->from) {
             *bytes += entry.body.size;
             kept = add_item(p, &entry, place, m);
@@ -129,7 +131,7 @@ static bool refill(struct read_pass *p)
     size_t bytes = 0;
     int status = PAWL_OK;
     pthread_mutex_lock(&log->lock);
-    if (p->used == p->taken) {
+    if (p->used == p->taken && !p->doubted) {
         p->used = 0;
         p->taken = cursor_take(&p->reader.cursor, 0, p->messages);
     }
@@ -189,21 +191,36 @@ static void hand_over(struct read_pass *p)
     op_list_push(&p->op.log->ready, &p->op);
 }
 
-static void leave(struct read_pass *p)
+static void enlist(struct read_pass *p)
 {
-    struct kafka_log *log = p->op.log;
-    struct read_pass **at = &log->passes;
+    p->next = p->op.log->passes;
+    p->op.log->passes = p;
+}
+
+static void unlist(struct read_pass *p)
+{
+    struct read_pass **at = &p->op.log->passes;
     while (*at && *at != p)
         at = &(*at)->next;
     if (*at)
         *at = p->next;
+}
+
+static void drop_messages(struct read_pass *p)
+{
     for (; p->used < p->taken; p->used++)
         rd_kafka_message_destroy(p->messages[p->used]);
-    if (p->open) {
-        log->figures.ignored += p->reader.ignored;
+}
+
+static void leave(struct read_pass *p)
+{
+    unlist(p);
+    drop_messages(p);
+    if (p->began) {
+        p->op.log->figures.ignored += p->reader.ignored;
         stream_reader_close(&p->reader);
     }
-    p->open = false;
+    p->began = p->open = false;
 }
 
 static void end_pass(struct read_pass *p, int status)
@@ -218,23 +235,32 @@ static void begin(struct read_pass *p)
 {
     struct kafka_log *log = p->op.log;
     uint64_t from = p->kind == PASS_TAIL ? UINT64_MAX : p->from;
-    int status = stream_reader_open(p->stream, from, true, &p->reader, &p->error);
+    int status = p->began ? stream_reader_resume(&p->reader, p->bounds.high, &p->error)
+                          : stream_reader_open(p->stream, from, true, &p->reader, &p->error);
+    p->began = true;
     if (status != PAWL_OK) {
         end_pass(p, status);
         return;
     }
+    if (p->reader.known < p->bounds.high)
+        p->reader.known = p->bounds.high;
     p->open = true;
+    p->doubted = false;
     p->deadline = deadline_of(log);
-    p->next = log->passes;
-    log->passes = p;
+    p->heard = clock_boot_ns();
+    enlist(p);
 }
 
 static void look_work(pawl_work *work)
 {
     struct read_pass *p = heap_entry(work, struct read_pass, work);
     struct kafka_log *log = p->op.log;
-    uint32_t partitions = 0;
-    p->status = topic_partitions(log->front, &log->url, p->stream->topic, &partitions, &p->error);
+    uint32_t partitions = p->partitions;
+    p->status = PAWL_OK;
+    if (p->stream->id.partition >= partitions)
+        p->status = topic_find(log->front, &log->url, p->stream->topic, p->stream->id, &partitions, &p->error);
+    if (p->status == PAWL_OK && (p->bounded || p->doubted) && partitions > 0)
+        p->status = stream_bounds(p->stream, &p->bounds, &p->error);
     pthread_mutex_lock(&log->lock);
     if (partitions > 0)
         p->stream->partitions = partitions;
@@ -246,6 +272,7 @@ static void look_work(pawl_work *work)
 static int look(struct read_pass *p)
 {
     p->work = (pawl_work){.fn = look_work};
+    p->partitions = p->stream->partitions;
     p->looking = true;
     int status = pawl_env_work(p->op.log->env, &p->work);
     if (status != PAWL_OK)
@@ -253,21 +280,43 @@ static int look(struct read_pass *p)
     return status;
 }
 
-/* The topic was looked for. A stream without a topic is empty; a follow looks for it again later. */
+static void look_later(struct read_pass *p)
+{
+    p->deadline = clock_boot_ns() + LOOK_AGAIN_NS;
+    enlist(p);
+}
+
+/* The present leader was asked about a position that is said to be out of range. */
+static void judge_doubt(struct read_pass *p)
+{
+    uint64_t at = p->reader.judged.judge.at;
+    enum doubt doubt = bounds_judge(&p->bounds, at);
+    if (doubt == DOUBT_NONE)
+        begin(p);
+    else if (doubt == DOUBT_BEYOND && clock_boot_ns() < p->until)
+        look_later(p);
+    else
+        end_pass(p, stream_lost(p->stream, at, &p->error));
+}
+
+/* The topic was looked for, and the stream's end. An operation log without a topic is empty; a follow looks for
+ * it again later. */
 static void looked(struct read_pass *p)
 {
-    struct kafka_log *log = p->op.log;
+    bool waits = p->doubted && p->kind == PASS_FOLLOW; /* for as long as nobody answers */
     p->looking = false;
     if (atomic_load(&p->stop)) {
         end_pass(p, PAWL_ECLOSED);
+    } else if (p->status == PAWL_EIO && (waits || clock_boot_ns() < p->until)) {
+        look_later(p);
     } else if (p->status != PAWL_OK) {
         end_pass(p, p->status);
+    } else if (p->doubted) {
+        judge_doubt(p);
     } else if (p->stream->id.partition < p->stream->partitions) {
         begin(p);
     } else if (p->kind == PASS_FOLLOW) {
-        p->deadline = clock_boot_ns() + LOOK_AGAIN_NS;
-        p->next = log->passes;
-        log->passes = p;
+        look_later(p);
     } else {
         judge_init(&p->reader.judged.judge, 0);
         end_pass(p, PAWL_OK);
@@ -289,10 +338,32 @@ static bool step_waiting(struct read_pass *p, uint64_t now)
 {
     if (now < p->deadline && !atomic_load(&p->stop))
         return false;
-    leave(p);
+    unlist(p);
     if (atomic_load(&p->stop) || look(p) != PAWL_OK)
         end_pass(p, PAWL_ECLOSED);
     return false;
+}
+
+/* librdkafka may stop fetching when leaders change, and not say so. So a follow that hears nothing is in doubt,
+ * too, and begins again where it is. */
+static bool is_silent(struct read_pass *p, uint64_t now)
+{
+    if (now < p->heard + p->silence)
+        return false;
+    p->silence = p->silence * 2 < SILENCE_NS_MAX ? p->silence * 2 : SILENCE_NS_MAX;
+    return true;
+}
+
+/* It is in doubt. */
+static void suspend(struct read_pass *p)
+{
+    unlist(p);
+    drop_messages(p);
+    stream_reader_suspend(&p->reader);
+    p->open = false;
+    p->until = deadline_of(p->op.log);
+    if (look(p) != PAWL_OK)
+        end_pass(p, PAWL_ECLOSED);
 }
 
 bool read_pass_step(struct read_pass *p, uint64_t now)
@@ -309,13 +380,18 @@ bool read_pass_step(struct read_pass *p, uint64_t now)
     }
     int status = PAWL_OK;
     size_t bytes = 0;
-    if (p->used == p->taken) {
+    if (p->used == p->taken && !p->doubted) {
         p->used = 0;
         p->taken = cursor_take(&p->reader.cursor, 0, p->messages);
     }
     if (p->taken > 0)
         p->deadline = deadline_of(log);
+    uint64_t at = p->reader.judged.judge.at;
     fill(p, &bytes, &status);
+    if (p->reader.judged.judge.at > at) { /* an error is a message, too, and does not count */
+        p->heard = now;
+        p->silence = SILENCE_NS;
+    }
     bool more = p->taken == TAKE_MAX || p->used < p->taken;
     if (status == PAWL_OK && p->kind != PASS_FOLLOW && now > p->deadline)
         status = no_answer(log, &p->error);
@@ -327,10 +403,23 @@ bool read_pass_step(struct read_pass *p, uint64_t now)
         hand_over(p);
         return false;
     }
+    if (p->kind == PASS_FOLLOW && is_silent(p, now))
+        p->doubted = true;
+    if (p->doubted) {
+        suspend(p);
+        return false;
+    }
     return more;
 }
 
 /* Calls. */
+
+/* Whether a read needs to know where the stream ends: it may want entries that this log does not know of. */
+static bool must_ask(const struct stream *s, uint64_t from, uint64_t limit)
+{
+    uint64_t next = s->latest.judge.next;
+    return limit > next || from > next - limit;
+}
 
 static int start_pass(struct kafka_log *log, enum pass_kind kind, void *request, pawl_stream stream,
                       uint64_t from, uint64_t limit, pawl_error *error)
@@ -342,10 +431,14 @@ static int start_pass(struct kafka_log *log, enum pass_kind kind, void *request,
     p->kind = kind;
     p->from = p->next_offset = from;
     p->left = limit;
+    p->until = deadline_of(log);
+    p->silence = SILENCE_NS;
     atomic_fetch_add(&log->outstanding, 1);
     pthread_mutex_lock(&log->lock);
     int status = stream_find(log, stream, &p->stream);
-    if (status == PAWL_OK && stream.partition < p->stream->partitions) {
+    if (status == PAWL_OK)
+        p->bounded = kind != PASS_FOLLOW && must_ask(p->stream, from, limit);
+    if (status == PAWL_OK && stream.partition < p->stream->partitions && !p->bounded) {
         p->looking = true;
         op_list_push(&log->back, &p->op);
         kafka_ring(log);
@@ -368,7 +461,7 @@ static int read_stream(struct kafka_log *log, pawl_read *read, struct stream *s,
 {
     rd_kafka_message_t *messages[TAKE_MAX];
     uint64_t left = read->limit, deadline = deadline_of(log);
-    bool over = left == 0;
+    bool over = left == 0, doubted = false;
     int status = PAWL_OK;
     while (!over && status == PAWL_OK) {
         size_t taken = cursor_take(&reader->cursor, 100, messages);
@@ -380,6 +473,8 @@ static int read_stream(struct kafka_log *log, pawl_read *read, struct stream *s,
             pawl_place place;
             if (!over && status == PAWL_OK)
                 status = stream_reader_take(reader, messages[i], &found, &entry, &place, read->error);
+            if (found == FOUND_DOUBT)
+                doubted = true;
             if (found == FOUND_ENTRY && entry.offset >= read->from) {
                 over = !read->visit(read, &entry, place) || --left == 0;
                 *ret_next = entry.offset + 1;
@@ -389,8 +484,13 @@ static int read_stream(struct kafka_log *log, pawl_read *read, struct stream *s,
                        && stream_reader_at_end(reader));
             rd_kafka_message_destroy(messages[i]);
         }
-        if (!over && status == PAWL_OK && clock_boot_ns() > deadline)
+        if (!over && status == PAWL_OK && doubted)
+            status = stream_reader_settle(reader, read->error);
+        else if (!over && status == PAWL_OK && clock_boot_ns() > deadline)
             status = no_answer(log, read->error);
+        if (doubted)
+            deadline = deadline_of(log);
+        doubted = false;
         pthread_mutex_lock(&log->lock);
         if (status == PAWL_OK)
             stream_keep_resume_point(s, &reader->judged);
@@ -404,22 +504,30 @@ static int read_alone(struct kafka_log *log, pawl_read *read)
     struct stream_reader reader = {0};
     struct stream *s;
     uint32_t partitions = 0;
+    struct bounds bounds = {0};
+    bool bounded = false;
     pthread_mutex_lock(&log->lock);
     int status = stream_find(log, read->stream, &s);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
         partitions = s->partitions;
+        bounded = must_ask(s, read->from, read->limit);
+    }
     pthread_mutex_unlock(&log->lock);
     if (status != PAWL_OK)
         return error_wrap(read->error, status, "read");
     atomic_fetch_add(&log->outstanding, 1);
     if (partitions == 0)
-        status = topic_partitions(log->front, &log->url, s->topic, &partitions, read->error);
+        status = topic_find(log->front, &log->url, s->topic, s->id, &partitions, read->error);
     read->next = read->from;
+    if (status == PAWL_OK && read->stream.partition < partitions && bounded)
+        status = stream_bounds_wait(s, &bounds, read->error);
     if (status == PAWL_OK && read->stream.partition < partitions) {
         pthread_mutex_lock(&log->lock);
         s->partitions = partitions;
         status = stream_reader_open(s, read->from, false, &reader, read->error);
         pthread_mutex_unlock(&log->lock);
+        if (reader.known < bounds.high)
+            reader.known = bounds.high;
         if (status == PAWL_OK)
             status = read_stream(log, read, s, &reader, &read->next);
         stream_reader_close(&reader);

@@ -61,8 +61,12 @@ static bool makes_sense(const struct kafka_record *r)
         return false;
     if (h->kind == CLAIM_KIND_CLAIM)
         return r->body.size == 0 && r->kind == 0;
-    return h->kind == CLAIM_KIND_EVENT && h->offset > 0 && h->fragment < r->fragments
-           && r->fragments <= KAFKA_FRAGMENTS_MAX && r->body.size <= KAFKA_BODY_BYTES_MAX;
+    if (h->kind != CLAIM_KIND_EVENT || h->offset == 0 || h->fragment >= r->fragments
+        || r->fragments > KAFKA_FRAGMENTS_MAX)
+        return false;
+    if (!h->last)
+        return r->body.size == KAFKA_BODY_BYTES_MAX;
+    return r->body.size <= KAFKA_BODY_BYTES_MAX && (r->fragments == 1 || r->body.size > 0);
 }
 
 enum kafka_record_fault kafka_record_decode(pawl_bytes value, uint64_t seed, struct kafka_record *ret_record)

@@ -38,11 +38,16 @@ size_t kafka_settings(const struct kafka_url *url, struct kafka_setting *setting
     if (!url->no_broker_sync)
         add(settings, &count, "flush.messages", 1, false,
             "brokers would acknowledge what is in their memory only; no-broker-sync=1 allows that");
+    add_word(settings, &count, "message.timestamp.type", "LogAppendTime",
+             "brokers would refuse the records of a machine whose clock is wrong");
+    settings[count - 1].wished = true;
     return count;
 }
 
 int kafka_setting_check(const struct kafka_setting *s, const char *topic, const char *value, pawl_error *error)
 {
+    if (s->wished)
+        return PAWL_OK;
     if (!value)
         return error_set(error, PAWL_EINVAL, "topic %s has no setting %s", topic, s->name);
     bool good = strcmp(value, s->value) == 0;

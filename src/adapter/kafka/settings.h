@@ -1,6 +1,7 @@
 /* adapter/kafka/settings.h: what a topic must be like for Pawl's promises to hold on it. Pure.
  *
- * One table: a topic is created with these settings, and a claim refuses a topic that has weaker ones. */
+ * One table: a topic is created with these settings, and a claim refuses a topic that has weaker ones, except of
+ * those that are only wished for. */
 #ifndef KAFKA_SETTINGS_H
 #define KAFKA_SETTINGS_H
 
@@ -13,6 +14,7 @@ struct kafka_setting {
     const char *name;
     char value[KAFKA_SETTING_VALUE];
     bool at_least; /* a number, and more is as good; else it must be equal */
+    bool wished;   /* topics are made with it, but one that has another value will do */
     const char *why;
 };
 

@@ -11,10 +11,24 @@
 int stream_reader_open(struct stream *stream, uint64_t from, bool bell, struct stream_reader *reader,
                        pawl_error *error)
 {
-    *reader =
-        (struct stream_reader){.judged = *stream_resume_before(stream, from), .known = stream->latest.judge.at};
+    *reader = (struct stream_reader){
+        .judged = *stream_resume_before(stream, from), .known = stream->latest.judge.at, .bell = bell};
     uint64_t at = reader->judged.judge.at;
     return cursor_open(stream, at > 0 ? at - 1 : 0, bell, &reader->cursor, error);
+}
+
+void stream_reader_suspend(struct stream_reader *reader)
+{
+    cursor_close(&reader->cursor);
+}
+
+int stream_reader_resume(struct stream_reader *reader, uint64_t high, pawl_error *error)
+{
+    struct stream *stream = reader->cursor.stream;
+    uint64_t at = reader->judged.judge.at;
+    cursor_close(&reader->cursor);
+    reader->known = reader->known < high ? high : reader->known;
+    return cursor_open(stream, at > 0 ? at - 1 : 0, reader->bell, &reader->cursor, error);
 }
 
 void stream_reader_close(struct stream_reader *reader)
@@ -64,8 +78,12 @@ int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *m
     enum found found;
     int status = message_read(s, m, &reader->judged, &found, &r, error);
     *ret_found = FOUND_NOTHING;
-    if (status != PAWL_OK || found == FOUND_NOTHING)
+    if (status != PAWL_OK)
         return status;
+    if (found == FOUND_DOUBT)
+        *ret_found = FOUND_DOUBT;
+    if (found != FOUND_ENTRY && found != FOUND_END)
+        return PAWL_OK;
     if (found == FOUND_END) {
         if (r.head.position >= reader->judged.judge.at && r.head.position >= reader->known)
             *ret_found = FOUND_END;

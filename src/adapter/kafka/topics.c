@@ -7,6 +7,11 @@
 #include "base/error.h"
 
 #define CALL_MS_MAX 10000
+#define TRY_MS_MAX  3000 /* a broker that was asked may hang; the next time another is asked */
+
+/* How often, and after how many ms again, a topic is looked for that a broker does not know: it may be new. */
+#define LOOKS_MAX     20
+#define LOOK_AGAIN_MS 100
 
 static int call_ms(const struct kafka_url *url)
 {
@@ -18,7 +23,9 @@ static int metadata_of(rd_kafka_t *client, const struct kafka_url *url, const ch
 {
     char words[KAFKA_TOPIC_MAX + 32];
     rd_kafka_topic_t *handle = topic ? rd_kafka_topic_new(client, topic, NULL) : NULL;
-    rd_kafka_resp_err_t err = rd_kafka_metadata(client, !topic, handle, ret_metadata, call_ms(url));
+    rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    for (int left = call_ms(url); left > 0 && err == RD_KAFKA_RESP_ERR__TIMED_OUT; left -= TRY_MS_MAX)
+        err = rd_kafka_metadata(client, !topic, handle, ret_metadata, left < TRY_MS_MAX ? left : TRY_MS_MAX);
     if (handle)
         rd_kafka_topic_destroy(handle);
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -51,6 +58,32 @@ int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char
             status = PAWL_OK;
     }
     rd_kafka_metadata_destroy(metadata);
+    if (status == PAWL_OK)
+        *ret_partitions = partitions;
+    return status;
+}
+
+static int no_topic(const char *topic, pawl_error *error)
+{
+    return error_set(error, PAWL_ENOTFOUND, "there is no topic %s; 'pawl cluster init' makes the topics",
+                     topic);
+}
+
+int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topic, pawl_stream stream,
+               uint32_t *ret_partitions, pawl_error *error)
+{
+    uint32_t partitions = 0;
+    bool may_be_missing = stream.kind == PAWL_STREAM_OPLOG;
+    int status = topic_partitions(client, url, topic, &partitions, error);
+    for (int tries = 1; status == PAWL_OK && partitions == 0 && !may_be_missing && tries < LOOKS_MAX; tries++) {
+        rd_kafka_poll(client, LOOK_AGAIN_MS);
+        status = topic_partitions(client, url, topic, &partitions, error);
+    }
+    if (status == PAWL_OK && partitions == 0 && !may_be_missing)
+        status = no_topic(topic, error);
+    if (status == PAWL_OK && partitions > 0 && stream.partition >= partitions)
+        status = error_set(error, PAWL_EINVAL, "topic %s has no partition %u, only %u", topic, stream.partition,
+                           partitions);
     if (status == PAWL_OK)
         *ret_partitions = partitions;
     return status;
@@ -189,7 +222,7 @@ static int check_once(rd_kafka_t *client, const struct kafka_url *url, const cha
         return status;
     status = metadata->topic_cnt == 1 ? topic_status(client, &metadata->topics[0], error) : PAWL_ENOTFOUND;
     if (status == PAWL_ENOTFOUND)
-        error_set(error, status, "there is no topic %s; 'pawl cluster init' makes the topics", topic);
+        no_topic(topic, error);
     if (status == PAWL_OK) {
         *ret_partitions = (uint32_t)metadata->topics[0].partition_cnt;
         status = check_replicas(url, &metadata->topics[0], error);
@@ -204,13 +237,44 @@ int topic_check(rd_kafka_t *client, const struct kafka_url *url, const char *top
 {
     uint32_t partitions = 0;
     int status = check_once(client, url, topic, &partitions, error);
-    for (int tries = 0; status == PAWL_ENOTFOUND && tries < 20; tries++) {
-        rd_kafka_poll(client, 100);
+    for (int tries = 1; status == PAWL_ENOTFOUND && tries < LOOKS_MAX; tries++) {
+        rd_kafka_poll(client, LOOK_AGAIN_MS);
         status = check_once(client, url, topic, &partitions, error);
     }
     if (status == PAWL_OK && ret_partitions)
         *ret_partitions = partitions;
     return status;
+}
+
+const uint8_t topic_kinds[TOPIC_KINDS] = {PAWL_STREAM_GROUP0, PAWL_STREAM_PLOG, PAWL_STREAM_RAW};
+
+/* Whether all of topic_kinds are there; otherwise the name of one that is not. */
+static bool is_complete(const struct kafka_url *url, const rd_kafka_metadata_t *metadata, char *topic)
+{
+    for (size_t k = 0; k < TOPIC_KINDS; k++) {
+        bool found = false;
+        kafka_topic_of(url->cluster, (pawl_stream){.kind = topic_kinds[k]}, topic);
+        for (int i = 0; i < metadata->topic_cnt && !found; i++)
+            found = metadata->topics[i].partition_cnt > 0 && strcmp(metadata->topics[i].topic, topic) == 0;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static int all_topics(rd_kafka_t *client, const struct kafka_url *url, const rd_kafka_metadata_t **ret_metadata,
+                      pawl_error *error)
+{
+    char topic[KAFKA_TOPIC_MAX];
+    for (int tries = 0; tries < LOOKS_MAX; tries++) {
+        if (tries > 0)
+            rd_kafka_poll(client, LOOK_AGAIN_MS);
+        int status = metadata_of(client, url, NULL, ret_metadata, error);
+        if (status != PAWL_OK || is_complete(url, *ret_metadata, topic))
+            return status;
+        rd_kafka_metadata_destroy(*ret_metadata);
+    }
+    return no_topic(topic, error);
 }
 
 int topics_each(rd_kafka_t *client, const struct kafka_url *url,
@@ -219,7 +283,7 @@ int topics_each(rd_kafka_t *client, const struct kafka_url *url,
 {
     const rd_kafka_metadata_t *metadata;
     pawl_stream stream;
-    int status = metadata_of(client, url, NULL, &metadata, error);
+    int status = all_topics(client, url, &metadata, error);
     if (status != PAWL_OK)
         return status;
     for (int i = 0; i < metadata->topic_cnt && status == PAWL_OK; i++) {

@@ -9,6 +9,12 @@
 int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char *topic,
                      uint32_t *ret_partitions, pawl_error *error);
 
+/* The same for whoever reads this stream; topic is the stream's. The topics that 'pawl cluster init' makes must
+ * be there: PAWL_ENOTFOUND, naming the topic. Only an operation log's may be missing: it is made when the lane
+ * is first claimed. A topic without this partition is PAWL_EINVAL. */
+int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topic, pawl_stream stream,
+               uint32_t *ret_partitions, pawl_error *error);
+
 /* PAWL_OK if it is there already. Returns when the brokers show it. */
 int topic_create(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t partitions,
                  pawl_error *error);
@@ -17,7 +23,12 @@ int topic_create(rd_kafka_t *client, const struct kafka_url *url, const char *to
 int topic_check(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t *ret_partitions,
                 pawl_error *error);
 
-/* Call back for each topic of the cluster that is a stream's, in no order; stops at the first error. */
+/* The streams whose topics 'pawl cluster init' makes. */
+extern const uint8_t topic_kinds[];
+#define TOPIC_KINDS 3
+
+/* Call back for each topic of the cluster that is a stream's, in no order; stops at the first error.
+ * PAWL_ENOTFOUND, naming it, if one of topic_kinds is not there; nothing is called then. */
 int topics_each(rd_kafka_t *client, const struct kafka_url *url,
                 int (*visit)(void *arg, const char *topic, uint32_t partitions, pawl_error *error), void *arg,
                 pawl_error *error);

@@ -21,15 +21,15 @@ static int step(struct verifying *job, uint64_t done, uint64_t total, pawl_error
     return error_set(error, PAWL_ECANCELED, "the verification of %s was cancelled", job->log->url.cluster);
 }
 
-/* Up to the end that the brokers tell with the first messages: a stream that grows has no other end. */
-static int read_all(struct verifying *job, struct stream_reader *reader, pawl_cluster_report_stream *s,
-                    pawl_error *error)
+/* Up to the end that the present leader has told: a stream that grows has no other end. */
+static int read_all(struct verifying *job, struct stream_reader *reader, uint64_t end,
+                    pawl_cluster_report_stream *s, pawl_error *error)
 {
     struct kafka_log *log = job->log;
     rd_kafka_message_t *messages[TAKE_MAX];
-    uint64_t deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000, end = UINT64_MAX;
+    uint64_t deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
     int status = PAWL_OK;
-    bool over = false;
+    bool over = end == 0, doubted = false;
     while (!over && status == PAWL_OK) {
         size_t taken = cursor_take(&reader->cursor, 100, messages);
         for (size_t i = 0; i < taken; i++) {
@@ -41,15 +41,16 @@ static int read_all(struct verifying *job, struct stream_reader *reader, pawl_cl
                 status = stream_reader_take(reader, messages[i], &found, &entry, &place, error);
                 s->claims += reader->judged.judge.epoch > epoch;
                 s->entries += found == FOUND_ENTRY;
-                if (status == PAWL_OK && messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                doubted = doubted || found == FOUND_DOUBT;
+                if (status == PAWL_OK && messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR)
                     s->bytes += messages[i]->len;
-                    if (end == UINT64_MAX)
-                        end = cursor_end(&reader->cursor);
-                }
             }
-            over = over || found == FOUND_END || reader->judged.judge.at >= end;
+            over = over || reader->judged.judge.at >= end;
             rd_kafka_message_destroy(messages[i]);
         }
+        if (!over && status == PAWL_OK && doubted)
+            status = stream_reader_settle(reader, error);
+        doubted = false;
         if (taken > 0)
             deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
         else if (clock_boot_ns() > deadline)
@@ -85,19 +86,41 @@ static int add_stream(struct verifying *job, const pawl_cluster_report_stream *s
     return PAWL_OK;
 }
 
+static int find_end(struct verifying *job, const struct stream *s, struct bounds *ret_bounds, pawl_error *error)
+{
+    uint64_t until = clock_boot_ns() + (uint64_t)job->log->url.timeout_ms * 1000000;
+    int status;
+    while ((status = stream_bounds(s, ret_bounds, error)) == PAWL_EIO && clock_boot_ns() < until) {
+        status = step(job, job->report->records, 0, error);
+        if (status != PAWL_OK)
+            break;
+        wait_pause(LOOK_AGAIN_NS);
+    }
+    return status;
+}
+
 static int verify_stream(struct verifying *job, pawl_stream stream, pawl_error *error)
 {
     struct stream_reader reader = {0};
     struct stream *known;
     pawl_cluster_report_stream s = {.id = stream};
+    struct bounds bounds = {0};
     pthread_mutex_lock(&job->log->lock);
     int status = stream_find(job->log, stream, &known);
+    pthread_mutex_unlock(&job->log->lock);
+    if (status == PAWL_OK)
+        status = find_end(job, known, &bounds, error);
+    if (status == PAWL_OK && bounds.high == 0)
+        return PAWL_OK;
+    pthread_mutex_lock(&job->log->lock);
     if (status == PAWL_OK)
         status = stream_reader_open(known, 1, false, &reader, error);
     pthread_mutex_unlock(&job->log->lock);
+    if (status == PAWL_ECANCELED)
+        return status;
     if (status != PAWL_OK)
         return error_wrap(error, status, "verify");
-    status = read_all(job, &reader, &s, error);
+    status = read_all(job, &reader, bounds.high, &s, error);
     stream_reader_close(&reader);
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
         if (job->report->faults++ == 0)

@@ -1,0 +1,98 @@
+/* adapter/kafka/bounds.c: where a stream begins and ends, as its present leader says.
+ *
+ * A leader that hung and was replaced does not know that when it goes on. For a moment it answers readers from a
+ * log that lacks what was acknowledged meanwhile: it tells an end that is not the end, and says of a position
+ * behind it that it is out of range. The fetches of librdkafka 2.0.2 carry no leader epoch, by which it would
+ * notice. So whoever wants all entries asks first how far the stream reaches; and a position that is out of range
+ * is only a doubt. After fresh metadata the present leader is asked:
+ *
+ *      the stream begins behind the position    records were deleted: corrupt, at once. A beginning only ever
+ *                                               moves on, so that an old leader tells the truth about it, too.
+ *      it ends before the position              asked again, until the URL's timeout; then it is corrupt
+ *      otherwise                                the doubt is gone, and reading goes on */
+#include "adapter/kafka/impl.h"
+#include "adapter/kafka/topics.h"
+#include "base/error.h"
+
+#define ASK_MS 3000
+
+/* One end of the stream: RD_KAFKA_OFFSET_BEGINNING or _END. Asked for as if it were a time, as Kafka itself does:
+ * rd_kafka_query_watermark_offsets waits for ever for a leader that has died. */
+static int ask(const struct stream *s, int64_t which, uint64_t *ret_offset, pawl_error *error)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_t *asked = rd_kafka_topic_partition_list_add(list, s->topic, s->id.partition);
+    asked->offset = which;
+    rd_kafka_resp_err_t err = rd_kafka_offsets_for_times(s->log->front, list, ASK_MS);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        err = asked->err;
+    int64_t offset = asked->offset; /* as it was, if nobody has answered */
+    rd_kafka_topic_partition_list_destroy(list);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR && offset < 0)
+        err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        *ret_offset = (uint64_t)offset;
+        return PAWL_OK;
+    }
+    return error_set(error, client_status(err) == PAWL_EACCES ? PAWL_EACCES : PAWL_EIO,
+                     "topic %s, partition %u: its leader does not say where it ends: %s", s->topic,
+                     s->id.partition, rd_kafka_err2str(err));
+}
+
+int stream_bounds(const struct stream *s, struct bounds *ret_bounds, pawl_error *error)
+{
+    struct kafka_log *log = s->log;
+    struct bounds bounds = {0};
+    uint32_t partitions = 0;
+    int status = topic_partitions(log->front, &log->url, s->topic, &partitions, error);
+    if (status == PAWL_OK && s->id.partition < partitions) {
+        status = ask(s, RD_KAFKA_OFFSET_BEGINNING, &bounds.low, error);
+        if (status == PAWL_OK)
+            status = ask(s, RD_KAFKA_OFFSET_END, &bounds.high, error);
+    }
+    if (status == PAWL_OK)
+        *ret_bounds = bounds;
+    return status;
+}
+
+int stream_bounds_wait(const struct stream *s, struct bounds *ret_bounds, pawl_error *error)
+{
+    uint64_t until = clock_boot_ns() + (uint64_t)s->log->url.timeout_ms * 1000000;
+    int status;
+    while ((status = stream_bounds(s, ret_bounds, error)) == PAWL_EIO && clock_boot_ns() < until)
+        wait_pause(LOOK_AGAIN_NS);
+    return status;
+}
+
+enum doubt bounds_judge(const struct bounds *bounds, uint64_t at)
+{
+    if (bounds->low > (at > 0 ? at - 1 : 0))
+        return DOUBT_DELETED;
+    return bounds->high < at ? DOUBT_BEYOND : DOUBT_NONE;
+}
+
+int stream_lost(const struct stream *s, uint64_t at, pawl_error *error)
+{
+    return stream_fault(s, PAWL_ECORRUPT, at, error,
+                        "it is not there any more: records were deleted, or the topic was");
+}
+
+int stream_reader_settle(struct stream_reader *reader, pawl_error *error)
+{
+    struct stream *s = reader->cursor.stream;
+    uint64_t at = reader->judged.judge.at;
+    uint64_t until = clock_boot_ns() + (uint64_t)s->log->url.timeout_ms * 1000000;
+    for (;;) {
+        struct bounds bounds = {0};
+        int status = stream_bounds(s, &bounds, error);
+        enum doubt doubt = status == PAWL_OK ? bounds_judge(&bounds, at) : DOUBT_BEYOND;
+        if (doubt == DOUBT_NONE)
+            return stream_reader_resume(reader, bounds.high, error);
+        bool over = clock_boot_ns() >= until;
+        if (status != PAWL_OK && (over || status != PAWL_EIO))
+            return status;
+        if (doubt == DOUBT_DELETED || over)
+            return stream_lost(s, at, error);
+        wait_pause(LOOK_AGAIN_NS);
+    }
+}

@@ -1,0 +1,151 @@
+"""Leaders that hang and come back: nobody waits for long, and nothing that is there is said to be lost.
+
+The cases of test_rivals.py that need no rivals. They share its brokers.
+"""
+import os
+import select
+import subprocess
+import time
+
+from brokers import run
+
+PAWL, CLIENT = os.environ['PAWL'], os.environ['KAFKA_CLIENT']
+SESSION_SECONDS = 3  # of the brokers, in test/kafka/cluster
+NOTICED_SECONDS_MAX = SESSION_SECONDS + 8
+PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
+TRIES_MAX = 5
+ROUNDS = 2
+
+
+class Child:
+    """A verb of pawl that goes on, line by line."""
+
+    def __init__(self, *words):
+        self.process = subprocess.Popen((PAWL,) + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, bufsize=0)
+        self.said = b''
+
+    def tell(self, line):
+        self.process.stdin.write(line.encode() + b'\n')
+
+    def line(self, seconds=PATIENCE):
+        """The next line that it says; None: it says none for so long."""
+        until = time.monotonic() + seconds
+        while b'\n' not in self.said:
+            ready = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))[0]
+            if not ready:
+                return None
+            more = os.read(self.process.stdout.fileno(), 65536)
+            assert more, f'it ended: {self.process.stderr.read().decode()}'
+            self.said += more
+        line, self.said = self.said.split(b'\n', 1)
+        return line.decode()
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+class Scene:
+    """A cluster of topics of its own with a writer and a follower at work."""
+
+    def __init__(self, brokers, name):
+        self.brokers, self.topic = brokers, name + '.raw'
+        self.log = f'kafka://{brokers.address}/{name}?timeout-ms=120000'
+        run(PAWL, 'cluster', 'init', '--log', self.log, '--partitions', '1')
+        self.writer = Child('log', 'append', '--stream', 'raw/0', '--log', self.log)
+        self.follower, self.count = None, 0
+
+    def __enter__(self):
+        self.write()
+        self.follower = Child('log', 'read', '--follow', '--stream', 'raw/0', '--log', self.log)
+        self.see()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.brokers.heal()
+        self.writer.close()
+        if self.follower:
+            self.follower.close()
+
+    def claim_again(self):
+        """Another writer takes the stream over."""
+        self.writer.close()
+        self.writer = Child('log', 'append', '--stream', 'raw/0', '--log', self.log)
+        self.write()
+        self.see()
+
+    def begin(self):
+        self.count += 1
+        self.writer.tell(f'line {self.count}')
+
+    def written(self):
+        assert self.writer.line() == str(self.count), 'an entry is not acknowledged in time'
+
+    def write(self):
+        self.begin()
+        self.written()
+
+    def see(self):
+        """The follower sees the last entry."""
+        line = self.follower.line()
+        assert line == f'{self.count}\tline {self.count}', line
+
+    def leader(self):
+        """Who leads the stream, as the brokers that answer know it."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            number = int(run(CLIENT, self.brokers.address, 'leader', self.topic))
+            if number > 0:
+                return number
+            assert time.monotonic() < until, 'nobody leads'
+
+
+def writers_and_followers_notice_a_leader_that_hangs(brokers):
+    took = []
+    with Scene(brokers, 'leader-hangs') as scene:
+        while not took or (min(took) > NOTICED_SECONDS_MAX and len(took) < TRIES_MAX):
+            brokers.tell('pause', scene.leader())
+            began = time.monotonic()
+            scene.begin()
+            scene.written()
+            written = time.monotonic() - began
+            scene.see()
+            took.append(time.monotonic() - began)
+            print(f'# acknowledged after {written:.1f} s, seen after {took[-1]:.1f} s', flush=True)
+            brokers.heal()
+            scene.write()
+            scene.see()
+    assert min(took) <= NOTICED_SECONDS_MAX, f'a hung leader was noticed after {min(took):.1f} s'
+
+
+def a_leader_that_comes_back_as_the_next_one_dies_makes_nobody_cry_corruption(brokers):
+    with Scene(brokers, 'leader-comes-back') as scene:
+        for _ in range(ROUNDS):
+            first = scene.leader()
+            brokers.tell('pause', first)
+            for _ in range(3):
+                scene.write()
+                scene.see()
+            second = scene.leader()
+            brokers.tell('resume', first)
+            if second != first:
+                brokers.tell('kill', second)
+            scene.write()
+            scene.see()
+            scene.claim_again()
+            brokers.heal()
+        lines = run(PAWL, 'log', 'read', '--stream', 'raw/0', '--log', scene.log).splitlines()
+        assert len(lines) == scene.count, f'{len(lines)} of {scene.count} entries'
+        run(PAWL, 'verify', '--log', scene.log)
+
+
+def cases(brokers, word=''):
+    def bind(case):
+        def body(_):
+            case(brokers)
+        body.__name__ = case.__name__
+        return body
+    every = (writers_and_followers_notice_a_leader_that_hangs,
+             a_leader_that_comes_back_as_the_next_one_dies_makes_nobody_cry_corruption)
+    return [bind(case) for case in every if word in case.__name__]
