@@ -203,7 +203,7 @@ void a_follow_may_be_ended_from_inside_its_visit(struct log_fixture *f)
 
 void an_idle_follow_can_be_ended(struct log_fixture *f)
 {
-    struct job *follow = job_new(f, JOB_FOLLOW, raw(5));
+    struct job *follow = job_new(f, JOB_FOLLOW, raw(3));
     assert_ok(job_start(follow));
     job_unfollow(follow);
     assert_int_equal(follow->visited, 0);
