@@ -163,9 +163,49 @@ static bool say_found(const struct options *options, const struct verifying *v)
     return sound;
 }
 
+static bool say_state(const struct options *options, const struct verifying *v)
+{
+    bool sound =
+        v->state.live.differences + v->state.checkpoint.differences + v->state.lanes.differences == 0;
+    bool audit = options_get(options, "audit") || v->state.checkpoint.compared;
+    if (options_get(options, "json")) {
+        json_t *object = json_pack("{s:b,s:o}", "sound", (int)sound, "state", state_json(&v->state));
+        if (audit)
+            json_object_set_new(object, "audit", audit_json(&v->state));
+        say_json(object);
+        return sound;
+    }
+    print_state(&v->state, v->state_seconds);
+    if (audit)
+        print_audit(&v->state);
+    if (sound)
+        printf("%s is sound\n", v->where);
+    else
+        printf("the log is sound: an empty directory with --log and --take-over has the state that it says\n");
+    return sound;
+}
+
+/* A directory whose log is on Kafka: the log, and then the state. With --json a line each. */
+static int verify_node(const struct options *options, struct verifying *v, const char *url)
+{
+    pawl_error error = {0};
+    int code = verify_cluster(options, url);
+    if (code != CLI_OK)
+        return code;
+    v->dir = v->where;
+    int status = verify_state(v, options, &error);
+    bool sound = status == PAWL_OK && say_state(options, v);
+    if (status == PAWL_OK)
+        status = say_finish(&error);
+    if (status != PAWL_OK && status != PAWL_ECLOSED)
+        return say_failure(options, &error);
+    return sound ? CLI_OK : CLI_CORRUPT;
+}
+
 static int run(const struct options *options)
 {
     struct verifying v = {0};
+    pawl_directory directory;
     pawl_error error = {0};
     int status = options_log(options, &v.where, &error);
     if (status == PAWL_OK && options_get(options, "log")
@@ -175,6 +215,9 @@ static int run(const struct options *options)
         return say_usage(&error);
     if (options_is_cluster(v.where))
         return verify_cluster(options, v.where);
+    if (!options_get(options, "log") && pawl_directory_get(v.where, &directory, NULL) == PAWL_OK
+        && options_is_cluster(directory.log))
+        return verify_node(options, &v, directory.log);
     status = verify_log(&v, &error);
     if (status != PAWL_OK)
         return say_failure(options, &error);
