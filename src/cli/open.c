@@ -51,7 +51,8 @@ static bool derive(void *arg, uint64_t done, uint64_t total)
     if (!d->shown)
         progress_begin(&d->progress, "deriving", "events");
     d->shown = true;
-    (void)progress_count(&d->progress, done, total);
+    if (d->progress.terminal) /* otherwise stderr may be the server's log, of JSON lines */
+        (void)progress_count(&d->progress, done, total);
     return !is_signalled(d->signals);
 }
 

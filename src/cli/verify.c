@@ -165,8 +165,7 @@ static bool say_found(const struct options *options, const struct verifying *v)
 
 static bool say_state(const struct options *options, const struct verifying *v)
 {
-    bool sound =
-        v->state.live.differences + v->state.checkpoint.differences + v->state.lanes.differences == 0;
+    bool sound = v->state.live.differences + v->state.checkpoint.differences + v->state.lanes.differences == 0;
     bool audit = options_get(options, "audit") || v->state.checkpoint.compared;
     if (options_get(options, "json")) {
         json_t *object = json_pack("{s:b,s:o}", "sound", (int)sound, "state", state_json(&v->state));

@@ -18,7 +18,7 @@ static char url[400];
 static void begin_cluster(const char *name)
 {
     pawl_error error = {0};
-    snprintf(url, sizeof url, "kafka://%s/%s", getenv("PAWL_KAFKA"), name);
+    snprintf(url, sizeof url, "kafka://%s/%s-%d", getenv("PAWL_KAFKA"), name, (int)getpid());
     int status = pawl_cluster_init(url, PARTITIONS, 0, &error);
     if (status != PAWL_OK)
         print_error("%s\n", error.text);
