@@ -1,4 +1,4 @@
-"""A node on Kafka, as its users have it: the engine's API, and `pawl serve` on an empty machine, refused, and taken over."""
+"""A node on Kafka, as its users have it: the engine's API, and `pawl serve`, refused, taken over and killed."""
 import json
 import os
 import subprocess
