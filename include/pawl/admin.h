@@ -49,7 +49,7 @@ typedef struct pawl_directory {
     uint32_t partitions; /* both numbers are for ever */
     uint32_t shards;
     bool derived; /* it holds only state, of another directory's log, and can only be read: pawl_replay */
-    char log[PAWL_PATH_MAX]; /* the directory of the log */
+    char log[PAWL_PATH_MAX]; /* the directory of the log; or its URL, if it is on Kafka */
 } pawl_directory;
 
 /* Read what an engine's directory was made with. Opens nothing and takes no lock.

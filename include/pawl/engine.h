@@ -65,6 +65,21 @@ typedef struct pawl_options {
     bool read_only;      /* only read, and only what the writing process, if there is one, has written so far.
                               Implies must_exist; calls that write are PAWL_EREADONLY. After the writing
                               process was killed, pawl_unwitnessed counts the entries that are left out */
+
+    /* Where the log is: NULL, in the directory itself; or a URL, kafka://HOST:PORT[,HOST:PORT...]/CLUSTER, on Apache
+     * Kafka (docs/KAFKA.md). A directory keeps the log that it was made with; one that is on Kafka is opened without
+     * its URL, too. partitions are those of the cluster. One node at a time owns a log: opening it as another one is
+     * PAWL_ELOCKED, which names the owner, unless take_over is set. The one that is taken over never takes back by
+     * itself: its commands end with PAWL_EFENCED (pawl_owner_check). */
+    const char *log;
+    bool take_over;
+
+    /* Called on this thread while opening derives state that the directory lacks, with the events of all partitions
+     * that it has, and those of the log, 0 while that is not known. False: opening ends with PAWL_ECANCELED, and the
+     * next one goes on where it was. May be NULL. */
+    pawl_progress progress;
+    void *progress_arg;
+
     uint32_t pool_threads;  /* 2 */
     uint32_t mailbox;       /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
@@ -95,7 +110,8 @@ typedef struct pawl_options {
 
 /* Open a directory, make it if it is not there, bring the state up to the log, and be ready for commands. dir
  * is DIR or file://DIR.
- * Errors: PAWL_EINVAL (options, or not the name of a directory), PAWL_ELOCKED (another process has it),
+ * Errors: PAWL_EINVAL (options, or not the name of a directory), PAWL_ELOCKED (another process has it, or another
+ * node its log on Kafka), PAWL_EFENCED (another node took the log over meanwhile), PAWL_ECANCELED (by progress),
  * PAWL_ECORRUPT (the log, or a state that is not of this log; error names the place), PAWL_ENOTFOUND and
  * PAWL_EEXISTS (as the options say), PAWL_EFORMAT, PAWL_EVERSION, PAWL_EACCES, PAWL_EFULL, PAWL_EIO. */
 PAWL_API int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine,
@@ -123,6 +139,12 @@ PAWL_API uint16_t pawl_partition_of(const pawl_engine *engine, uint64_t wsid);
 /* The directory, as a path, until close; whether it was opened for writing. Any thread. */
 PAWL_API const char *pawl_engine_dir(const pawl_engine *engine);
 PAWL_API bool pawl_engine_writes(const pawl_engine *engine);
+
+/* Whether it still owns its log. PAWL_OK: it does, as far as it knows; a directory with a log of its own always does.
+ * PAWL_EFENCED: another node has taken over the log on Kafka, and error names it. That is for good: nothing is written
+ * until the directory is opened again, with take_over; what was acknowledged stays, and rows can still be read.
+ * Any thread, also in a callback. */
+PAWL_API int pawl_owner_check(pawl_engine *engine, pawl_error *error);
 
 #ifdef __cplusplus
 }

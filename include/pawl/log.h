@@ -86,9 +86,11 @@ typedef struct pawl_log pawl_log;
 
 /* claim: become the one writer of a stream.
  * Ends with PAWL_OK and epoch and next, or PAWL_EFENCED if a rival was faster (look again who should own it
- * before trying again), or PAWL_EUNKNOWN, PAWL_EIO or PAWL_EFULL, after which it may simply be tried again.
+ * before trying again; rival says on what assignment), or PAWL_EUNKNOWN, PAWL_EIO or PAWL_EFULL, after which it may simply be tried again.
  * After an unknown outcome it also settles what was in flight: what a read up to next does not show was not
  * written, and never will be.
+ * With an assignment, a stream is not taken back: if another writer has claimed it since this log first did, on
+ * the same assignment or a newer one, the claim ends with PAWL_EFENCED, and nothing is written.
  * A log may leave no trace of a claim that nothing was written under, and give its epoch again once nobody can
  * write under it any more. */
 typedef struct pawl_claim pawl_claim;
@@ -102,6 +104,7 @@ struct pawl_claim {
     int status;
     uint64_t epoch; /* at least 1 */
     uint64_t next;  /* the offset that the next entry must have */
+    uint64_t rival; /* PAWL_EFENCED: the assignment that the owner's claim rests on */
 
     void *impl[8];
 };

@@ -65,6 +65,13 @@ int owner_claim(struct owner *o, uint64_t node, uint64_t nonce, uint64_t group0,
     return PAWL_OK;
 }
 
+bool owner_is_taken(const struct owner *o, uint64_t node, uint64_t nonce, uint64_t group0)
+{
+    const struct judge *j = &o->judge;
+    bool own = j->node == node && j->nonce >> 32 == nonce >> 32;
+    return group0 > 0 && o->claim.epoch > 0 && j->epoch > 0 && !own && j->group0 >= group0;
+}
+
 int owner_draft(const struct owner *o, uint32_t records, struct claim_record *ret_record)
 {
     if (o->state != OWNER_OWNING)

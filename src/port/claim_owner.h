@@ -90,6 +90,12 @@ void owner_release(struct owner *owner);
 int owner_claim(struct owner *owner, uint64_t node, uint64_t nonce, uint64_t group0,
                 struct claim_record *ret_claim);
 
+/* Whether the stream was taken from this owner: since its first claim another one's counts, and the assignment
+ * which that one rests on is not older than group0. Claiming again would take the stream back, and the other
+ * would do the same. node and nonce are those of the claim that would be drafted; claims with the same node and
+ * the same upper half of the nonce are its own. Without an assignment (group0 0) nothing is ever taken. */
+bool owner_is_taken(const struct owner *owner, uint64_t node, uint64_t nonce, uint64_t group0);
+
 /* Draft the next event, or the next fragment of one, that has so many records in all: everything but its
  * checksum, which the caller computes and gives to owner_sent. Nothing changes until then.
  * Errors: PAWL_EFENCED (not OWNING), PAWL_EBUSY (the window has no room for the whole event),

@@ -6,6 +6,7 @@
 
 #define LOG_CASES(X)                                                                                           \
     X(a_claim_gives_growing_epochs_and_the_next_offset)                                                        \
+    X(claims_of_many_streams_at_once_all_count)                                                                \
     X(an_earlier_epoch_is_fenced_from_the_next_claim_on)                                                       \
     X(a_claim_settles_what_is_in_flight)                                                                       \
     X(entries_read_back_as_they_were_written)                                                                  \

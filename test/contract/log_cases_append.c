@@ -18,6 +18,27 @@ void a_claim_gives_growing_epochs_and_the_next_offset(struct log_fixture *f)
     assert_int_equal(next, 1);
 }
 
+/* Two for each of several streams, which are all under way together. */
+void claims_of_many_streams_at_once_all_count(struct log_fixture *f)
+{
+    enum { STREAMS = 4, JOBS = 2 * STREAMS };
+    for (int round = 0; round < 5; round++) {
+        struct job *jobs[JOBS];
+        for (size_t i = 0; i < JOBS; i++) {
+            jobs[i] = job_new(f, JOB_CLAIM, raw((uint16_t)(i % STREAMS)));
+            assert_ok(job_start(jobs[i]));
+        }
+        for (size_t i = 0; i < JOBS; i++) {
+            job_await(jobs[i]);
+            assert_ok(job_status(jobs[i]));
+            if (i >= STREAMS)
+                assert_true(jobs[i]->claim.epoch > jobs[i - STREAMS]->claim.epoch);
+        }
+        for (size_t i = 0; i < JOBS; i++)
+            job_free(jobs[i]);
+    }
+}
+
 void an_earlier_epoch_is_fenced_from_the_next_claim_on(struct log_fixture *f)
 {
     uint64_t old, now, next;

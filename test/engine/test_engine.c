@@ -440,7 +440,13 @@ TEST(options_and_directories_that_make_no_sense_are_refused)
         const char *text;
         int status;
     } files[] = {{"", PAWL_EFORMAT},
-                 {"pawl 2\n", PAWL_EVERSION},
+                 {"pawl 3\n", PAWL_EVERSION},
+                 {"pawl 2\npartitions 4\nshards 2\n", PAWL_EFORMAT},
+                 {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdef\n", PAWL_EFORMAT},
+                 {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdef\nlog /data\n", PAWL_EFORMAT},
+                 {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdeg\nlog kafka://h:1/x\n", PAWL_EFORMAT},
+                 {"pawl 2\npartitions 4\nshards 2\nnode 0000000000000000\nlog kafka://h:1/x\n", PAWL_EFORMAT},
+                 {"pawl 1\npartitions 4\nshards 2\nlog kafka://h:1/x\n", PAWL_EFORMAT},
                  {"pawl 1\npartitions 3\nshards 1\n", PAWL_EFORMAT},
                  {"pawl 1\npartitions 4\nshards 8\n", PAWL_EFORMAT},
                  {"pawl 1\npartitions 4\nshards 2\nmore", PAWL_EFORMAT}};

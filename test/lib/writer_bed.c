@@ -386,6 +386,7 @@ static void boot_now(void *arg)
                                      .log = &bed->front.log,
                                      .applier = &bed->applier,
                                      .stream = stream,
+                                     .assignment = bed->assignment,
                                      .ops = &bed_ops,
                                      .ctx = bed,
                                      .batches = BATCHES,
@@ -521,7 +522,8 @@ static void rival_claimed(pawl_claim *claim)
 static void rival_begin(void *arg)
 {
     struct rivalry *r = arg;
-    r->claim = (pawl_claim){.stream = stream, .done = rival_claimed, .arg = r};
+    r->claim =
+        (pawl_claim){.stream = stream, .group0 = r->bed->rival_assignment, .done = rival_claimed, .arg = r};
     assert_ok(pawl_log_claim(r->bed->rival, &r->claim));
 }
 

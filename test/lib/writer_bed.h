@@ -54,7 +54,8 @@ struct bed {
     mem_store_disk *store_disk;
     struct mem_env *rival_env;
     pawl_log *rival;
-    uint64_t ids; /* staged so far, and what became of each */
+    uint64_t assignment, rival_assignment; /* that their claims rest on; 0: none */
+    uint64_t ids;                          /* staged so far, and what became of each */
     enum end ends[IDS_MAX + 1];
 
     /* of a life */

@@ -387,6 +387,36 @@ TEST(a_claim_that_is_too_late_leaves_the_owner_out)
     owner_release(&w.owner);
 }
 
+/* Its own claims are those of node 1 with the upper half of nonce 11. */
+TEST(a_stream_is_taken_by_a_claim_on_an_assignment_that_is_not_older)
+{
+    struct writer w;
+    own(&w, 4); /* on assignment 5 */
+    assert_false(owner_is_taken(&w.owner, 1, 12, 5));
+    feed(&w, claim_of(2, 200, 5), 1);
+    assert_true(w.actions.fenced);
+    assert_true(owner_is_taken(&w.owner, 1, 12, 5));  /* an equal one: nobody takes it back */
+    assert_false(owner_is_taken(&w.owner, 1, 12, 6)); /* its own is newer */
+    assert_false(owner_is_taken(&w.owner, 1, 12, 0)); /* without one, whoever comes last has it */
+    assert_true(owner_is_taken(&w.owner, 2, UINT64_C(1) << 32 | 9, 5)); /* the same node, opened twice */
+    owner_release(&w.owner);
+}
+
+TEST(a_first_claim_takes_the_stream_of_whoever_had_it)
+{
+    struct writer w = {0};
+    struct judge j;
+    struct claim_record claim;
+    judge_init(&j, 0);
+    assert_ok(owner_init(&w.owner, NULL, 4, &j));
+    feed(&w, claim_of(1, 200, 5), 0);
+    assert_false(owner_is_taken(&w.owner, 1, 12, 5));
+    assert_ok(owner_claim(&w.owner, 1, 12, 5, &claim));
+    feed(&w, claim_of(2, 200, 5), 1); /* a rival is faster */
+    assert_true(owner_is_taken(&w.owner, 1, 13, 5));
+    owner_release(&w.owner);
+}
+
 TEST(records_that_arrive_out_of_order_make_the_owner_unsure)
 {
     struct writer w;
@@ -472,6 +502,8 @@ int main(void)
         RUN(what_counted_before_a_rivals_claim_is_acknowledged_though_its_report_is_late),
         RUN(an_unknown_outcome_is_resolved_by_claiming_again),
         RUN(a_claim_that_is_too_late_leaves_the_owner_out),
+        RUN(a_stream_is_taken_by_a_claim_on_an_assignment_that_is_not_older),
+        RUN(a_first_claim_takes_the_stream_of_whoever_had_it),
         RUN(records_that_arrive_out_of_order_make_the_owner_unsure),
         RUN(an_event_in_fragments_is_acknowledged_with_its_last),
         RUN(a_log_that_is_not_what_was_written_is_corrupt),

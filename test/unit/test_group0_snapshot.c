@@ -22,6 +22,19 @@ static void assert_same(const struct group0 *a, const struct group0 *b)
     assert_int_equal(group0_position(a), group0_position(b));
 }
 
+static int assign(struct group0 *group0, uint64_t node)
+{
+    struct arena arena;
+    pawl_bytes command;
+    enum group0_outcome outcome;
+    const struct assignment to = {.node = node, .time = 5, .name_size = 4, .name = "web1"};
+    arena_init(&arena, NULL, 4096);
+    assert_ok(group0_assign_encode(&to, &arena, &command));
+    int status = group0_apply(group0, group0_position(group0) + 1, command, &outcome, NULL);
+    arena_release(&arena);
+    return status;
+}
+
 /* One step of a history in which most that there is happens. False: it is over. */
 static bool step(struct group0 *group0, int i)
 {
@@ -64,6 +77,8 @@ static bool step(struct group0 *group0, int i)
     case 15: assert_ok(lane_switch(group0, 1, 2, 7, &outcome, NULL)); break;
     case 16: assert_ok(views_named(group0, GROUP0_VIEW_DROP, "run.u", &outcome, NULL)); break;
     case 17: assert_ok(views_finish(group0, 0, &outcome)); break;
+    case 18: assert_ok(assign(group0, 7)); break;
+    case 19: assert_ok(assign(group0, 8)); break;
     default: return false;
     }
     return true;
@@ -71,7 +86,7 @@ static bool step(struct group0 *group0, int i)
 
 TEST(what_is_restored_at_any_point_goes_on_as_it_would_have)
 {
-    for (int cut = 0; cut <= 18; cut++) {
+    for (int cut = 0; cut <= 20; cut++) {
         struct group0 *a = opened(NULL), *b = opened(NULL);
         struct arena arena;
         pawl_bytes snapshot, again;

@@ -235,6 +235,42 @@ TEST(claims_the_stream_again_and_catches_up_when_another_has_taken_it)
 
 /* --- catching up --- */
 
+TEST(gives_a_stream_up_that_was_taken_on_an_assignment_that_is_not_older)
+{
+    for (uint64_t newer = 0; newer < 2; newer++) {
+        struct bed bed;
+        bed_open(&bed, 13);
+        bed.assignment = 5;
+        bed.rival_assignment = 5 + newer;
+        bed_boot(&bed);
+        bed_want(&bed, 4);
+        assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
+        bed_rival_writes(&bed, 3);
+        bed_want(&bed, 4);
+        assert_int_equal(bed_settle(&bed), WRITER_REFUSED);
+        assert_int_equal(bed.writer.error.code, PAWL_EFENCED);
+        bed_check_truth(&bed, false);
+        bed_halt(&bed);
+        bed_close(&bed);
+    }
+}
+
+/* A rival on an older assignment cannot take it at all: its claims do not count. */
+TEST(takes_a_stream_from_an_owner_whose_assignment_is_older)
+{
+    struct bed bed;
+    bed_open(&bed, 14);
+    bed.assignment = 6;
+    bed.rival_assignment = 5;
+    bed_rival_writes(&bed, 3);
+    bed_boot(&bed);
+    bed_want(&bed, 4);
+    assert_int_equal(bed_settle(&bed), WRITER_RUNNING);
+    bed_check_truth(&bed, true);
+    bed_halt(&bed);
+    bed_close(&bed);
+}
+
 TEST(catches_up_with_what_a_predecessor_wrote)
 {
     enum { MANY = 2500 };
@@ -464,6 +500,8 @@ int main(void)
         RUN(prepares_again_without_a_claim_when_nothing_was_lost),
         RUN(claims_again_after_ever_longer_pauses),
         RUN(claims_the_stream_again_and_catches_up_when_another_has_taken_it),
+        RUN(gives_a_stream_up_that_was_taken_on_an_assignment_that_is_not_older),
+        RUN(takes_a_stream_from_an_owner_whose_assignment_is_older),
         RUN(catches_up_with_what_a_predecessor_wrote),
         RUN(goes_on_from_what_the_store_has_after_a_replay_failed),
         RUN(refuses_a_store_that_is_not_made_from_this_log),

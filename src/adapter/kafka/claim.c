@@ -24,6 +24,7 @@ static void claim_run(struct op *op)
         claim->epoch = c->epoch;
         claim->next = c->next;
     } else {
+        claim->rival = c->rival;
         error_set(claim->error, c->status, "%s", c->error.text);
     }
     mem_free(log->alloc, c, sizeof *c);
@@ -77,7 +78,8 @@ static void check_work(pawl_work *work)
     pthread_mutex_lock(&log->lock);
     if (partitions > 0)
         c->stream->partitions = partitions;
-    op_list_push(&log->back, &c->op);
+    c->next_checked = log->checked; /* its op is in the list of the stream's claims */
+    log->checked = c;
     kafka_ring(log);
     pthread_mutex_unlock(&log->lock);
 }
@@ -100,6 +102,7 @@ void claim_end(struct stream *s, int status, const char *words)
     c->status = status;
     c->epoch = s->owner.judge.epoch;
     c->next = s->owner.judge.next;
+    c->rival = s->owner.judge.group0;
     if (status != PAWL_OK && words == s->fault.text)
         c->error = s->fault;
     else if (status != PAWL_OK && words != c->error.text)
@@ -127,6 +130,7 @@ static int prepare_owner(struct stream *s)
     if (status != PAWL_OK)
         return status;
     owner.first = s->owner.first; /* so that an old report is not taken for a new one */
+    owner.claim = s->owner.claim;
     if (judge == &s->latest.judge)
         s->owner_sum = s->latest.sum;
     owner_release(&s->owner);
@@ -170,7 +174,13 @@ static void write_claim(struct stream *s)
     struct claiming *c = (struct claiming *)s->claims.first;
     pawl_claim *claim = c->op.request;
     struct kafka_record r = {0};
-    int status = owner_claim(&s->owner, s->log->node, pawl_env_random(s->log->env), claim->group0, &r.head);
+    struct kafka_log *log = s->log;
+    uint64_t nonce = log->session << 32 | (uint32_t)++log->nonces;
+    if (owner_is_taken(&s->owner, log->node, nonce, claim->group0)) {
+        claim_end(s, PAWL_EFENCED, "another writer has claimed it");
+        return;
+    }
+    int status = owner_claim(&s->owner, log->node, nonce, claim->group0, &r.head);
     if (status != PAWL_OK) {
         claim_end(s, status, "the owner's assignment is a newer one");
         return;

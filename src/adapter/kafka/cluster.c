@@ -42,6 +42,26 @@ int kafka_cluster_init(const char *text, uint32_t partitions, uint16_t replicati
     return status;
 }
 
+int kafka_cluster_partitions(const char *text, uint32_t *ret_partitions, pawl_error *error)
+{
+    struct kafka_url url;
+    rd_kafka_t *client;
+    char topic[KAFKA_TOPIC_MAX];
+    uint32_t partitions = 0;
+    int status = open_client(text, 0, &url, &client, error);
+    if (status != PAWL_OK)
+        return status;
+    kafka_topic_of(url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, topic);
+    status = topic_partitions(client, &url, topic, &partitions, error);
+    client_close(client);
+    if (status == PAWL_OK && partitions == 0)
+        status = error_set(error, PAWL_ENOTFOUND, "there is no topic %s; 'pawl cluster init' makes the topics",
+                           topic);
+    if (status == PAWL_OK)
+        *ret_partitions = partitions;
+    return status;
+}
+
 struct checking {
     rd_kafka_t *client;
     const struct kafka_url *url;

@@ -99,8 +99,15 @@ void cursor_close(struct cursor *c)
 
 size_t cursor_take(struct cursor *c, int timeout_ms, rd_kafka_message_t **messages)
 {
-    ssize_t taken = rd_kafka_consume_batch_queue(c->queue, timeout_ms, messages, TAKE_MAX);
-    return taken > 0 ? (size_t)taken : 0;
+    size_t first = 0;
+    if (timeout_ms > 0) { /* for the first only: a batch that waits would wait until it is full */
+        messages[0] = rd_kafka_consume_queue(c->queue, timeout_ms);
+        if (!messages[0])
+            return 0;
+        first = 1;
+    }
+    ssize_t taken = rd_kafka_consume_batch_queue(c->queue, 0, messages + first, TAKE_MAX - first);
+    return first + (taken > 0 ? (size_t)taken : 0);
 }
 
 uint64_t cursor_end(const struct cursor *c)

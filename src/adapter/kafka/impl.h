@@ -189,9 +189,10 @@ struct claiming {
     struct op op;
     struct stream *stream;
     pawl_work work;
+    struct claiming *next_checked;
     bool known; /* the topic existed before */
     int status;
-    uint64_t epoch, next;
+    uint64_t epoch, next, rival;
     pawl_error error;
 };
 
@@ -248,6 +249,8 @@ struct kafka_log {
     pawl_env *env;
     const pawl_allocator *alloc;
     uint64_t node;
+    uint64_t session; /* by chance; the upper half of its claims' nonces */
+    uint64_t nonces;  /* under lock */
     uint32_t window;
     bool trust_topics;
 
@@ -267,9 +270,10 @@ struct kafka_log {
     uint32_t rounds; /* on shards, to come or under way */
     uint32_t looks;  /* of owners, under way on the pool */
     pthread_cond_t round_ended;
-    struct op_list appends; /* in the order of the calls */
-    struct op_list ready;   /* to be delivered */
-    struct op_list back;    /* read passes and claims that return to the log's thread */
+    struct op_list appends;   /* in the order of the calls */
+    struct op_list ready;     /* to be delivered */
+    struct op_list back;      /* read passes that return to the log's thread */
+    struct claiming *checked; /* claims that do, because their topic was checked */
     struct read_pass *passes;
     struct outbox *outboxes;
     uint32_t shards;
@@ -310,8 +314,8 @@ void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(s
 void kafka_ring(struct kafka_log *log);
 bool kafka_in_round(const struct kafka_log *log); /* whether this thread is */
 
-/* cursor.c: messages of one stream from a position on. bell: they ring it. take: as
- * rd_kafka_consume_batch_queue. */
+/* cursor.c: messages of one stream from a position on. bell: they ring it. take: up to
+ * TAKE_MAX messages that have come; waits for the first. */
 int cursor_open(struct stream *stream, uint64_t position, bool bell, struct cursor *cursor, pawl_error *error);
 void cursor_close(struct cursor *cursor);
 size_t cursor_take(struct cursor *cursor, int timeout_ms, rd_kafka_message_t **messages);

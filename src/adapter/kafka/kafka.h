@@ -52,6 +52,9 @@ int kafka_cluster_init(const char *url, uint32_t partitions, uint16_t replicatio
 int kafka_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
                         pawl_error *error);
 
+/* How many partitions the topic of the PLog has. PAWL_ENOTFOUND: it is not there. */
+int kafka_cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error);
+
 /* As pawl_cluster_verify, of a log that kafka_log_open opened. Release the report with kafka_verify_release. */
 int kafka_verify(pawl_log *log, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
                  pawl_error *error);

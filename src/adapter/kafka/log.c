@@ -100,10 +100,12 @@ static void take_back(struct kafka_log *log)
     for (struct op *op; (op = op_list_pop(&log->back));) {
         if (op->run == read_pass_run)
             read_pass_back((struct read_pass *)op);
-        else if (op->run == stream_look_run)
-            stream_looked(((struct stream_look *)op)->stream);
         else
-            claim_back((struct claiming *)op);
+            stream_looked(((struct stream_look *)op)->stream);
+    }
+    for (struct claiming *c; (c = log->checked);) {
+        log->checked = c->next_checked;
+        claim_back(c);
     }
 }
 
@@ -212,6 +214,7 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     log->env = o->env;
     log->alloc = o->alloc;
     log->node = o->node ? o->node : pawl_env_random(o->env);
+    log->session = pawl_env_random(o->env);
     log->window = o->window ? o->window : 2048;
     log->window = log->window < KAFKA_FRAGMENTS_MAX ? KAFKA_FRAGMENTS_MAX : log->window;
     log->trust_topics = o->trust_topics;

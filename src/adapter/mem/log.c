@@ -127,6 +127,7 @@ static void claim_run(struct op *op)
         claim->epoch = op->epoch;
         claim->next = op->next;
     }
+    claim->rival = op->rival;
     op_give(op);
     claim->done(claim);
 }

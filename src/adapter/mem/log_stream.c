@@ -213,6 +213,7 @@ static void end_claim(struct stream *s, int status, const char *words)
         end_flights(s, PAWL_EUNKNOWN); /* the claim that would have resolved them was given up */
     op->epoch = s->owner.judge.epoch;
     op->next = s->owner.judge.next;
+    op->rival = s->owner.judge.group0;
     op_end(op, status, words);
 }
 
@@ -230,8 +231,12 @@ static void start_claim(struct stream *s)
         return;
     }
     struct disk_record *r = op->record;
-    int status =
-        owner_claim(&s->owner, s->log->options.node, pawl_env_random(s->log->env), claim->group0, &r->head);
+    uint64_t node = s->log->options.node, nonce = node << 32 | (uint32_t)pawl_env_random(s->log->env);
+    if (owner_is_taken(&s->owner, node, nonce, claim->group0)) {
+        end_claim(s, PAWL_EFENCED, "another writer has claimed it");
+        return;
+    }
+    int status = owner_claim(&s->owner, node, nonce, claim->group0, &r->head);
     if (status != PAWL_OK) {
         end_claim(s, status, "the owner's assignment is a newer one");
         return;

@@ -26,6 +26,7 @@ struct op {
 
     struct disk_record *record; /* claim: made beforehand */
     uint64_t epoch, next;       /* claim: the outcome; follow: the next to visit */
+    uint64_t rival;             /* claim */
     uint64_t streams;           /* append: a set of them, by number modulo 64 */
     size_t left;                /* append: entries without outcome */
     bool ready;

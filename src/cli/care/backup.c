@@ -96,7 +96,9 @@ const struct command command_backup = {
     .summary = "save a directory into a new one, while it is in use",
     .about = "Copies the checkpoint stores, and then the log, which has all that they have and what came "
              "meanwhile.\n"
-             "NEWDIR, which must not exist, is there whole or not at all; it can be opened, or restored.\n",
+             "NEWDIR, which must not exist, is there whole or not at all; it can be opened, or restored. A log "
+             "that is\n"
+             "on Kafka stays there.\n",
     .options = {OPTIONS_WHERE,
                 {"to", "NEWDIR", "where the backup goes; must not exist. Of a server: its name there",
                  .needed = true},

@@ -60,8 +60,10 @@ const struct command command_replay = {
         "DIR\n"
         "where that stands. Changes nothing in DIR, and may run beside a writer. NEWDIR, which must not "
         "exist,\n"
-        "keeps the derived state; it has no log of its own, and can only be read. With --until each partition\n"
-        "ends with that offset: the state of then. Ends with exit code 3 if the states differ.\n",
+        "keeps the derived state; it has no log of its own, and can only be read (if the log is on Kafka: it "
+        "is a\n"
+        "node that may take over). With --until each partition ends with that offset: the state of then. Ends "
+        "with exit code 3 if the states differ.\n",
     .options = {OPTION_DIR,
                 {"to", "NEWDIR", "where to keep the derived state; must not exist", .needed = true},
                 {"until", "OFFSET", "the last offset of each partition"},

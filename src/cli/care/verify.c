@@ -96,21 +96,16 @@ static int verify_state(struct verifying *v, const struct wish *wish, pawl_error
     return status;
 }
 
-/* What was found, as it is printed with --json. */
-static json_t *found_json(const struct verifying *v, const struct wish *wish)
+/* Put what was found of the state into an object that says what was found of the log. */
+static void add_state(json_t *object, const struct verifying *v, const struct wish *wish)
 {
-    bool sound = v->log.faults == 0 && v->state.live.differences == 0 && v->state.checkpoint.differences == 0
-                 && v->state.lanes.differences == 0;
-    json_t *object = report_json(v->where, &v->log, v->log_seconds);
-    json_object_set_new(object, "sound", json_boolean(sound));
-    if (v->dir) {
-        json_t *state = state_json(&v->state);
-        json_object_set_new(state, "seconds", json_real(v->state_seconds));
-        json_object_set_new(object, "state", state);
-    }
-    if (v->dir && (wish->audit || v->state.checkpoint.compared))
+    json_t *state = state_json(&v->state);
+    json_object_set_new(state, "seconds", json_real(v->state_seconds));
+    json_object_set_new(object, "state", state);
+    if (wish->audit || v->state.checkpoint.compared)
         json_object_set_new(object, "audit", audit_json(&v->state));
-    return object;
+    if (v->state.live.differences || v->state.checkpoint.differences || v->state.lanes.differences)
+        json_object_set_new(object, "sound", json_false());
 }
 
 /* Takes found. Returns the exit code. */
@@ -143,9 +138,34 @@ static int verify_here(const struct options *options, const struct wish *wish, c
     if (v.dir)
         status = verify_state(&v, wish, &error);
     if (status == PAWL_OK)
-        found = found_json(&v, wish);
+        found = report_json(where, &v.log, v.log_seconds);
+    if (found && v.dir)
+        add_state(found, &v, wish);
     pawl_log_report_release(&v.log);
     return status == PAWL_OK ? say_found(options, found) : say_failure(options, &error);
+}
+
+/* A directory whose log is on Kafka: the log, and then the state. */
+static int verify_node(const struct options *options, const struct wish *wish, const char *where,
+                       const char *url)
+{
+    struct verifying v = {.where = where, .dir = where};
+    pawl_error error = {0};
+    json_t *log;
+    int status = cluster_verified(url, &log, &error);
+    if (status != PAWL_OK)
+        return say_failure(options, &error);
+    bool sound = json_is_true(json_object_get(log, "sound"));
+    json_t *found = json_pack("{s:s,s:b,s:o}", "dir", where, "sound", (int)sound, "kafka", log);
+    if (sound)
+        status = verify_state(&v, wish, &error);
+    if (status != PAWL_OK) {
+        json_decref(found);
+        return say_failure(options, &error);
+    }
+    if (sound)
+        add_state(found, &v, wish);
+    return say_found(options, found);
 }
 
 static int verify_there(const struct options *options, const struct wish *wish)
@@ -159,6 +179,7 @@ static int verify_there(const struct options *options, const struct wish *wish)
 static int verify(const struct options *options, const struct wish *wish)
 {
     pawl_error error = {0};
+    pawl_directory directory;
     const char *url = NULL, *where;
     int status = wish->log ? PAWL_OK : session_url(options, &url, &error);
     if (status == PAWL_OK && url)
@@ -169,7 +190,12 @@ static int verify(const struct options *options, const struct wish *wish)
         status = wish->log ? options_log(options, &where, &error) : options_dir(options, &where, &error);
     if (status != PAWL_OK)
         return say_usage(&error);
-    return options_is_cluster(where) ? verify_cluster(options, where) : verify_here(options, wish, where);
+    if (options_is_cluster(where))
+        return verify_cluster(options, where);
+    if (!wish->log && pawl_directory_get(where, &directory, NULL) == PAWL_OK
+        && options_is_cluster(directory.log))
+        return verify_node(options, wish, where, directory.log);
+    return verify_here(options, wish, where);
 }
 
 static int run_verify(const struct options *options)

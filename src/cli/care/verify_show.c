@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/care/state.h"
+#include "cli/care/verify_cluster.h"
 #include "cli/show/say.h"
 
 static void print_streams(const json_t *streams)
@@ -71,13 +72,19 @@ static void print_log(const json_t *found)
 void print_verified(const json_t *found)
 {
     const json_t *state = json_object_get(found, "state"), *audit = json_object_get(found, "audit");
+    const json_t *kafka = json_object_get(found, "kafka");
     const char *dir = json_text_in(found, "dir");
-    print_log(found);
+    if (kafka)
+        print_cluster(kafka);
+    else
+        print_log(found);
     if (state)
         print_state(state, audit, json_number_value(json_object_get(state, "seconds")));
     if (audit)
         print_audit(audit);
-    if (json_u64_in(state, "differences"))
+    if (json_u64_in(state, "differences") && kafka)
+        printf("the log is sound: an empty directory with --log and --take-over has the state that it says\n");
+    else if (json_u64_in(state, "differences"))
         printf("the log is sound: 'pawl replay --dir %s --to NEWDIR' keeps the state that it says\n", dir);
     if (json_is_true(json_object_get(found, "sound")))
         printf("%s is sound\n", dir);

@@ -3,13 +3,9 @@
 
 #include "cli/talk/open.h"
 
-static int make(const char *dir, const pawl_options *how, pawl_directory *ret_made, pawl_error *error)
+static int look(const char *dir, pawl_engine *engine, pawl_directory *ret_made, pawl_error *error)
 {
-    pawl_engine *engine;
-    int status = pawl_open(dir, how, &engine, error);
-    if (status != PAWL_OK)
-        return status;
-    status = pawl_close(engine);
+    int status = pawl_close(engine);
     return status == PAWL_OK ? pawl_directory_get(dir, ret_made, error)
                              : pawl_error_set(error, status, "cannot close %s", dir);
 }
@@ -18,6 +14,7 @@ static int run(const struct options *options)
 {
     pawl_error error = {0};
     pawl_directory made;
+    pawl_engine *engine;
     const char *dir;
     uint64_t partitions, shards;
     if (options_dir(options, &dir, &error) != PAWL_OK
@@ -26,11 +23,13 @@ static int run(const struct options *options)
         return say_usage(&error);
     pawl_options how = {.must_be_new = true,
                         .partitions = partitions < UINT32_MAX ? (uint32_t)partitions : UINT32_MAX,
-                        .shards = shards < UINT32_MAX ? (uint32_t)shards : UINT32_MAX};
-    int status = make(dir, &how, &made, &error);
-    if (status == PAWL_EINVAL)
-        return say_usage(&error);
-    if (status != PAWL_OK)
+                        .shards = shards < UINT32_MAX ? (uint32_t)shards : UINT32_MAX,
+                        .log = options_get(options, "log"),
+                        .take_over = options_get(options, "take-over") != NULL};
+    int code = open_owner(options, dir, &how, NULL, &engine);
+    if (code != CLI_OK)
+        return code;
+    if (look(dir, engine, &made, &error) != PAWL_OK)
         return say_failure(options, &error);
     if (options_get(options, "json"))
         say_json(json_pack("{s:s,s:i,s:i}", "dir", dir, "partitions", (int)made.partitions, "shards",
@@ -43,10 +42,15 @@ static int run(const struct options *options)
 const struct command command_init = {
     .name = "init",
     .summary = "make a directory",
-    .about = "The directory must not exist, or be empty. Both numbers are for ever: a workspace stays in its\n"
-             "partition, and a partition on its shard, which is a thread with a store of its own.\n",
+    .about =
+        "The directory must not exist, or be empty. Both numbers are for ever: a workspace stays in its\n"
+        "partition, and a partition on its shard, which is a thread with a store of its own. With --log the\n"
+        "log is on Kafka, and the state of what it has already is derived.\n",
     .options = {OPTION_DIR,
-                {"partitions", "N", "how many partitions, a power of two (16)"},
+                OPTION_OWNED_LOG,
+                OPTION_TAKE_OVER,
+                {"partitions", "N",
+                 "how many partitions, a power of two (16; on Kafka as many as the cluster has)"},
                 {"shards", "N", "how many shards (2)"},
                 OPTION_JSON},
     .run = run,

@@ -57,17 +57,18 @@ static int serve(const struct serve_settings *settings, pawl_engine *engine, con
                  pawl_error *error)
 {
     pawl_server *server;
-    int signal, status = pawl_serve(engine, &settings->serve, &server, error);
+    static const struct timespec every = {.tv_nsec = 200 * 1000 * 1000};
+    int status = pawl_serve(engine, &settings->serve, &server, error);
     if (status != PAWL_OK)
         return status;
     say_ready(server, settings->dir);
-    while (sigwait(signals, &signal) != 0) {
-    }
+    while (status == PAWL_OK && sigtimedwait(signals, NULL, &every) < 0)
+        status = pawl_owner_check(engine, error);
     /* From now on, a second signal ends the process at once. */
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
     notify("STOPPING=1");
     pawl_server_stop(server);
-    return PAWL_OK;
+    return status;
 }
 
 /* This program does the server's long work, too. NULL: its path is not known. */
@@ -92,9 +93,14 @@ static int run(const struct options *options)
     settings.serve.log = print_line;
     settings.serve.program = own_path(path, sizeof path);
     block_signals(&signals); /* before there are other threads, so that all of them do */
-    int code = open_named(options, settings.dir, &engine);
-    if (code == CLI_OK)
-        code = close_dir(options, engine, serve(&settings, engine, &signals, &error), &error);
+    /* Only the option: a node that took over at every start would take back from others for ever. */
+    const pawl_options how = {.log = settings.log, .take_over = options_get(options, "take-over") != NULL};
+    int code = open_owner(options, settings.dir, &how, &signals, &engine);
+    if (code == CLI_OK) {
+        int status = serve(&settings, engine, &signals, &error);
+        code = close_dir(options, engine, status, &error);
+        code = status == PAWL_EFENCED ? CLI_LOCKED : code; /* pawl.service: it is not started again */
+    }
     serve_settings_release(&settings);
     return code;
 }
@@ -108,8 +114,13 @@ const struct command command_serve = {
         "also reach it by DIR/pawl.sock, if they may open that. An address beyond loopback needs a "
         "certificate\n"
         "and a token. Settings come from the file of --config, then from the environment (PAWL_LISTEN, ...),\n"
-        "then from the options; docs/HTTP.md has all of them.\n",
+        "then from the options; docs/HTTP.md has all of them. With --log, a directory that is not there is "
+        "made,\n"
+        "and its state derived from the log; if another node takes the log over, this one ends with exit code "
+        "4.\n",
     .options = {OPTION_DIR,
+                OPTION_OWNED_LOG,
+                OPTION_TAKE_OVER,
                 {"listen", "HOST:PORT", "where (127.0.0.1:7295; port 0: a free one; '': no TCP)"},
                 {"socket", "PATH", "the Unix socket (DIR/pawl.sock; '': none)"},
                 {"tls-cert", "FILE", "the certificate chain, PEM"},

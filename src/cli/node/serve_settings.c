@@ -23,6 +23,7 @@ static const struct setting {
     bool option;
 } settings[] = {
     {"dir", KIND_TEXT, OF(dir), true},
+    {"log", KIND_TEXT, OF(log), true},
     {"listen", KIND_TEXT, OF(serve.listen), true},
     {"socket", KIND_TEXT, OF(serve.socket), true},
     {"tls-cert", KIND_TEXT, OF(serve.tls_cert), true},

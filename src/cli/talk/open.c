@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/show/left_out.h"
+#include "cli/show/progress.h"
 
 #define READ_BYTES ((size_t)64 << 10)
 
@@ -30,10 +31,60 @@ int open_dir(const struct options *options, enum opening opening, pawl_engine **
     return try_open(dir, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
 }
 
-int open_named(const struct options *options, const char *dir, pawl_engine **ret_engine)
+struct deriving {
+    struct progress progress;
+    const sigset_t *signals;
+    bool shown;
+};
+
+static bool is_signalled(const sigset_t *signals)
+{
+    sigset_t pending;
+    return signals && sigpending(&pending) == 0
+           && ((sigismember(&pending, SIGINT) == 1 && sigismember(signals, SIGINT) == 1)
+               || (sigismember(&pending, SIGTERM) == 1 && sigismember(signals, SIGTERM) == 1));
+}
+
+static bool derive(void *arg, uint64_t done, uint64_t total)
+{
+    struct deriving *d = arg;
+    if (!d->shown)
+        progress_begin(&d->progress, "deriving", "events");
+    d->shown = true;
+    if (d->progress.terminal) /* otherwise stderr may be the server's log, of JSON lines */
+        (void)progress_count(&d->progress, done, total);
+    return !is_signalled(d->signals);
+}
+
+int owner_failure(const struct options *options, const pawl_error *error)
+{
+    int code = say_failure(options, error);
+    return error->code == PAWL_EFENCED ? CLI_LOCKED : code;
+}
+
+int open_owner(const struct options *options, const char *dir, const pawl_options *how, const sigset_t *signals,
+               pawl_engine **ret_engine)
 {
     pawl_error error = {0};
-    return try_open(dir, OPEN_TO_WRITE, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+    pawl_directory directory;
+    struct deriving deriving = {.signals = signals};
+    pawl_options filled = *how;
+    filled.progress = derive;
+    filled.progress_arg = &deriving;
+    if (!how->log && !how->must_be_new) {
+        filled.must_exist = true;
+        if (pawl_directory_get(dir, &directory, NULL) == PAWL_ENOTFOUND) {
+            pawl_error_set(&error, PAWL_ENOTFOUND, "%s is not a Pawl directory; 'pawl init --dir %s' makes one",
+                           dir, dir);
+            return say_failure(options, &error);
+        }
+    }
+    int status = pawl_open(dir, &filled, ret_engine, &error);
+    if (deriving.shown)
+        progress_end(&deriving.progress);
+    if (status == PAWL_EINVAL)
+        return say_usage(&error);
+    return status == PAWL_OK ? CLI_OK : owner_failure(options, &error);
 }
 
 int try_open_to_wait(const char *dir, pawl_engine **ret_engine, bool *ret_reading, pawl_error *error)

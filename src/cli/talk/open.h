@@ -7,6 +7,8 @@
 
 #include <pawl/pawl.h>
 
+#include <signal.h>
+
 #include "cli/show/say.h"
 
 enum opening { OPEN_TO_READ, OPEN_TO_WRITE };
@@ -18,8 +20,25 @@ int open_dir(const struct options *options, enum opening opening, pawl_engine **
 /* The same with this directory, without saying why it failed. */
 int try_open(const char *dir, enum opening opening, pawl_engine **ret_engine, pawl_error *error);
 
-/* Open this directory for writing. */
-int open_named(const struct options *options, const char *dir, pawl_engine **ret_engine);
+/* Open this directory for writing, with its log where the options --log and --take-over say; log: NULL, as it was made.
+ * With a log, a directory that is not there is made. Shows how far it has come if there is much to derive; signals, if
+ * not NULL, are blocked, and one that waits ends that. Returns the exit code: CLI_LOCKED if another process or node has
+ * it. */
+int open_owner(const struct options *options, const char *dir, const pawl_options *how, const sigset_t *signals,
+               pawl_engine **ret_engine);
+
+/* The options of that. */
+#define OPTION_OWNED_LOG                                                                                       \
+    {                                                                                                          \
+        "log", "URL", "the log is on Kafka: kafka://HOST:PORT[,HOST:PORT...]/CLUSTER"                          \
+    }
+#define OPTION_TAKE_OVER                                                                                       \
+    {                                                                                                          \
+        "take-over", NULL, "take the log over from the node that owns it, which is out then"                   \
+    }
+
+/* The exit code of a failure to own a log, after it was said. */
+int owner_failure(const struct options *options, const pawl_error *error);
 
 /* Open it for writing, so that what goes on by itself goes on; if another process has it open for writing,
  * which does the same, read-only: *ret_reading. */

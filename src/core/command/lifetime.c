@@ -104,6 +104,7 @@ static int new_writer(struct processor *p)
                                     .log = o->log,
                                     .applier = o->applier,
                                     .stream = {.kind = PAWL_STREAM_PLOG, .partition = o->partition},
+                                    .assignment = o->assignment,
                                     .ops = &ops,
                                     .ctx = p,
                                     .batches = o->batches_max,

@@ -35,6 +35,14 @@ void processor_numbering(const struct processor *p, pawl_sequencer_figures *ret_
     *ret_error = error->code == PAWL_OK && p->sequencer ? *pawl_sequencer_error(p->sequencer) : *error;
 }
 
+bool processor_log_end(const struct processor *p, uint64_t *ret_offset)
+{
+    if (p->writer.next == 0)
+        return false;
+    *ret_offset = p->writer.next - 1;
+    return true;
+}
+
 const struct position *processor_position(const struct processor *p)
 {
     return &p->position;

@@ -77,6 +77,7 @@ struct processor_options {
     struct applier *applier;   /* the shard's */
     struct view_tables *views; /* of the store; NULL: there are none */
     uint16_t partition;
+    uint64_t assignment; /* struct writer_options */
     pawl_sequence_storage sequences;
     const struct schema *schema; /* the present one */
 
@@ -160,6 +161,9 @@ const struct processor_figures *processor_figures(const struct processor *proces
  * PAWL_OK if nothing has failed. On the shard. */
 void processor_numbering(const struct processor *processor, pawl_sequencer_figures *ret_figures,
                          pawl_error *ret_error);
+
+/* The offset of the log's last event when its stream was last claimed. False: it was not claimed yet. */
+bool processor_log_end(const struct processor *processor, uint64_t *ret_offset);
 
 const struct position *processor_position(const struct processor *processor);
 

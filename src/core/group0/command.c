@@ -95,6 +95,19 @@ static int decode_lane(struct decoder *d, struct arena *arena, struct group0_com
     return PAWL_OK;
 }
 
+static int decode_assignment(struct decoder *d, struct assignment *a, pawl_error *error)
+{
+    a->node = decode_u64(d);
+    a->time = (int64_t)decode_u64(d);
+    a->name_size = decode_u16(d);
+    if (d->bad || a->node == 0 || a->name_size > ASSIGNMENT_NAME_MAX || d->left != a->name_size)
+        return error_set(error, PAWL_ECORRUPT, "byte %zu: these are not bytes of an assignment",
+                         GROUP0_COMMAND_FIXED);
+    if (a->name_size > 0)
+        memcpy(a->name, d->at, a->name_size);
+    return PAWL_OK;
+}
+
 int group0_command_decode(pawl_bytes bytes, struct arena *arena, struct group0_command *ret_command,
                           pawl_error *error)
 {
@@ -107,7 +120,7 @@ int group0_command_decode(pawl_bytes bytes, struct arena *arena, struct group0_c
                          GROUP0_COMMAND_VERSION);
     if (d.bad || version == 0 || zero != 0)
         return error_set(error, PAWL_ECORRUPT, "byte 0: this is not the head of a command");
-    if (kind < GROUP0_SCHEMA || kind > GROUP0_RESIZE_ROLLBACK)
+    if (kind < GROUP0_SCHEMA || kind > GROUP0_ASSIGN)
         return error_set(error, PAWL_EVERSION, "byte 1: this program knows no command of kind %u", kind);
     struct group0_command command = {.kind = (enum group0_command_kind)kind};
     int status;
@@ -115,7 +128,9 @@ int group0_command_decode(pawl_bytes bytes, struct arena *arena, struct group0_c
         status = definition_decode((pawl_bytes){d.at, d.left}, arena, &command.schema, error);
         if (status && status != PAWL_ENOMEM)
             error_wrap(error, status, "behind byte %zu", GROUP0_COMMAND_FIXED);
-    } else if (command.kind > GROUP0_SWITCH) {
+    } else if (command.kind == GROUP0_ASSIGN) {
+        status = decode_assignment(&d, &command.assignment, error);
+    } else if (group0_is_about_views(command.kind)) {
         status = group0_view_decode(&d, arena, &command, error);
     } else {
         status = decode_lane(&d, arena, &command, error);

@@ -1,7 +1,8 @@
 /* core/group0/command.h: an entry of the group0 stream, as bytes. docs/FORMAT.md shows the same for users.
  *
  *      0  version     u8    1
- *      1  kind        u8    1: a package's schema, 2: rebuild a lane, 3: switch a lane, and those about views
+ *      1  kind        u8    1: a package's schema, 2: rebuild a lane, 3: switch a lane, those about views, and
+ *                           16: all partitions are assigned to a node
  *      2  zero        u16
  *      4  body              of a schema, the definition (core/schema/definition.h); of the others
  *      4  lane        u16   its ID
@@ -10,6 +11,12 @@
  *      8  generation  u32
  *     12  partitions  u32   n, at least 1
  *     16  offsets     u64 each: by partition, how far in the PLog the generation had come
+ *
+ * An assignment (assignment.h):
+ *
+ *      4  node        u64   its ID, not 0
+ *     12  time        i64   nanoseconds since 1970, by the node's clock
+ *     20  name        u16 and as many bytes, at most 255
  *
  * Those about views and tablets begin with a guard: what they were decided on.
  *
@@ -33,6 +40,7 @@
 #define CORE_GROUP0_COMMAND_H
 
 #include "base/bytes.h"
+#include "core/group0/assignment.h"
 #include "core/schema/definition.h"
 
 #define GROUP0_COMMAND_VERSION 1
@@ -54,6 +62,7 @@ enum group0_command_kind {
     GROUP0_RESIZE_BEGIN = 13,
     GROUP0_RESIZE_FINISH = 14,
     GROUP0_RESIZE_ROLLBACK = 15,
+    GROUP0_ASSIGN = 16,
 };
 
 /* What a command was decided on. Versions of sections: core/group0/building.h. */
@@ -89,7 +98,15 @@ struct group0_command {
     const struct uncovered *uncovered; /* TASKS */
     size_t uncovered_count;
     uint32_t tablets; /* RESIZE_BEGIN */
+
+    struct assignment assignment; /* ASSIGN: all but its position */
 };
+
+/* Whether it is about views or tablets. */
+static inline bool group0_is_about_views(enum group0_command_kind kind)
+{
+    return kind > GROUP0_SWITCH && kind < GROUP0_ASSIGN;
+}
 
 /* The command that applies a package, in the arena. Errors as definition_encode. */
 int group0_schema_encode(const struct definition *definition, struct arena *arena, pawl_bytes *ret_command);

@@ -113,6 +113,11 @@ const struct building *group0_building(const struct group0 *group0)
     return &group0->building;
 }
 
+const struct assignment *group0_assignment(const struct group0 *group0)
+{
+    return &group0->assignment;
+}
+
 /* What a command would do, or does. */
 struct judgement {
     struct version *version; /* that it makes; NULL: none */
@@ -152,6 +157,28 @@ static int judge_view(struct group0 *group0, uint64_t position, const struct gro
                           error);
 }
 
+/* An assignment always changes something: claims rest on its position. */
+static int judge_assign(struct group0 *group0, uint64_t position, const struct group0_command *command,
+                        bool dry, struct judgement *judgement)
+{
+    if (!dry) {
+        group0->assignment = command->assignment;
+        group0->assignment.position = position;
+    }
+    judgement->changed = true;
+    return PAWL_OK;
+}
+
+static int judge_decoded(struct group0 *group0, uint64_t position, const struct group0_command *command,
+                         bool dry, struct judgement *judgement, pawl_error *error)
+{
+    if (command->kind == GROUP0_ASSIGN)
+        return judge_assign(group0, position, command, dry, judgement);
+    return group0_is_about_views(command->kind)
+               ? judge_view(group0, position, command, dry, judgement, error)
+               : judge_schema(group0, position, command, dry, judgement, error);
+}
+
 /* dry: nothing changes, but for the version that the judgement has. */
 static int judge(struct group0 *group0, uint64_t position, pawl_bytes bytes, bool dry,
                  struct judgement *judgement, pawl_error *error)
@@ -163,9 +190,8 @@ static int judge(struct group0 *group0, uint64_t position, pawl_bytes bytes, boo
     arena_init(&arena, group0->alloc, VERSION_CHUNK);
     int status = group0_command_decode(bytes, &arena, &command, error);
     if (status == PAWL_OK)
-        status = command.kind <= GROUP0_SWITCH ? judge_schema(group0, position, &command, dry, judgement, error)
-                                               : judge_view(group0, position, &command, dry, judgement, error);
-    bool about_views = command.kind > GROUP0_SWITCH; /* if it could be decoded */
+        status = judge_decoded(group0, position, &command, dry, judgement, error);
+    bool about_views = group0_is_about_views(command.kind); /* if it could be decoded */
     arena_release(&arena);
     if (status && error && error->code != status)
         error_set(error, status, "%s", pawl_status_text(status));
@@ -281,5 +307,14 @@ struct hash128 group0_digest(const struct group0 *group0)
 {
     struct hash128 digest = newest(group0)->digest;
     building_digest(&group0->building, &digest);
+    const struct assignment *a = &group0->assignment;
+    if (a->position > 0) {
+        uint8_t bytes[24];
+        put_u64(bytes, a->position);
+        put_u64(bytes + 8, a->node);
+        put_u64(bytes + 16, (uint64_t)a->time);
+        hash_chain(&digest, (pawl_bytes){bytes, sizeof bytes});
+        hash_chain(&digest, (pawl_bytes){a->name, a->name_size});
+    }
     return digest;
 }

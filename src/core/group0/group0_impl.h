@@ -19,6 +19,7 @@ struct group0 {
     uint64_t position;
     uint64_t term;
     struct building building;
+    struct assignment assignment; /* the last one */
 };
 
 /* Make room for one more version, and a copy of its command, so that nothing can fail after the decision.

@@ -1,11 +1,12 @@
 /* core/group0/snapshot.c: group0's state as bytes.
  *
  *      0  magic     u32   "PWG0"
- *      4  version   u32   1
+ *      4  version   u32   1; 2 if there is an assignment
  *      8  position  u64   of the last command that it includes
  *     16  schemas   u32   n: commands that made a version of the schema
  *     20  size      u32   of the views' bytes
- *     24  schemas         for each: position u64, size u32, the command
+ *     24  assignment      version 2: position u64, node u64, time i64, name: u16 and as many bytes
+ *         schemas         for each: position u64, size u32, the command
  *         views           core/group0/building_codec.c
  *         checksum  u64   of all before it */
 #include <string.h>
@@ -14,8 +15,31 @@
 #include "core/group0/group0_impl.h"
 
 #define MAGIC            UINT32_C(0x30475750)
-#define SNAPSHOT_VERSION 1
+#define SNAPSHOT_VERSION 2
 #define FIXED            ((size_t)24)
+#define ASSIGNMENT_FIXED ((size_t)26)
+
+static void encode_assignment(struct encoder *e, const struct assignment *a)
+{
+    encode_u64(e, a->position);
+    encode_u64(e, a->node);
+    encode_u64(e, (uint64_t)a->time);
+    encode_u16(e, a->name_size);
+    encode_raw(e, (pawl_bytes){a->name, a->name_size});
+}
+
+static int decode_assignment(struct decoder *d, uint64_t last, struct assignment *ret_assignment)
+{
+    struct assignment a = {.position = decode_u64(d), .node = decode_u64(d)};
+    a.time = (int64_t)decode_u64(d);
+    a.name_size = decode_u16(d);
+    const uint8_t *name = a.name_size <= ASSIGNMENT_NAME_MAX ? decode_raw(d, a.name_size) : NULL;
+    if (!name || d->bad || a.position == 0 || a.position > last || a.node == 0)
+        return PAWL_ECORRUPT;
+    memcpy(a.name, name, a.name_size);
+    *ret_assignment = a;
+    return PAWL_OK;
+}
 
 int group0_snapshot(const struct group0 *g, struct arena *arena, pawl_bytes *ret_bytes)
 {
@@ -23,7 +47,8 @@ int group0_snapshot(const struct group0 *g, struct arena *arena, pawl_bytes *ret
     int status = building_encode(&g->building, arena, &views);
     if (status != PAWL_OK)
         return status;
-    size_t size = FIXED + views.size + 8;
+    const struct assignment *assignment = g->assignment.position > 0 ? &g->assignment : NULL;
+    size_t size = FIXED + views.size + 8 + (assignment ? ASSIGNMENT_FIXED + assignment->name_size : 0);
     for (size_t i = 1; i < g->count; i++)
         size += 12 + g->versions[i].command.size;
     uint8_t *bytes = arena_take(arena, size);
@@ -31,10 +56,12 @@ int group0_snapshot(const struct group0 *g, struct arena *arena, pawl_bytes *ret
         return PAWL_ENOMEM;
     struct encoder e = encoder_over(bytes, size);
     encode_u32(&e, MAGIC);
-    encode_u32(&e, SNAPSHOT_VERSION);
+    encode_u32(&e, assignment ? 2 : 1);
     encode_u64(&e, g->position);
     encode_u32(&e, (uint32_t)(g->count - 1));
     encode_u32(&e, (uint32_t)views.size);
+    if (assignment)
+        encode_assignment(&e, assignment);
     for (size_t i = 1; i < g->count; i++) {
         encode_u64(&e, g->versions[i].version->resolved.schema.position);
         encode_u32(&e, (uint32_t)g->versions[i].command.size);
@@ -107,6 +134,8 @@ int group0_restore(struct group0 *g, pawl_bytes bytes, pawl_error *error)
                  && get_u64(at + bytes.size - 8) == hash_checksum(0, (pawl_bytes){at, bytes.size - 8});
     int status = whole ? PAWL_OK : PAWL_ECORRUPT;
     d.left -= whole ? 8 : 0;
+    if (status == PAWL_OK && version == 2)
+        status = decode_assignment(&d, position, &g->assignment);
     if (status == PAWL_OK)
         status = restore_versions(g, &d, schemas, position, error);
     if (status == PAWL_OK && d.left != size)

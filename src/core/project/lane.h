@@ -43,6 +43,7 @@ struct lane_options {
     uint16_t partition;
     uint16_t lane;
     uint32_t generation;
+    uint64_t assignment; /* struct writer_options */
 
     /* A schema that has this generation; it says which projectors there are. */
     const struct schema *schema;

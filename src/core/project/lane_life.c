@@ -114,6 +114,7 @@ static int new_writer(struct lane *lane)
                                                .partition = o->partition,
                                                .lane = o->lane,
                                                .generation = o->generation},
+                                    .assignment = o->assignment,
                                     .ops = &ops,
                                     .ctx = lane,
                                     .batches = o->batches,

@@ -24,7 +24,8 @@
  *     PREPARING     the user prepares whatever it needs, and says writer_ready.
  *     RUNNING       batches may be filled and sent.
  *     DRAINING      it waits until no batch is SENT or DURABLE.
- *     REFUSED       store and log contradict each other, or the user called writer_refuse. For good.
+ *     REFUSED       store and log contradict each other, the stream was taken by another node (PAWL_EFENCED), or
+ *                   the user called writer_refuse. For good.
  *     CLOSED        writer_close was called. From any state.
  *
  * A batch:
@@ -176,6 +177,8 @@ struct writer_options {
     pawl_log *log;
     struct applier *applier; /* the shard's */
     pawl_stream stream;
+    uint64_t assignment; /* its position in group0: claims rest on it, and a stream that was lost to an
+                            assignment that is not older is not claimed again. 0: none */
     const struct writer_ops *ops;
     void *ctx;
     uint32_t batches;     /* between filled and applied */

@@ -74,6 +74,10 @@ static void claimed(pawl_claim *claim)
         writer_end(w);
         return;
     }
+    if (claim->status == PAWL_EFENCED && claim->group0 > 0 && claim->rival >= claim->group0) {
+        writer_refuse(w, PAWL_EFENCED);
+        return;
+    }
     if (claim->status != PAWL_OK) {
         writer_retry(w);
         return;
@@ -95,7 +99,11 @@ static void claimed(pawl_claim *claim)
 
 static void claim(struct writer *w)
 {
-    w->claim = (pawl_claim){.stream = w->options.stream, .done = claimed, .arg = w, .error = &w->error};
+    w->claim = (pawl_claim){.stream = w->options.stream,
+                            .group0 = w->options.assignment,
+                            .done = claimed,
+                            .arg = w,
+                            .error = &w->error};
     w->claiming = pawl_log_claim(w->options.log, &w->claim) == PAWL_OK;
     if (!w->claiming)
         writer_retry(w);

@@ -33,6 +33,7 @@ struct backing {
     const pawl_backup_options *options;
     pawl_backup_report report;
     struct node_file file;
+    bool gets_id;      /* a restored directory is another node than the one that was saved */
     const char *place; /* where the stores go: a backup's are checkpoints, restored ones are live */
     /* Where the directory is made: TO.new; at the end of a replacement TO.before. */
     char fresh[NODE_PATH_MAX];
@@ -132,9 +133,11 @@ static int begin(struct backing *b)
 {
     char path[NODE_PATH_MAX];
     int status = node_file_read(b->options->dir, &b->file, b->error);
-    if (status == PAWL_OK && b->file.log[0])
+    if (status == PAWL_OK && node_is_derived(&b->file))
         status = error_set(b->error, PAWL_EREADONLY, "%s holds only state, derived from the log in %s",
                            b->options->dir, b->file.log);
+    if (status == PAWL_OK && b->gets_id && node_is_on_kafka(&b->file))
+        b->file.node = node_id_new();
     if (status == PAWL_OK)
         status = suffixed(b->options->to, ".new", b->fresh, b->error);
     if (status == PAWL_OK)
@@ -226,6 +229,8 @@ static int copy_directory(struct backing *b)
 {
     char from[NODE_PATH_MAX], to[NODE_PATH_MAX];
     int status = copy_stores(b);
+    if (node_is_on_kafka(&b->file)) /* the log stays where it is */
+        return status;
     if (status == PAWL_OK)
         status = node_path(b->options->dir, from, b->error, "log");
     if (status == PAWL_OK)
@@ -318,7 +323,7 @@ static int end(struct backing *b, bool there)
     int status = suffixed(to, "/..", around, b->error);
     if (status == PAWL_OK)
         status = node_path(b->fresh, path, b->error, "log");
-    if (status == PAWL_OK)
+    if (status == PAWL_OK && !node_is_on_kafka(&b->file))
         status = tree_sync(path, b->error);
     if (status == PAWL_OK)
         status = tree_sync(b->fresh, b->error);
@@ -400,7 +405,16 @@ static int compare_stores(struct backing *b)
 /* Check that the log is valid and, if the stores are copied too, that they agree with it. */
 static int check(struct backing *b)
 {
-    int status = verify_log(b, b->options->dir);
+    struct node_file file;
+    int status = node_file_read(b->options->dir, &file, b->error);
+    if (status == PAWL_OK && node_is_on_kafka(&file) && b->options->until)
+        status =
+            error_set(b->error, PAWL_EINVAL,
+                      "its log is %.300s, which goes on behind that offset: 'pawl replay --until' derives the "
+                      "state of an offset",
+                      file.log);
+    if (status == PAWL_OK && !node_is_on_kafka(&file))
+        status = verify_log(b, b->options->dir);
     if (status == PAWL_OK && !b->options->until)
         status = compare_stores(b);
     return status == PAWL_OK ? status : error_wrap(b->error, status, "%s is not restored", b->options->dir);
@@ -450,7 +464,8 @@ static int reserve(const pawl_backup_options *o, bool *ret_there, int *ret_lock,
 int pawl_restore(const pawl_backup_options *given, pawl_backup_report *ret_report, pawl_error *error)
 {
     pawl_backup_options options;
-    struct backing b = {.options = &options, .place = "state", .unfinished = -1, .error = error};
+    struct backing b = {
+        .options = &options, .gets_id = true, .place = "state", .unfinished = -1, .error = error};
     bool there;
     int lock = -1;
     int status = find_paths(given, &options, error);

@@ -3,6 +3,7 @@
 
 #include "adapter/journal/salvage.h"
 #include "adapter/uv/env.h"
+#include "base/error.h"
 #include "engine/log/log.h"
 
 int pawl_doctor(const char *where, const char *to, pawl_progress progress, void *arg,
@@ -11,6 +12,12 @@ int pawl_doctor(const char *where, const char *to, pawl_progress progress, void 
     char path[NODE_PATH_MAX];
     struct journal_salvage_options options = {.dir = path, .to = to, .progress = progress, .arg = arg};
     int status = engine_log_directory(where, path, NULL, error);
+    if (status == PAWL_OK && cluster_is(path))
+        status =
+            error_set(error, PAWL_EINVAL,
+                      "the log of %s is %.300s, of which the brokers have copies: 'pawl verify --log' names "
+                      "what is damaged there",
+                      where, path);
     if (status != PAWL_OK)
         return status;
     struct uv_env *env;

@@ -171,7 +171,8 @@ static int compare_partition(struct replaying *r, uint32_t shard)
         if (!r->sides[begun].store)
             continue;
         status = compare_begin(&r->sides[begun], r->partition, r->error);
-        if (status == PAWL_OK) /* another process may write: the log must show all that this state has */
+        if (status == PAWL_OK && !node_is_on_kafka(&r->source->file))
+            /* another process may write: the log must show all that this state has */
             journal_witness(r->source->log, r->sides[begun].stored.place);
     }
     if (status == PAWL_OK) {
@@ -219,6 +220,8 @@ static int open_target(struct replaying *r, pawl_error *error)
         int status = node_path(o->dir, source, error, "log");
         if (status != PAWL_OK)
             return status;
+        if (node_is_on_kafka(&file))
+            file.node = node_id_new(); /* it may become a node of its own */
         if (!file.log[0] && !realpath(source, absolute))
             return error_errno(error, errno, "cannot find %s", source);
         if (!file.log[0])

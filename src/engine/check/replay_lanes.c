@@ -291,7 +291,7 @@ static int read_cursors(struct replaying *r, pawl_error *error)
         cursor_init(&r->stored[i], r->lanes->alloc, r->lanes->partition, r->lane->id, r->generation);
         if (side->store && status == PAWL_OK)
             status = compare_read_cursor(side, &r->stored[i], &r->known[i], error);
-        if (r->known[i])
+        if (r->known[i] && !node_is_on_kafka(&r->lanes->source->file))
             journal_witness(r->lanes->source->log, r->stored[i].place); /* for the same reason as in replay.c */
     }
     return status;

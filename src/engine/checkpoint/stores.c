@@ -92,7 +92,8 @@ int stores_open_checkpoint(const struct stores_options *o, pawl_store **ret_stor
     return open_store(o, path, PAWL_STORE_DURABLE, ret_store, error);
 }
 
-/* Whether there is a log. If not, the directory is new, and an empty checkpoint lacks nothing. */
+/* Whether there is a log. If not, the directory is new, and an empty checkpoint lacks nothing. A log that is on Kafka
+ * may have anything. */
 static int find_log(const struct stores_options *o, bool *ret_there, pawl_error *error)
 {
     char path[NODE_PATH_MAX];
@@ -100,6 +101,10 @@ static int find_log(const struct stores_options *o, bool *ret_there, pawl_error 
     if (status != PAWL_OK)
         return status;
     DIR *dir = opendir(path);
+    if (!dir && errno == ENOENT) {
+        *ret_there = true;
+        return PAWL_OK;
+    }
     if (!dir)
         return error_errno(error, errno, "cannot list %s", path);
     bool there = false;

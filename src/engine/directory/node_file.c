@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +67,42 @@ static bool read_number(const char **text, const char *word, uint32_t *ret_numbe
     return true;
 }
 
+bool node_is_on_kafka(const struct node_file *file)
+{
+    return strncmp(file->log, "kafka://", 8) == 0;
+}
+
+uint64_t node_id_new(void)
+{
+    uint64_t id = 0;
+    while (id == 0)
+        if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
+            id = 0;
+    return id;
+}
+
+/* Read "node " and 16 hexadecimal digits, and move *text behind the line. */
+static bool read_node(const char **text, uint64_t *ret_node)
+{
+    static const char word[] = "node ", digits[] = "0123456789abcdef";
+    const char *at = *text;
+    uint64_t node = 0;
+    if (strncmp(at, word, sizeof word - 1) != 0)
+        return false;
+    at += sizeof word - 1;
+    for (size_t i = 0; i < 16; i++, at++) {
+        const char *digit = *at ? strchr(digits, *at) : NULL;
+        if (!digit)
+            return false;
+        node = node << 4 | (uint64_t)(digit - digits);
+    }
+    if (node == 0 || *at != '\n')
+        return false;
+    *text = at + 1;
+    *ret_node = node;
+    return true;
+}
+
 /* Read what follows the numbers: nothing, or the path of a log. */
 static bool read_log_line(const char *line, char log[NODE_PATH_MAX])
 {
@@ -91,19 +129,22 @@ int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *erro
         status = read_text(path, text, error);
     if (status != PAWL_OK)
         return status;
+    struct node_file file = {0};
     bool good = read_number(&at, "pawl", &version);
     if (good && version > NODE_FILE_VERSION)
         return error_set(error, PAWL_EVERSION, "%s is of version %u; this program knows version %d", path,
                          version, NODE_FILE_VERSION);
-    if (!good || version != NODE_FILE_VERSION || !read_number(&at, "partitions", &partitions)
-        || !read_number(&at, "shards", &shards) || !read_log_line(at, ret_file->log))
+    if (!good || version == 0 || !read_number(&at, "partitions", &partitions)
+        || !read_number(&at, "shards", &shards) || (version == 2 && !read_node(&at, &file.node))
+        || !read_log_line(at, file.log) || (version == 2) != node_is_on_kafka(&file))
         return error_set(error, PAWL_EFORMAT, "%s is not the file of a Pawl directory", path);
     if (partitions == 0 || partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) || shards == 0
         || shards > SHARDS_MAX || shards > partitions)
         return error_set(error, PAWL_EFORMAT, "%s: %u partitions on %u shards is not possible", path,
                          partitions, shards);
-    ret_file->partitions = partitions;
-    ret_file->shards = shards;
+    file.partitions = partitions;
+    file.shards = shards;
+    *ret_file = file;
     return PAWL_OK;
 }
 
@@ -146,11 +187,34 @@ static int sync_above(const char *dir, pawl_error *error)
     return status;
 }
 
-int node_file_make(const char *dir, const struct node_file *file, pawl_error *error)
+static void compose(const struct node_file *file, char text[TEXT_MAX])
+{
+    bool kafka = node_is_on_kafka(file);
+    int size = snprintf(text, TEXT_MAX, "pawl %d\npartitions %u\nshards %u\n", kafka ? 2 : 1, file->partitions,
+                        file->shards);
+    if (kafka)
+        size += snprintf(text + size, TEXT_MAX - (size_t)size, "node %016" PRIx64 "\n", file->node);
+    if (file->log[0])
+        snprintf(text + size, TEXT_MAX - (size_t)size, "log %s\n", file->log);
+}
+
+int node_file_replace(const char *dir, const struct node_file *file, pawl_error *error)
 {
     char path[NODE_PATH_MAX], temporary[NODE_PATH_MAX], text[TEXT_MAX];
-    snprintf(text, sizeof text, "pawl %d\npartitions %u\nshards %u\n%s%s%s", NODE_FILE_VERSION,
-             file->partitions, file->shards, file->log[0] ? "log " : "", file->log, file->log[0] ? "\n" : "");
+    compose(file, text);
+    int status = node_path(dir, temporary, error, FILE_NAME ".new");
+    if (status == PAWL_OK)
+        status = node_path(dir, path, error, FILE_NAME);
+    if (status == PAWL_OK)
+        status = write_text(temporary, text, error);
+    if (status == PAWL_OK && rename(temporary, path))
+        status = error_errno(error, errno, "cannot make %s", path);
+    return status == PAWL_OK ? sync_directory(dir, error) : status;
+}
+
+int node_file_make(const char *dir, const struct node_file *file, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
     int status = node_directory_make(dir, error);
     if (status == PAWL_OK)
         status = node_path(dir, path, error, "state");
@@ -158,18 +222,10 @@ int node_file_make(const char *dir, const struct node_file *file, pawl_error *er
         status = node_directory_make(path, error);
     if (status == PAWL_OK)
         status = node_path(dir, path, error, "log");
-    if (status == PAWL_OK)
+    if (status == PAWL_OK && !node_is_on_kafka(file))
         status = node_directory_make(path, error);
     if (status == PAWL_OK)
-        status = node_path(dir, temporary, error, FILE_NAME ".new");
-    if (status == PAWL_OK)
-        status = node_path(dir, path, error, FILE_NAME);
-    if (status == PAWL_OK)
-        status = write_text(temporary, text, error);
-    if (status == PAWL_OK && rename(temporary, path))
-        status = error_errno(error, errno, "cannot make %s", path);
-    if (status == PAWL_OK)
-        status = sync_directory(dir, error);
+        status = node_file_replace(dir, file, error);
     return status == PAWL_OK ? sync_above(dir, error) : status;
 }
 

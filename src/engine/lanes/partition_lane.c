@@ -354,6 +354,7 @@ void partition_lane_open(struct partition_lane *pl)
                                    .partition = pl->partition,
                                    .lane = g->id,
                                    .generation = g->number,
+                                   .assignment = e->assignment,
                                    .schema = g->schema,
                                    .schema_for = schema_for,
                                    .schema_at = schema_at,

@@ -12,14 +12,27 @@ bool cluster_is(const char *where)
 #if defined(PAWL_CLUSTER)
 
 #include "adapter/kafka/kafka.h"
+#include "adapter/kafka/url.h"
 #include "engine/log/log.h"
 
 #define PARTITIONS_DEFAULT 16
 
-int cluster_open(const char *url, pawl_env *env, pawl_log **ret_log, pawl_error *error)
+int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_log, pawl_error *error)
 {
-    const struct kafka_log_options options = {.url = url, .env = env};
+    const struct kafka_log_options options = {.url = url, .env = env, .node = node};
     return kafka_log_open(&options, ret_log, error);
+}
+
+int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)
+{
+    return kafka_cluster_partitions(url, ret_partitions, error);
+}
+
+bool cluster_is_same(const char *url, const char *other)
+{
+    struct kafka_url a, b;
+    return kafka_url_parse(url, &a, NULL) == PAWL_OK && kafka_url_parse(other, &b, NULL) == PAWL_OK
+           && strcmp(a.cluster, b.cluster) == 0;
 }
 
 int pawl_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error)
@@ -59,9 +72,19 @@ static int refuse(const char *url, pawl_error *error)
     return error_set(error, PAWL_EINVAL, "%s: this build has no Kafka", url);
 }
 
-int cluster_open(const char *url, pawl_env *env, pawl_log **ret_log, pawl_error *error)
+int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_log, pawl_error *error)
 {
     return refuse(url, error);
+}
+
+int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)
+{
+    return refuse(url, error);
+}
+
+bool cluster_is_same(const char *url, const char *other)
+{
+    return strcmp(url, other) == 0;
 }
 
 int pawl_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error)

@@ -8,6 +8,13 @@
 /* Whether this is the name of a log on Kafka. */
 bool cluster_is(const char *where);
 
-int cluster_open(const char *url, pawl_env *env, pawl_log **ret_log, pawl_error *error);
+/* node: who claims; 0: somebody. */
+int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_log, pawl_error *error);
+
+/* How many partitions the PLog has. PAWL_ENOTFOUND: there is no such topic; errors as in pawl/cluster.h. */
+int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error);
+
+/* Whether both URLs name clusters of one name. Brokers may come and go. */
+bool cluster_is_same(const char *url, const char *other);
 
 #endif

@@ -5,6 +5,7 @@
 #include <pawl/pawl.h>
 
 #include "engine/directory/directory.h"
+#include "engine/log/cluster.h"
 #include "engine/log/entries.h"
 #include "engine/log/witness.h"
 #include "port/env.h"
@@ -29,7 +30,7 @@ pawl_env *engine_log_env(struct engine_log *log);
 int engine_directory(const char *where, const char **ret_dir, pawl_error *error);
 
 /* The directory of the log; path has NODE_PATH_MAX bytes. If where names an engine's directory: the directory
- * of its log, and *ret_engine, which may be NULL, is true. PAWL_EINVAL, and errors of reading the node file,
+ * of its log, or its URL if it is on Kafka, and *ret_engine, which may be NULL, is true. PAWL_EINVAL, and errors of reading the node file,
  * except PAWL_ENOTFOUND. */
 int engine_log_directory(const char *where, char *path, bool *ret_engine, pawl_error *error);
 

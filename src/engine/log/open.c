@@ -19,9 +19,9 @@ struct engine_log {
 
 int engine_directory(const char *where, const char **ret_dir, pawl_error *error)
 {
-    static const char file[] = "file://", kafka[] = "kafka://";
+    static const char file[] = "file://";
     const char *dir = where;
-    if (strncmp(where, kafka, sizeof kafka - 1) == 0)
+    if (cluster_is(where))
         return error_set(error, PAWL_EINVAL, "%s is not a directory", where);
     if (strncmp(where, file, sizeof file - 1) == 0)
         dir = where + sizeof file - 1;
@@ -76,7 +76,7 @@ int pawl_directory_get(const char *where, pawl_directory *ret_directory, pawl_er
         return status;
     directory.partitions = file.partitions;
     directory.shards = file.shards;
-    directory.derived = file.log[0] != '\0';
+    directory.derived = node_is_derived(&file);
     *ret_directory = directory;
     return PAWL_OK;
 }
@@ -131,10 +131,14 @@ int pawl_log_open(const char *where, const pawl_log_options *options, pawl_log *
     if (!options || !options->env)
         return error_set(error, PAWL_EINVAL, "a log needs an env to run on");
     if (cluster_is(where))
-        return cluster_open(where, options->env, ret_log, error);
+        return cluster_open(where, options->env, 0, ret_log, error);
     int status = engine_log_directory(where, path, NULL, error);
     if (status != PAWL_OK)
         return status;
+    if (cluster_is(path))
+        return options->read_only
+                   ? cluster_open(path, options->env, 0, ret_log, error)
+                   : error_set(error, PAWL_EINVAL, "the log of %s is %s: name that", where, path);
     return options->read_only ? open_to_read(options->env, where, path, ret_log, error)
                               : open_to_write(options->env, where, path, ret_log, error);
 }
@@ -218,9 +222,13 @@ int pawl_log_recover(const char *where, pawl_error *error)
     struct engine_log *log;
     int lock = -1;
     bool found = false;
-    if (cluster_is(where))
+    char path[NODE_PATH_MAX];
+    int status = cluster_is(where) ? PAWL_OK : engine_log_directory(where, path, NULL, error);
+    if (status != PAWL_OK)
+        return status;
+    if (cluster_is(where) || cluster_is(path))
         return error_set(error, PAWL_EINVAL, "a log on Kafka leaves nothing to recover");
-    int status = find_unwitnessed(where, &found, error);
+    status = find_unwitnessed(where, &found, error);
     if (status != PAWL_OK || !found)
         return status;
     status = lock_directory(where, &lock, error);

@@ -71,6 +71,7 @@ int pawl_histogram_get(pawl_engine *e, pawl_histogram_kind kind, uint32_t second
                        pawl_histogram *ret_histogram, pawl_error *error)
 {
     pawl_histogram sum = {0};
+    bool journal = !node_is_on_kafka(&e->file); /* Kafka's brokers sync, and do not say how long it took */
     if (seconds > PAWL_HISTOGRAM_SECONDS_MAX)
         return error_set(error, PAWL_EINVAL, "only %d seconds are kept", PAWL_HISTOGRAM_SECONDS_MAX);
     switch (kind) {
@@ -78,8 +79,14 @@ int pawl_histogram_get(pawl_engine *e, pawl_histogram_kind kind, uint32_t second
         for (uint32_t i = 0; i < e->file.shards; i++)
             histogram_sum(&e->shards[i].latency, pawl_env_now(e->env), seconds, &sum);
         break;
-    case PAWL_HISTOGRAM_SYNC: journal_syncs(e->log, seconds, &sum); break;
-    case PAWL_HISTOGRAM_BATCH: journal_batches(e->log, seconds, &sum); break;
+    case PAWL_HISTOGRAM_SYNC:
+        if (journal)
+            journal_syncs(e->log, seconds, &sum);
+        break;
+    case PAWL_HISTOGRAM_BATCH:
+        if (journal)
+            journal_batches(e->log, seconds, &sum);
+        break;
     default: return error_set(error, PAWL_EINVAL, "there is no such histogram");
     }
     *ret_histogram = sum;

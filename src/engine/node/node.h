@@ -21,6 +21,7 @@
 #include "engine/directory/directory.h"
 #include "engine/knobs.h"
 #include "engine/local/local.h"
+#include "engine/node/owner.h"
 #include "engine/shard/shard.h"
 #include "engine/tokens/tokens.h"
 #include "engine/views/views.h"
@@ -42,8 +43,11 @@ struct pawl_engine {
     pthread_mutex_t schema_lock; /* one command of group0 is proposed at a time */
     pthread_mutex_t group0_lock; /* protects group0 itself, which shards read too */
     struct group0 *group0;
+    uint64_t assignment; /* its position in group0; 0: the log is the directory's own. Set while it is opened */
+    struct owner_watch owner;
     uint64_t group0_epoch;
     uint64_t group0_next;
+    bool group0_open; /* it was claimed and read; from now on another's claim means that the log is lost */
     const struct schema *_Atomic schema;       /* the present one; it stays until close */
     const struct view_list *_Atomic view_list; /* likewise */
     uint64_t group0_saved;                     /* position of the last snapshot; under schema_lock */
@@ -98,8 +102,18 @@ static inline pawl_instant engine_deadline(const pawl_engine *engine, pawl_durat
     return (pawl_instant){wait < UINT64_MAX - now ? now + wait : UINT64_MAX};
 }
 
+/* find.c: find the directory or make it, and take its lock if it is opened for writing. */
+int engine_find(pawl_engine *engine, pawl_error *error);
+
 /* schema.c: claim group0 and read it. */
 int engine_group0_open(pawl_engine *engine, pawl_error *error);
+
+/* The steps of that, for owner.c. read: apply the commands that the stream has and group0 has not. claim: on
+ * engine->assignment, and read up to the claim. write: a command, which is applied when it is durable; after an error
+ * claim again, and look whether it is there. */
+int engine_group0_read(pawl_engine *engine, pawl_error *error);
+int engine_group0_claim(pawl_engine *engine, pawl_error *error);
+int engine_group0_write(pawl_engine *engine, pawl_bytes command, pawl_error *error);
 
 /* Write a command of group0, unless it changes nothing, and apply it. When this returns, the command is durable
  * and every shard knows the schema that it makes. The engine must be open for writing. Not on a shard's thread,

@@ -3,6 +3,8 @@
  *     node file ─► env ─► stores ─► log (with the stores' positions and cursors as witnesses) ─► group0
  *     ─► partitions ─► lanes ─► open
  *
+ * A log on Kafka needs no witnesses, and group0 says whether this node may open it (owner.h).
+ *
  * Closing goes the other way round. A store is opened, written and closed on its shard's thread. */
 #include <pawl/pawl.h>
 
@@ -18,15 +20,14 @@
 #include "engine/log/log.h"
 #include "engine/node/node.h"
 
-#define PARTITIONS_DEFAULT 16
-#define SHARDS_DEFAULT     2
-#define SHARDS_MAX         64
-#define MAILBOX_DEFAULT    8192
-#define MAILBOX_MAX        ((uint32_t)1 << 20)
-#define POOL_DEFAULT       2
-#define LAG_DEFAULT        UINT64_C(1000000)
-#define LEASE_MAX          (600 * PAWL_SECOND)
-#define BACKOFF_MAX        (60 * PAWL_SECOND)
+#define SHARDS_MAX      64
+#define MAILBOX_DEFAULT 8192
+#define MAILBOX_MAX     ((uint32_t)1 << 20)
+#define POOL_DEFAULT    2
+#define LAG_DEFAULT     UINT64_C(1000000)
+#define LEASE_MAX       (600 * PAWL_SECOND)
+#define BACKOFF_MAX     (60 * PAWL_SECOND)
+#define PROGRESS_EVERY  (100 * PAWL_MILLISECOND)
 
 static int check_options(pawl_options *o, pawl_error *error)
 {
@@ -36,6 +37,15 @@ static int check_options(pawl_options *o, pawl_error *error)
     if (o->partitions > PARTITIONS_MAX || (o->partitions & (o->partitions - 1)))
         return error_set(error, PAWL_EINVAL, "%u partitions: it must be a power of two, at most %u",
                          o->partitions, PARTITIONS_MAX);
+    if (o->log && !cluster_is(o->log))
+        return error_set(error, PAWL_EINVAL,
+                         "the log %.300s is not on Kafka: expected kafka://HOST:PORT/CLUSTER, or none for the "
+                         "directory's own",
+                         o->log);
+    if (o->log && strlen(o->log) >= NODE_PATH_MAX)
+        return error_set(error, PAWL_EINVAL, "the URL of the log is too long");
+    if (o->take_over && o->read_only)
+        return error_set(error, PAWL_EINVAL, "who only reads takes nothing over");
     if (o->must_be_new && (o->must_exist || o->read_only))
         return error_set(error, PAWL_EINVAL, "a directory that must be new is not there to be %s",
                          o->read_only ? "read" : "found");
@@ -55,53 +65,6 @@ static int check_options(pawl_options *o, pawl_error *error)
     pawl_sequencer_limits limits = o->sequences; /* zeros stay: a processor has defaults of its own */
     int status = sequencer_limits_fill(&limits, error);
     return status == PAWL_OK ? PAWL_OK : error_wrap(error, status, "sequences");
-}
-
-static int check_new(const char *dir, pawl_error *error)
-{
-    bool new;
-    int failed = node_is_new(dir, &new);
-    if (failed == ENOENT || (failed == 0 && new))
-        return PAWL_OK;
-    if (failed == ENOTDIR)
-        return error_set(error, PAWL_EEXISTS, "it is there already, and is not a directory");
-    return failed ? error_errno(error, failed, "cannot look into it")
-                  : error_set(error, PAWL_EEXISTS, "it is there already, and is not empty");
-}
-
-/* Make the directory under the lock: two processes with different options must not make it at the same time. */
-static int make(pawl_engine *e, pawl_error *error)
-{
-    const pawl_options *o = &e->options;
-    int status = node_directory_make(e->dir, error);
-    if (status == PAWL_OK)
-        status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
-    if (status == PAWL_OK)
-        status = node_file_read(e->dir, &e->file, error);
-    if (status == PAWL_OK && o->must_be_new)
-        return error_set(error, PAWL_EEXISTS, "another process has made it meanwhile");
-    if (status != PAWL_ENOTFOUND)
-        return status;
-    e->file = (struct node_file){.partitions = o->partitions ? o->partitions : PARTITIONS_DEFAULT,
-                                 .shards = o->shards ? o->shards : SHARDS_DEFAULT};
-    if (e->file.shards > e->file.partitions)
-        e->file.shards = e->file.partitions;
-    return node_file_make(e->dir, &e->file, error);
-}
-
-static int find_or_make(pawl_engine *e, pawl_error *error)
-{
-    const pawl_options *o = &e->options;
-    int status;
-    if (o->must_be_new) {
-        status = check_new(e->dir, error);
-        return status == PAWL_OK ? make(e, error) : status;
-    }
-    status = node_file_read(e->dir, &e->file, error);
-    if (status == PAWL_OK && e->file.log[0] && !o->read_only)
-        return error_set(error, PAWL_EREADONLY,
-                         "it holds only state, derived from the log in %s: open it read-only", e->file.log);
-    return status != PAWL_ENOTFOUND || o->must_exist || o->read_only ? status : make(e, error);
 }
 
 struct storing {
@@ -236,6 +199,8 @@ static int gather_witness(pawl_engine *e, pawl_place *highest, pawl_error *error
 
 static int open_log(pawl_engine *e, pawl_error *error)
 {
+    if (node_is_on_kafka(&e->file))
+        return cluster_open(e->file.log, e->env, e->file.node, &e->log, error);
     char path[NODE_PATH_MAX];
     pawl_place witness = {0};
     struct journal_options options = {.dir = path,
@@ -254,6 +219,49 @@ static int open_log(pawl_engine *e, pawl_error *error)
     return status == PAWL_OK ? journal_open(&options, &e->log, error) : status;
 }
 
+struct catching_up {
+    struct shard *shard;
+    uint64_t done;
+    uint64_t total;
+    bool known; /* all of it */
+};
+
+static void look_at_shard(void *arg)
+{
+    struct catching_up *c = arg;
+    for (size_t i = 0; i < c->shard->partitions.count; i++) {
+        const struct processor *processor = shard_partition(c->shard, i)->processor;
+        uint64_t end;
+        c->known = processor_log_end(processor, &end) && c->known;
+        c->done += processor_figures(processor)->offset;
+        c->total += c->known ? end : 0;
+    }
+}
+
+/* Tell the caller how far the state has come. False: the caller wants no more. */
+static bool tell_progress(pawl_engine *e)
+{
+    struct catching_up all = {.known = true};
+    for (uint32_t i = 0; i < e->file.shards; i++) {
+        all.shard = &e->shards[i];
+        (void)pawl_env_call(e->env, i, look_at_shard, &all);
+    }
+    return e->options.progress(e->options.progress_arg, all.done, all.known ? all.total : 0);
+}
+
+static int wait_for_partitions(pawl_engine *e, pawl_error *error)
+{
+    if (!e->options.progress) {
+        latch_wait(&e->opened);
+        return PAWL_OK;
+    }
+    while (latch_wait_until(&e->opened, engine_deadline(e, PROGRESS_EVERY)) != PAWL_OK)
+        if (!tell_progress(e))
+            return error_set(error, PAWL_ECANCELED,
+                             "it was cancelled; the next opening goes on where this one was");
+    return PAWL_OK;
+}
+
 static int open_partitions(pawl_engine *e, pawl_error *error)
 {
     latch_init(&e->opened);
@@ -263,10 +271,10 @@ static int open_partitions(pawl_engine *e, pawl_error *error)
         if (status != PAWL_OK)
             return status;
     }
-    latch_wait(&e->opened);
-    if (!atomic_load(&e->refused))
-        return PAWL_OK;
-    int status = e->error.code;
+    int status = wait_for_partitions(e, error);
+    if (status != PAWL_OK || !atomic_load(&e->refused))
+        return status;
+    status = e->error.code;
     return error_set(error, status, "%s", e->error.text);
 }
 
@@ -320,6 +328,7 @@ static int put_away(pawl_engine *e)
         stop_checkpoints(e);
     if (e->partitions)
         close_partitions(e);
+    owner_close(e);
     if (e->log)
         log = pawl_log_close(e->log);
     if (e->shards && e->env)
@@ -344,6 +353,7 @@ static int put_away(pawl_engine *e)
     pthread_mutex_destroy(&e->audit_lock);
     pthread_mutex_destroy(&e->group0_lock);
     pthread_mutex_destroy(&e->schema_lock);
+    pthread_mutex_destroy(&e->owner.lock);
     mem_free(alloc, e, sizeof *e);
     return log != PAWL_OK ? log : status;
 }
@@ -372,11 +382,7 @@ static int open_lanes(pawl_engine *e, pawl_error *error)
 static int open_all(pawl_engine *e, pawl_error *error)
 {
     const pawl_allocator *alloc = e->options.allocator;
-    int status = find_or_make(e, error);
-    if (status != PAWL_OK)
-        return status;
-    if (!e->options.read_only && e->lock_fd < 0)
-        status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
+    int status = engine_find(e, error);
     if (status != PAWL_OK)
         return status;
     e->shards = mem_new(alloc, e->file.shards, sizeof e->shards[0]);
@@ -438,6 +444,7 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
     pthread_mutex_init(&e->schema_lock, NULL);
     pthread_mutex_init(&e->group0_lock, NULL);
     pthread_mutex_init(&e->audit_lock, NULL);
+    pthread_mutex_init(&e->owner.lock, NULL);
     status = new_local(e);
     status = status == PAWL_OK ? lanes_new(e) : status;
     status = status == PAWL_OK ? views_new(e) : status;
@@ -447,6 +454,8 @@ int engine_open(const char *dir, const pawl_options *options, const struct engin
         (void)put_away(e);
         return error_wrap(error, status, "cannot open %s", dir);
     }
+    e->options.log = NULL; /* the caller's */
+    e->options.progress = NULL;
     *ret_engine = e;
     return PAWL_OK;
 }
@@ -478,7 +487,8 @@ int engine_enter_writing(const pawl_engine *e, pawl_error *error)
 {
     if (e->options.read_only)
         return error_set(error, PAWL_EREADONLY, "the engine was opened read-only");
-    return engine_enter(e, error);
+    int status = engine_enter(e, error);
+    return status == PAWL_OK ? owner_check(e, error) : status;
 }
 
 int pawl_close(pawl_engine *e)

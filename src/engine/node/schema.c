@@ -34,12 +34,15 @@ static void claimed(pawl_claim *claim)
 static int claim_group0(pawl_engine *e, pawl_error *error)
 {
     struct claiming claiming;
-    pawl_claim claim = {.stream = GROUP0, .done = claimed, .arg = &claiming, .error = error};
+    pawl_claim claim = {
+        .stream = GROUP0, .group0 = e->assignment, .done = claimed, .arg = &claiming, .error = error};
     latch_init(&claiming.latch);
     int status = pawl_log_claim(e->log, &claim);
     if (status != PAWL_OK)
         return error_set(error, status, "cannot claim group0");
     latch_wait(&claiming.latch);
+    if (claim.status == PAWL_EFENCED && e->group0_open && e->assignment > 0 && claim.rival >= e->assignment)
+        owner_lose(e);
     if (claim.status != PAWL_OK)
         return error_wrap(error, claim.status, "cannot claim group0");
     e->group0_epoch = claim.epoch;
@@ -159,19 +162,36 @@ const struct view_list *engine_views_decided(pawl_engine *e, const struct schema
     return list;
 }
 
-int engine_group0_open(pawl_engine *e, pawl_error *error)
+int engine_group0_read(pawl_engine *e, pawl_error *error)
 {
-    group0_snapshot_load(e);
-    int status = e->options.read_only ? PAWL_OK : claim_group0(e, error);
-    if (status == PAWL_OK && !e->options.read_only && group0_position(e->group0) >= e->group0_next) {
+    return read_group0(e, false, error);
+}
+
+int engine_group0_claim(pawl_engine *e, pawl_error *error)
+{
+    int status = claim_group0(e, error);
+    if (status == PAWL_OK && group0_position(e->group0) >= e->group0_next) {
         status = group0_snapshot_forget(e);
         group0_set_term(e->group0, e->group0_epoch);
     }
-    if (status == PAWL_OK)
+    return status == PAWL_OK ? read_group0(e, false, error) : status;
+}
+
+int engine_group0_open(pawl_engine *e, pawl_error *error)
+{
+    int status;
+    group0_snapshot_load(e);
+    if (e->options.read_only)
         status = read_group0(e, false, error);
-    if (status == PAWL_OK)
-        publish(e);
-    return status;
+    else
+        status = node_is_on_kafka(&e->file) ? owner_open(e, error) : engine_group0_claim(e, error);
+    if (status != PAWL_OK)
+        return status;
+    e->group0_open = true;
+    if (e->assignment > 0)
+        owner_follow(e);
+    publish(e);
+    return PAWL_OK;
 }
 
 static void append_done(pawl_append *append)
@@ -195,6 +215,14 @@ static int append_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
     return append.status;
 }
 
+int engine_group0_write(pawl_engine *e, pawl_bytes command, pawl_error *error)
+{
+    int status = append_command(e, command, error);
+    if (status == PAWL_OK)
+        status = apply_entry_to(e, false, e->group0_next++, command, error);
+    return status;
+}
+
 /* After a failure, claim the stream again and read it. If the command is in it after all, it is applied. */
 static int settle(pawl_engine *e, int failed, pawl_error *error)
 {
@@ -211,12 +239,12 @@ static int settle(pawl_engine *e, int failed, pawl_error *error)
 static int write_command(pawl_engine *e, pawl_bytes command, pawl_error *error)
 {
     enum group0_outcome outcome;
-    if (e->group0_epoch == 0) {
-        int status = settle(e, PAWL_OK, error);
-        if (status != PAWL_OK)
-            return status;
-    }
-    int status = group0_check(e->group0, command, &outcome, error);
+    int status = owner_check(e, error);
+    if (status == PAWL_OK && e->group0_epoch == 0)
+        status = settle(e, PAWL_OK, error);
+    if (status != PAWL_OK)
+        return status;
+    status = group0_check(e->group0, command, &outcome, error);
     if (status != PAWL_OK || outcome == GROUP0_UNCHANGED)
         return status;
     status = append_command(e, command, error);

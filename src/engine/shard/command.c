@@ -36,6 +36,9 @@ int pawl_command_async(pawl_engine *e, pawl_request *r, pawl_command_done done, 
         return error_set(error, PAWL_ECLOSED, "the engine is being closed");
     if (e->options.read_only)
         return error_set(error, PAWL_EREADONLY, "the engine was opened read-only");
+    int owner = owner_check(e, error);
+    if (owner != PAWL_OK)
+        return owner;
     if (!done)
         return error_set(error, PAWL_EINVAL, "there is no function to call when it is done");
     r->done = done;

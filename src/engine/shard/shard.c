@@ -245,12 +245,14 @@ static void audit(void *ctx, const struct position *position, uint64_t offset)
     engine_audit(engine, AUDIT_LIVE, position, &shard_of(engine, position->partition)->views, offset);
 }
 
-/* While the engine is opened: a partition runs now, cannot run, or will need a while. The first report
- * counts. */
+/* A partition runs now, cannot run, or will need a while. Opening waits for the first report of each. */
 static void changed(void *arg)
 {
     struct partition *partition = arg;
     pawl_engine *engine = partition->engine;
+    if (processor_state(partition->processor) == WRITER_REFUSED
+        && processor_error(partition->processor)->code == PAWL_EFENCED)
+        owner_lose(engine);
     if (partition->reported)
         return;
     partition->reported = true;
@@ -287,6 +289,7 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                         .applier = &shard->applier,
                                         .views = &shard->views,
                                         .partition = number,
+                                        .assignment = engine->assignment,
                                         .sequences = sequences_storage(&partition->sequences),
                                         .schema = engine_schema(engine),
                                         .schema_at = schema_at,

@@ -114,6 +114,19 @@ static void put_words(struct json_out *out, const char *key, const char *text)
     put_text(out, key, (pawl_bytes){text, strlen(text)});
 }
 
+/* Of a log that nodes share: to whom it is assigned. */
+static void put_assignment(const struct showing *s)
+{
+    const struct assignment *a = group0_assignment(s->engine->group0);
+    char id[17];
+    if (a->position == 0)
+        return;
+    snprintf(id, sizeof id, "%016" PRIx64, a->node);
+    put_words(s->out, "node", id);
+    put_words(s->out, "name", a->name);
+    put_number(s->out, "assigned", a->position);
+}
+
 static void show_nodes(const struct showing *s)
 {
     for (uint32_t node = 1; node <= s->building->map.nodes; node++) {
@@ -121,6 +134,7 @@ static void show_nodes(const struct showing *s)
         put_number(s->out, "host_id", node);
         put_number(s->out, "shards", s->building->map.shards);
         put_number(s->out, "term", s->engine->group0_epoch);
+        put_assignment(s);
         end_line(s->out);
     }
 }

@@ -1,0 +1,236 @@
+#include "engine/node/owner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/heap.h"
+#include "engine/node/node.h"
+
+#define ATTEMPTS     8
+#define PAUSE        (100 * PAWL_MILLISECOND)
+#define FOLLOW_AGAIN PAWL_SECOND
+#define ARENA_CHUNK  ((size_t)1024)
+
+/* --- opening --- */
+
+/* HOST:/path/of/the/directory */
+static void name_node(const pawl_engine *e, struct assignment *a)
+{
+    char host[128] = "", path[NODE_PATH_MAX], whole[sizeof host + NODE_PATH_MAX + 2];
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    snprintf(whole, sizeof whole, "%s:%s", host[0] ? host : "?", realpath(e->dir, path) ? path : e->dir);
+    a->name_size = (uint16_t)strnlen(whole, ASSIGNMENT_NAME_MAX);
+    memcpy(a->name, whole, a->name_size);
+    a->name[a->name_size] = '\0';
+}
+
+static int write_assignment(pawl_engine *e, pawl_error *error)
+{
+    struct arena arena;
+    struct assignment mine = {.node = e->file.node, .time = pawl_env_wall_now(e->env).ns};
+    pawl_bytes command;
+    name_node(e, &mine);
+    arena_init(&arena, e->options.allocator, ARENA_CHUNK);
+    int status = group0_assign_encode(&mine, &arena, &command);
+    if (status == PAWL_OK)
+        status = engine_group0_write(e, command, error);
+    else
+        error_set(error, status, "no memory for an assignment");
+    arena_release(&arena);
+    return status;
+}
+
+static int refuse(const struct assignment *present, pawl_error *error)
+{
+    char text[ASSIGNMENT_TEXT_MAX];
+    assignment_describe(present, text);
+    return error_set(
+        error, PAWL_ELOCKED,
+        "its log belongs to %s; if that node is gone, open it with take_over ('pawl serve --take-over')", text);
+}
+
+/* PAWL_EFENCED: somebody else wrote meanwhile; look again. */
+static int try_once(pawl_engine *e, bool take_over, pawl_error *error)
+{
+    int status = engine_group0_read(e, error); /* nothing is claimed: a node that is refused disturbs nobody */
+    if (status != PAWL_OK)
+        return status;
+    const struct assignment present = *group0_assignment(e->group0);
+    enum assignment_step step = assignment_decide(&present, e->file.node, take_over);
+    if (step == ASSIGNMENT_REFUSE)
+        return refuse(&present, error);
+    e->assignment = present.position;
+    status = engine_group0_claim(e, error);
+    if (status != PAWL_OK)
+        return status;
+    if (group0_assignment(e->group0)->position != present.position)
+        return error_set(error, PAWL_EFENCED, "another node was assigned meanwhile");
+    if (step == ASSIGNMENT_CLAIM)
+        return PAWL_OK;
+    status = write_assignment(e, error);
+    if (status != PAWL_OK)
+        return status;
+    e->assignment = group0_assignment(e->group0)->position;
+    return engine_group0_claim(e, error);
+}
+
+static void pause_before(pawl_engine *e, unsigned attempt)
+{
+    struct latch never;
+    latch_init(&never);
+    pawl_duration jitter = pawl_env_random(e->env) % PAUSE;
+    (void)latch_wait_until(&never, engine_deadline(e, attempt * PAUSE + jitter));
+}
+
+/* Only what was there at first is taken over: a node that has done so meanwhile keeps it. */
+int owner_open(pawl_engine *e, pawl_error *error)
+{
+    int status = PAWL_OK;
+    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+        if (attempt > 0)
+            pause_before(e, attempt);
+        status = try_once(e, e->options.take_over && attempt == 0, error);
+        if (status != PAWL_EFENCED && status != PAWL_EUNKNOWN)
+            return status;
+    }
+    return status;
+}
+
+/* --- losing it --- */
+
+static void lose(pawl_engine *e, const struct assignment *to)
+{
+    char text[ASSIGNMENT_TEXT_MAX];
+    struct owner_watch *o = &e->owner;
+    pthread_mutex_lock(&o->lock);
+    if (to) {
+        assignment_describe(to, text);
+        error_set(&o->words, PAWL_EFENCED, "%s has taken over the log of this node", text);
+    } else if (o->words.code == PAWL_OK) {
+        error_set(&o->words, PAWL_EFENCED,
+                  "another process writes to the log of this node: it has taken over, or works on a copy of %s",
+                  e->dir);
+    }
+    pthread_mutex_unlock(&o->lock);
+    atomic_store_explicit(&o->lost, true, memory_order_release);
+}
+
+void owner_lose(pawl_engine *e)
+{
+    lose(e, NULL);
+}
+
+int owner_check(const pawl_engine *e, pawl_error *error)
+{
+    const struct owner_watch *o = &e->owner;
+    if (!atomic_load_explicit(&o->lost, memory_order_acquire))
+        return PAWL_OK;
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&o->lock; /* nothing else is changed */
+    pthread_mutex_lock(lock);
+    int status = error_set(error, PAWL_EFENCED, "%s", o->words.text);
+    pthread_mutex_unlock(lock);
+    return status;
+}
+
+int pawl_owner_check(pawl_engine *e, pawl_error *error)
+{
+    return owner_check(e, error);
+}
+
+/* --- following group0 --- */
+
+static pawl_engine *engine_of(struct owner_watch *o)
+{
+    return heap_entry(o, pawl_engine, owner);
+}
+
+static bool visit(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
+{
+    struct owner_watch *o = follow->arg;
+    pawl_engine *e = engine_of(o);
+    struct group0_command command;
+    struct arena arena;
+    (void)place;
+    o->from = entry->offset + 1;
+    if (entry->body.size < 2 || ((const uint8_t *)entry->body.data)[1] != GROUP0_ASSIGN)
+        return true;
+    arena_init(&arena, e->options.allocator, ARENA_CHUNK);
+    if (group0_command_decode(entry->body, &arena, &command, NULL) == PAWL_OK
+        && command.assignment.node != e->file.node)
+        lose(e, &command.assignment);
+    arena_release(&arena);
+    return true;
+}
+
+static void start(struct owner_watch *o);
+
+static void ended(pawl_follow *follow)
+{
+    struct owner_watch *o = follow->arg;
+    o->following = false;
+    if (o->ended)
+        latch_set(o->ended);
+    else
+        pawl_env_after(engine_of(o)->env, &o->again, FOLLOW_AGAIN);
+}
+
+static void follow_again(pawl_timer *timer)
+{
+    start(heap_entry(timer, struct owner_watch, again));
+}
+
+/* It may fail: then the node learns of another one when it writes. */
+static void start(struct owner_watch *o)
+{
+    pawl_engine *e = engine_of(o);
+    o->follow = (pawl_follow){
+        .stream = {.kind = PAWL_STREAM_GROUP0}, .from = o->from, .visit = visit, .done = ended, .arg = o};
+    o->again.fn = follow_again;
+    o->following = pawl_log_follow(e->log, &o->follow) == PAWL_OK;
+    if (!o->following)
+        pawl_env_after(e->env, &o->again, FOLLOW_AGAIN);
+}
+
+static void start_here(void *arg)
+{
+    start(arg);
+}
+
+void owner_follow(pawl_engine *e)
+{
+    e->owner.from = group0_position(e->group0) + 1;
+    (void)pawl_env_call(e->env, 0, start_here, &e->owner);
+}
+
+struct stopping {
+    struct owner_watch *watch;
+    struct latch latch;
+    bool wait;
+};
+
+static void stop_here(void *arg)
+{
+    struct stopping *s = arg;
+    struct owner_watch *o = s->watch;
+    pawl_env_cancel(engine_of(o)->env, &o->again);
+    s->wait = o->following;
+    if (!s->wait)
+        return;
+    o->ended = &s->latch;
+    (void)pawl_log_unfollow(engine_of(o)->log, &o->follow); /* PAWL_EMISUSE: it ends by itself */
+}
+
+void owner_close(pawl_engine *e)
+{
+    struct stopping stopping = {.watch = &e->owner};
+    if (e->owner.from == 0) /* nothing was followed */
+        return;
+    latch_init(&stopping.latch);
+    (void)pawl_env_call(e->env, 0, stop_here, &stopping);
+    if (stopping.wait)
+        latch_wait(&stopping.latch);
+}
