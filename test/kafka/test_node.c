@@ -270,6 +270,8 @@ TEST(a_node_that_is_taken_over_is_out_and_nothing_that_it_acknowledged_is_lost)
     pawl_answer answer;
     begin_first(&bed, "taken");
     begin_other(&other);
+    bed_send(&bed, 1, "t.Bill", "ada", 1);
+    bed_wait(&bed, "t.totals");
     for (size_t i = 0; i < 4; i++) {
         clients[i] = (struct client){.engine = bed.engine, .wsid = 1 + i};
         assert_int_equal(pthread_create(&threads[i], NULL, go_on_sending, &clients[i]), 0);
@@ -314,7 +316,21 @@ TEST(a_node_that_is_taken_over_is_out_and_nothing_that_it_acknowledged_is_lost)
     bed_end(&bed);
 }
 
-/* Two processes with the ID of one node: the second has it, and they do not take back from each other. */
+static bool is_running(void *arg, const pawl_lane_status *status)
+{
+    return *(bool *)arg = status->state == PAWL_LANE_RUNNING;
+}
+
+/* Whether the node has claimed the operation logs of all its lanes. */
+static bool lanes_run(struct lanes_bed *bed)
+{
+    bool running = true;
+    assert_ok(pawl_lanes_read(bed->engine, NULL, is_running, &running, &bed->error));
+    return running;
+}
+
+/* Two processes with the ID of one node: the second has it, and they do not take back from each other. A claim of the
+ * first that came late would count, so it has made all of them before the second begins. */
 TEST(of_a_directory_and_its_copy_the_one_that_was_opened_last_has_the_log)
 {
     struct lanes_bed bed, copy;
@@ -323,6 +339,7 @@ TEST(of_a_directory_and_its_copy_the_one_that_was_opened_last_has_the_log)
     begin_first(&bed, "copied");
     begin_other(&copy);
     bed_send(&bed, 1, "t.Bill", "ada", 1);
+    BED_UNTIL(lanes_run(&bed));
     assert_ok(node_file_read(bed.path, &file, NULL));
     assert_ok(node_file_make(copy.path, &file, NULL));
     bed_open(&copy);

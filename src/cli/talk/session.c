@@ -89,6 +89,13 @@ static int open_beside(const char *dir, struct remote **ret_remote, pawl_error *
     return status;
 }
 
+/* Whether another machine may be who has it. */
+static bool has_shared_log(const char *dir)
+{
+    pawl_directory directory;
+    return pawl_directory_get(dir, &directory, NULL) == PAWL_OK && options_is_cluster(directory.log);
+}
+
 static int open_directory(const struct options *options, const char *dir, enum opening opening,
                           struct session *ret_session)
 {
@@ -97,7 +104,7 @@ static int open_directory(const struct options *options, const char *dir, enum o
     int status = open_beside(dir, &session.remote, &unserved);
     if (status != PAWL_OK)
         status = try_open(dir, opening, &session.engine, &error);
-    if (status == PAWL_ELOCKED) {
+    if (status == PAWL_ELOCKED && !has_shared_log(dir)) {
         pawl_error locked = error;
         pawl_error_set(&error, PAWL_ELOCKED, "%.280s. It cannot be asked (%.120s): end it, or use 'pawl serve'",
                        locked.text, unserved.text);

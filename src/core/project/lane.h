@@ -59,9 +59,10 @@ struct lane_options {
     void (*explode)(void *ctx, struct lane *lane, struct run *run);
 
     /* available: there may be something to acquire. applied: the tables have the effects of all events up to an
-     * offset. Either may be NULL. */
+     * offset. taken: another node has the operation log, and the lane is refused for good. Each may be NULL. */
     void (*available)(void *ctx, struct lane *lane);
     void (*applied)(void *ctx, struct lane *lane, uint64_t scanned);
+    void (*taken)(void *ctx, struct lane *lane);
     void *ctx;
 
     /* Zero means the default. */

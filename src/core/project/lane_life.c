@@ -93,6 +93,14 @@ static void run(void *ctx)
     lane_pump(ctx);
 }
 
+static void moved(void *ctx, enum writer_state from)
+{
+    struct lane *lane = ctx;
+    (void)from;
+    if (lane->writer.state == WRITER_REFUSED && lane->writer.error.code == PAWL_EFENCED && lane->options.taken)
+        lane->options.taken(lane->options.ctx, lane);
+}
+
 static int new_writer(struct lane *lane)
 {
     static const struct writer_ops ops = {.position = lane_position,
@@ -101,6 +109,7 @@ static int new_writer(struct lane *lane)
                                           .unwrite = lane_batch_unwrite,
                                           .applied = lane_batch_applied,
                                           .undo = lane_batch_undo,
+                                          .moved = moved,
                                           .drained = lane_drained,
                                           .prepare = lane_prepare,
                                           .run = run,

@@ -322,6 +322,13 @@ static void applied(void *ctx, struct lane *lane, uint64_t scanned)
     shard_tell_applied(shard_at(pl), pl, pl->partition, scanned);
 }
 
+/* Whoever loses one stream of a log that nodes share gives up all of them. */
+static void taken(void *ctx, struct lane *lane)
+{
+    (void)lane;
+    owner_lose(engine_of(ctx));
+}
+
 /* --- beginning and end --- */
 
 static void link_to_partition(struct partition_lane *pl)
@@ -361,6 +368,7 @@ void partition_lane_open(struct partition_lane *pl)
                                    .explode = explode_again,
                                    .available = available,
                                    .applied = applied,
+                                   .taken = taken,
                                    .ctx = pl,
                                    .lease_first = o->lease_first,
                                    .lease_min = o->lease_min,
