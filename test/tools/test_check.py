@@ -62,7 +62,8 @@ def a_step_that_fails_is_counted_and_what_it_said_is_shown(folder):
 
 
 def only_gcc_tests_wait_for_the_disk(folder):
-    noting = '#!/bin/sh\necho "$1 ${TMPDIR-disk}" >>places\nmkdir -p "${TMPDIR-.}/left"\necho "1 passed, 0 failed"\n'
+    noting = ('#!/bin/sh\necho "$1 ${TMPDIR-disk} $(stat -c %a "${TMPDIR-.}")" >>places\nmkdir -p "${TMPDIR-.}/left"\n'
+              'echo "1 passed, 0 failed"\n')
     usual = os.environ.pop('TMPDIR', None)
     try:
         assert check(folder, 'gcc-test', 'asan-test', 'sabotage', **{'run-tests': noting, 'sabotage': noting})[0] == 0
@@ -70,8 +71,10 @@ def only_gcc_tests_wait_for_the_disk(folder):
         if usual is not None:
             os.environ['TMPDIR'] = usual
     with open(f'{folder}/places', encoding='utf-8') as file:
-        places = dict(line.split() for line in file)
+        lines = [line.split() for line in file]
+    places = {step: place for step, place, _ in lines}
     assert places['gcc'] == 'disk', places
+    assert [mode for step, _, mode in lines if step == 'asan'] == ['1777'], 'other users must see into it'
     assert places['asan'].startswith('/dev/shm/pawl-check-') and places['--one-each'] == places['asan'], places
     assert not os.path.exists(places['asan']), 'what it kept in memory is still there'
 
