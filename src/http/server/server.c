@@ -250,6 +250,16 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
 
 /* --- starting --- */
 
+/* While the server stops, nobody new comes in. MHD_quiesce_daemon is meant for that, but in libmicrohttpd 0.9.75 it and
+ * the daemon's own thread may both take the socket from the epoll set, and the second one aborts the process. */
+static enum MHD_Result on_connect(void *arg, const struct sockaddr *address, socklen_t size)
+{
+    const struct pawl_server *server = arg;
+    (void)address;
+    (void)size;
+    return atomic_load_explicit(&server->stopping, memory_order_acquire) ? MHD_NO : MHD_YES;
+}
+
 static struct MHD_Daemon *start_daemon(struct pawl_server *server, int fd, bool trusted)
 {
     const pawl_serve_limits *limits = &server->options.limits;
@@ -265,14 +275,20 @@ static struct MHD_Daemon *start_daemon(struct pawl_server *server, int fd, bool 
         more[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, server->key};
     }
     more[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
-    return MHD_start_daemon(
-        flags, 0, NULL, NULL, on_access, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, server,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_CONNECTION,
+    int listening = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the daemon closes it; the server's own one stays */
+    if (listening < 0)
+        return NULL;
+    struct MHD_Daemon *daemon = MHD_start_daemon(
+        flags, 0, on_connect, server, on_access, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, server,
+        MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_NOTIFY_CONNECTION,
         trusted ? on_unix_connection : on_tcp_connection, server, MHD_OPTION_URI_LOG_CALLBACK, on_target,
         server, MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
         NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)limits->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         limits->header_bytes, MHD_OPTION_CONNECTION_TIMEOUT, SECONDS(limits->idle),
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+    if (!daemon && fcntl(listening, F_GETFD) >= 0)
+        close(listening);
+    return daemon;
 }
 
 /* Reads a small file whole, with a 0 behind it. */
@@ -521,10 +537,6 @@ void pawl_server_stop(pawl_server *server)
     if (!server)
         return;
     atomic_store_explicit(&server->stopping, true, memory_order_release);
-    if (server->tcp)
-        MHD_quiesce_daemon(server->tcp);
-    if (server->local)
-        MHD_quiesce_daemon(server->local);
     wake_streams(server);
     drain(server);
     if (server->tcp)
