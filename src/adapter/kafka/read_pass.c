@@ -303,20 +303,21 @@ static void judge_doubt(struct read_pass *p)
  * it again later. */
 static void looked(struct read_pass *p)
 {
+    bool found = p->stream->id.partition < p->stream->partitions;
     bool waits = p->doubted && p->kind == PASS_FOLLOW; /* for as long as nobody answers */
+    bool unanswered = p->status == PAWL_EIO && (waits || clock_boot_ns() < p->until);
+    bool awaited = p->status == PAWL_OK && !p->doubted && !found && p->kind == PASS_FOLLOW;
     p->looking = false;
     if (atomic_load(&p->stop)) {
         end_pass(p, PAWL_ECLOSED);
-    } else if (p->status == PAWL_EIO && (waits || clock_boot_ns() < p->until)) {
+    } else if (unanswered || awaited) {
         look_later(p);
     } else if (p->status != PAWL_OK) {
         end_pass(p, p->status);
     } else if (p->doubted) {
         judge_doubt(p);
-    } else if (p->stream->id.partition < p->stream->partitions) {
+    } else if (found) {
         begin(p);
-    } else if (p->kind == PASS_FOLLOW) {
-        look_later(p);
     } else {
         judge_init(&p->reader.judged.judge, 0);
         end_pass(p, PAWL_OK);
