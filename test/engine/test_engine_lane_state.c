@@ -311,9 +311,10 @@ TEST(a_checkpoint_is_full_by_an_operation_of_many_rows_and_not_by_the_next_one)
     twice_open(&t);
     while (twice_figures(&t).checkpoints_ready < t.options.shards)
         twice_pause();
-    assert_int_equal(twice_figures(&t).checkpoint_rows, 0);
+    /* It may have written the last operation already, if it was behind when the engine was closed. */
+    uint64_t before = twice_figures(&t).checkpoint_rows;
     assert_ok(twice_bill(&t, 0));
-    while (twice_figures(&t).checkpoint_rows <= rows)
+    while (twice_figures(&t).checkpoint_rows <= before + rows)
         twice_pause();
     twice_close(&t);
     twice_check(&t);
