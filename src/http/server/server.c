@@ -250,8 +250,8 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
 
 /* --- starting --- */
 
-/* While the server stops, nobody new comes in. MHD_quiesce_daemon is meant for that, but in libmicrohttpd 0.9.75 it and
- * the daemon's own thread may both take the socket from the epoll set, and the second one aborts the process. */
+/* While the server stops, nobody new comes in. MHD_quiesce_daemon is meant for that, but it was seen to abort the process
+ * ("Failed to remove listen FD from epoll set"): probably the daemon's own thread had removed the socket already. */
 static enum MHD_Result on_connect(void *arg, const struct sockaddr *address, socklen_t size)
 {
     const struct pawl_server *server = arg;
