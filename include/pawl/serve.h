@@ -40,7 +40,7 @@ typedef struct pawl_serve_limits {
     uint32_t streams;         /* 2048 clients that follow something; then 503 */
     uint32_t commands;        /* 4096 commands under way; then 503 */
     uint32_t batch_lines;     /* 65536 commands in one NDJSON request */
-    size_t header_bytes;      /* 32 KiB: the request line and all headers; at least 4 KiB */
+    size_t header_bytes;      /* 16 KiB: the request line and all headers; at least 4 KiB */
     size_t body_bytes;        /* 16 MiB: a body, or a line of an NDJSON body; at most PAWL_REQUEST_JSON_MAX */
     pawl_duration idle;       /* 60 s: then a connection without a request is closed */
     pawl_duration receive;    /* 30 s for a request to come whole, and a second more for each 16 KiB of it */

@@ -170,7 +170,8 @@ static bool join_streams(struct exchange *x, bool counted)
         x->counted = true;
         server->stream_count++;
     }
-    if (fits && !x->stream_link) {
+    if (fits && !x->joined) {
+        x->joined = true;
         x->next_stream = server->streams;
         x->stream_link = &server->streams;
         if (x->next_stream)

@@ -18,22 +18,70 @@ uint64_t server_now(void)
 
 /* --- life --- */
 
+#define SPARE_ROOM ((size_t)256) /* of a target */
+#define SPARE_MAX  256           /* exchanges that have ended, kept for others */
+
+/* Counts an exchange that begins: S1, S2. Whoever has closed lets none begin. The memory is that of one that has ended, if
+ * its target fits: an exchange is too large for the fast ways of malloc. */
+static bool begin(struct pawl_server *server, size_t room, struct exchange **ret_spare)
+{
+    pthread_mutex_lock(&server->lock);
+    bool closed = server->closed;
+    struct exchange *spare = !closed && room <= SPARE_ROOM ? server->spare : NULL;
+    if (spare) {
+        server->spare = spare->next_stream;
+        server->spare_count--;
+    }
+    server->exchanges += !closed;
+    pthread_mutex_unlock(&server->lock);
+    *ret_spare = spare;
+    return !closed;
+}
+
+static void end(struct pawl_server *server, struct exchange *x)
+{
+    pthread_mutex_lock(&server->lock);
+    bool keep = x && x->room == SPARE_ROOM && server->spare_count < SPARE_MAX;
+    if (keep) {
+        x->next_stream = server->spare;
+        server->spare = x;
+        server->spare_count++;
+    }
+    if (--server->exchanges == 0)
+        pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    if (!keep)
+        free(x);
+}
+
+void exchange_free_spare(struct pawl_server *server)
+{
+    while (server->spare) {
+        struct exchange *x = server->spare;
+        server->spare = x->next_stream;
+        free(x);
+    }
+}
+
 struct exchange *exchange_new(struct pawl_server *server, struct MHD_Connection *connection, struct peer *peer,
                               const char *target)
 {
-    size_t size = strlen(target);
+    size_t size = strlen(target), room = SPARE_ROOM;
     bool long_one = size > TARGET_BYTES_MAX;
-    struct exchange *x = calloc(1, sizeof *x + (long_one ? 1 : size + 1));
-    if (!x)
+    if (size >= room && !long_one)
+        room = size + 1;
+    struct exchange *x;
+    if (!begin(server, room, &x))
         return NULL;
-    pthread_mutex_lock(&server->lock);
-    bool closed = server->closed;
-    server->exchanges += !closed;
-    pthread_mutex_unlock(&server->lock);
-    if (closed) {
-        free(x);
+    if (x)
+        memset(x, 0, sizeof *x);
+    else
+        x = calloc(1, sizeof *x + room);
+    if (!x) {
+        end(server, NULL);
         return NULL;
     }
+    x->room = room;
     x->server = server;
     x->connection = connection;
     x->peer = peer;
@@ -82,23 +130,18 @@ void exchange_let_go(struct exchange *x)
     free(x->copy);
     free(x->body);
     pthread_mutex_destroy(&x->lock);
-    free(x);
-    pthread_mutex_lock(&server->lock);
-    if (--server->exchanges == 0)
-        pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
+    end(server, x);
 }
 
 static void leave_streams(struct exchange *x)
 {
+    if (!x->joined)
+        return;
     pthread_mutex_lock(&x->server->lock);
-    if (x->stream_link) {
-        *x->stream_link = x->next_stream;
-        if (x->next_stream)
-            x->next_stream->stream_link = x->stream_link;
-        x->stream_link = NULL;
-        x->server->stream_count -= x->counted;
-    }
+    *x->stream_link = x->next_stream;
+    if (x->next_stream)
+        x->next_stream->stream_link = x->stream_link;
+    x->server->stream_count -= x->counted;
     pthread_mutex_unlock(&x->server->lock);
 }
 

@@ -339,7 +339,7 @@ static int set_limits(pawl_serve_limits *l, pawl_error *error)
     DEFAULT(streams, 2048);
     DEFAULT(commands, 4096);
     DEFAULT(batch_lines, 65536);
-    DEFAULT(header_bytes, (size_t)32 << 10);
+    DEFAULT(header_bytes, (size_t)16 << 10);
     DEFAULT(body_bytes, (size_t)16 << 20);
     DEFAULT(idle, 60 * PAWL_SECOND);
     DEFAULT(receive, 30 * PAWL_SECOND);
@@ -551,6 +551,7 @@ void pawl_server_stop(pawl_server *server)
     lease_desk_free(server->leases);
     jobs_free(server->jobs);
     requests_free(server->requests);
+    exchange_free_spare(server);
     if (server->started)
         server_log(server, PAWL_LOG_INFO, "stopped", NULL);
     for (size_t i = 0; i < server->host_count; i++)

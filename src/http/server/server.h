@@ -91,7 +91,8 @@ struct exchange {
     struct header headers[EXCHANGE_HEADERS_MAX];
     size_t header_count;
     exchange_read read;
-    bool counted; /* in server->streams */
+    bool joined;  /* it is in server->streams; for its own thread */
+    bool counted; /* and counts against limits.streams */
 
     /* Sleeping. */
     pthread_mutex_t lock;
@@ -108,7 +109,8 @@ struct exchange {
 
     struct exchange *next_stream; /* under the server's lock */
     struct exchange **stream_link;
-    char raw[]; /* the target, taken apart in place */
+    size_t room; /* of raw */
+    char raw[];  /* the target, taken apart in place */
 };
 
 struct pawl_server {
@@ -142,6 +144,8 @@ struct pawl_server {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* exchanges became 0, or watching ends */
     size_t exchanges;
+    struct exchange *spare; /* of exchanges that have ended, linked through next_stream */
+    size_t spare_count;
     bool closed;
     struct exchange *streams;
     size_t stream_count;
@@ -170,6 +174,7 @@ void watch_receiving(struct exchange *x); /* the deadline, from what came so far
 struct exchange *exchange_new(struct pawl_server *server, struct MHD_Connection *connection, struct peer *peer,
                               const char *target);
 void exchange_gone(struct exchange *x);  /* its connection is over */
+void exchange_free_spare(struct pawl_server *server);
 bool exchange_sleep(struct exchange *x); /* false: it was woken already */
 
 /* dispatch.c: the headers are there: find the route, and check access. The exchange may be answered then. */
