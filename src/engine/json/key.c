@@ -4,41 +4,38 @@
 #include "engine/json/request_impl.h"
 
 static void read_member(struct request_reader *r, const struct path *at, const struct schema_type *entity,
-                        size_t i, const json_t *json)
+                        size_t i, const struct tree *json)
 {
-    if (json_is_null(json))
+    if (tree_is(json, TREE_NULL))
         verdict_refuse(&r->v, at, "a key has no nulls");
     if (r->v.status == PAWL_OK)
         request_read_field(r, at, entity, entity->key[i], json);
 }
 
 static void read_array(struct request_reader *r, const struct path *root, const struct schema_type *entity,
-                       const json_t *json)
+                       const struct tree *json)
 {
-    if (json_array_size(json) != entity->key_count)
+    if (tree_count(json) != entity->key_count)
         verdict_refuse(&r->v, root, "the key of %.*s has %zu fields, not %zu", TEXT(entity->name),
-                       entity->key_count, json_array_size(json));
+                       entity->key_count, tree_count(json));
     for (size_t i = 0; i < entity->key_count && r->v.status == PAWL_OK; i++) {
         struct path here = path_index(root, i);
-        read_member(r, &here, entity, i, json_array_get(json, i));
+        read_member(r, &here, entity, i, tree_at(json, i));
     }
 }
 
 static void read_object(struct request_reader *r, const struct path *root, const struct schema_type *entity,
-                        json_t *json)
+                        const struct tree *json)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach(json, name, value)
-    {
-        struct path here = path_member(root, name);
+    for (size_t i = 0; i < tree_count(json); i++) {
+        struct path here = path_name(root, tree_at(json, i)->name);
         if (!schema_in_key(entity, schema_field_place(entity, here.name)))
             verdict_refuse(&r->v, &here, "the key of %.*s has no such field", TEXT(entity->name));
     }
     for (size_t i = 0; i < entity->key_count && r->v.status == PAWL_OK; i++) {
         pawl_bytes field = entity->fields[entity->key[i]].name;
         struct path here = path_name(root, field);
-        const json_t *member = json_object_getn(json, field.data, field.size);
+        const struct tree *member = tree_get_named(json, field);
         if (member)
             read_member(r, &here, entity, i, member);
         else
@@ -47,26 +44,27 @@ static void read_object(struct request_reader *r, const struct path *root, const
 }
 
 void request_read_key(struct request_reader *r, const struct path *at, const struct schema_type *entity,
-                      json_t *json)
+                      const struct tree *json)
 {
-    if (json_is_array(json))
+    if (tree_is(json, TREE_ARRAY))
         read_array(r, at, entity, json);
-    else if (tree_expect(&r->v, at, json, json_is_object(json), "an object, or an array of values"))
+    else if (tree_expect(&r->v, at, json, tree_is(json, TREE_OBJECT), "an object, or an array of values"))
         read_object(r, at, entity, json);
 }
 
 /* What is read of a view's key: its first fields, and nulls. */
 static void read_first(struct request_reader *r, const struct path *root, const struct schema_type *view,
-                       json_t *json, size_t *ret_count)
+                       const struct tree *json, size_t *ret_count)
 {
-    bool array = json_is_array(json);
-    if (!array && !tree_expect(&r->v, root, json, json_is_object(json), "an object, or an array of values"))
+    bool array = tree_is(json, TREE_ARRAY);
+    if (!array
+        && !tree_expect(&r->v, root, json, tree_is(json, TREE_OBJECT), "an object, or an array of values"))
         return;
-    size_t count = array ? json_array_size(json) : json_object_size(json);
+    size_t count = array ? tree_count(json) : tree_count(json);
     for (size_t i = 0; i < count && i < view->key_count && r->v.status == PAWL_OK; i++) {
         pawl_bytes field = view->fields[view->key[i]].name;
         struct path here = array ? path_index(root, i) : path_name(root, field);
-        const json_t *member = array ? json_array_get(json, i) : json_object_getn(json, field.data, field.size);
+        const struct tree *member = array ? tree_at(json, i) : tree_get_named(json, field);
         if (member)
             request_read_field(r, &here, view, view->key[i], member);
         else
@@ -86,13 +84,13 @@ static int read_text(pawl_bytes text, const struct schema *schema, const struct 
     const struct path root = {0};
     struct request request;
     struct request_reader r = {.v = {.error = error}, .schema = schema, .request = &request};
-    json_t *json;
+    struct tree *json;
     size_t count = type->key_count;
     request_init(&request, arena);
     struct value *values = arena_take(arena, type->key_count * sizeof *values);
     int status = values ? request_add_record(&request, 1, type->id) : PAWL_ENOMEM;
     if (status == PAWL_OK)
-        status = tree_read(text, &limits, &json, error);
+        status = tree_read(text, &limits, arena, &json, error);
     else
         error_set(error, status, "no memory for a key");
     if (status != PAWL_OK)
@@ -102,7 +100,6 @@ static int read_text(pawl_bytes text, const struct schema *schema, const struct 
         read_first(&r, &root, type, json, &count);
     else
         request_read_key(&r, &root, type, json);
-    json_decref(json);
     if (r.v.status != PAWL_OK)
         return r.v.status;
     for (size_t i = 0; i < count; i++) /* the request's fields are in the key's order */

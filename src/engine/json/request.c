@@ -14,10 +14,10 @@ static void refuse_unknown(struct request_reader *r, const struct path *at, cons
     verdict_fail(&r->v, PAWL_ENOTFOUND);
 }
 
-static json_t *required(struct request_reader *r, const struct path *at, const json_t *object,
-                        const char *member)
+static const struct tree *required(struct request_reader *r, const struct path *at, const struct tree *object,
+                                   const char *member)
 {
-    json_t *json = json_object_get(object, member);
+    const struct tree *json = tree_get(object, member);
     struct path here = path_member(at, member);
     if (!json)
         verdict_refuse(&r->v, &here, "it is missing");
@@ -38,18 +38,16 @@ static bool added(struct request_reader *r, const struct path *at, int status)
 
 /* The fields of an object: all members of the JSON object except its containers and its id. */
 static void read_argument_fields(struct request_reader *r, const struct path *at,
-                                 const struct schema_type *type, json_t *json)
+                                 const struct schema_type *type, const struct tree *json)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach(json, key, value)
-    {
-        pawl_bytes name = {key, strlen(key)};
+    for (size_t i = 0; i < tree_count(json); i++) {
+        const struct tree *value = tree_at(json, i);
+        pawl_bytes name = value->name;
         struct path here = path_name(at, name);
         int place = schema_field_place(type, name);
         if (place >= 0)
             request_read_field(r, &here, type, (uint16_t)place, value);
-        else if (strcmp(key, "id") != 0 && schema_container_place(type, name) < 0)
+        else if (strcmp(tree_name(value), "id") != 0 && schema_container_place(type, name) < 0)
             verdict_refuse(&r->v, &here, "%.*s has no such field or container", TEXT(type->name));
         if (r->v.status)
             return;
@@ -57,34 +55,33 @@ static void read_argument_fields(struct request_reader *r, const struct path *at
 }
 
 static void read_argument(struct request_reader *r, const struct path *at, const struct schema_type *type,
-                          json_t *json, uint32_t parent, uint16_t container);
+                          const struct tree *json, uint32_t parent, uint16_t container);
 
 /* The children of one object, container by container, in the type's order. */
 static void read_children(struct request_reader *r, const struct path *at, const struct schema_type *type,
-                          const json_t *json, uint32_t parent)
+                          const struct tree *json, uint32_t parent)
 {
     for (size_t c = 0; c < type->container_count && r->v.status == PAWL_OK; c++) {
         pawl_bytes name = type->containers[c].name;
-        const json_t *list = json_object_getn(json, name.data, name.size);
+        const struct tree *list = tree_get_named(json, name);
         struct path group = path_name(at, name);
-        if (!list || !tree_expect(&r->v, &group, list, json_is_array(list), "an array of objects"))
+        if (!list || !tree_expect(&r->v, &group, list, tree_is(list, TREE_ARRAY), "an array of objects"))
             continue;
-        for (size_t i = 0; i < json_array_size(list) && r->v.status == PAWL_OK; i++) {
+        for (size_t i = 0; i < tree_count(list) && r->v.status == PAWL_OK; i++) {
             struct path here = path_index(&group, i);
-            read_argument(r, &here, type->containers[c].type, json_array_get(list, i), parent,
-                          (uint16_t)(c + 1));
+            read_argument(r, &here, type->containers[c].type, tree_at(list, i), parent, (uint16_t)(c + 1));
         }
     }
 }
 
 /* Recurses as deep as the types nest, which the schema limits. */
 static void read_argument(struct request_reader *r, const struct path *at, const struct schema_type *type,
-                          json_t *json, uint32_t parent, uint16_t container)
+                          const struct tree *json, uint32_t parent, uint16_t container)
 {
-    if (!tree_expect(&r->v, at, json, json_is_object(json), "an object"))
+    if (!tree_expect(&r->v, at, json, tree_is(json, TREE_OBJECT), "an object"))
         return;
     struct path id_at = path_member(at, "id");
-    const json_t *id_json = required(r, at, json, "id");
+    const struct tree *id_json = required(r, at, json, "id");
     uint64_t id = id_json ? request_read_id(r, &id_at, id_json) : 0;
     uint32_t self = (uint32_t)r->request->object_count;
     if (id == 0 || !added(r, at, request_add_argument(r->request, id, type->id, parent, container)))
@@ -94,15 +91,13 @@ static void read_argument(struct request_reader *r, const struct path *at, const
 }
 
 static void read_record_fields(struct request_reader *r, const struct path *at, const struct schema_type *type,
-                               json_t *fields)
+                               const struct tree *fields)
 {
-    const char *key;
-    json_t *value;
-    if (!tree_expect(&r->v, at, fields, json_is_object(fields), "an object"))
+    if (!tree_expect(&r->v, at, fields, tree_is(fields, TREE_OBJECT), "an object"))
         return;
-    json_object_foreach(fields, key, value)
-    {
-        pawl_bytes name = {key, strlen(key)};
+    for (size_t i = 0; i < tree_count(fields); i++) {
+        const struct tree *value = tree_at(fields, i);
+        pawl_bytes name = value->name;
         struct path here = path_name(at, name);
         int place = schema_field_place(type, name);
         if (place >= 0)
@@ -114,11 +109,12 @@ static void read_record_fields(struct request_reader *r, const struct path *at, 
     }
 }
 
-static const struct schema_type *read_type(struct request_reader *r, const struct path *at, const json_t *json)
+static const struct schema_type *read_type(struct request_reader *r, const struct path *at,
+                                           const struct tree *json)
 {
     struct path here = path_member(at, "type");
-    const json_t *name = required(r, at, json, "type");
-    if (!name || !tree_expect(&r->v, &here, name, json_is_string(name), "the qualified name of a type"))
+    const struct tree *name = required(r, at, json, "type");
+    if (!name || !tree_expect(&r->v, &here, name, tree_is(name, TREE_STRING), "the qualified name of a type"))
         return NULL;
     const struct schema_type *type = schema_type_by_name(r->schema, tree_text(name));
     if (!type)
@@ -128,50 +124,50 @@ static const struct schema_type *read_type(struct request_reader *r, const struc
     return type;
 }
 
-static void read_record(struct request_reader *r, const struct path *at, json_t *json)
+static void read_record(struct request_reader *r, const struct path *at, const struct tree *json)
 {
     static const char *const members[] = {"id", "type", "fields", "active", "parent", "container", NULL};
     if (!tree_expect_members(&r->v, at, json, members))
         return;
     struct path id_at = path_member(at, "id"), active_at = path_member(at, "active");
     struct path parent_at = path_member(at, "parent"), fields_at = path_member(at, "fields");
-    const json_t *id_json = required(r, at, json, "id"), *active = json_object_get(json, "active");
+    const struct tree *id_json = required(r, at, json, "id"), *active = tree_get(json, "active");
     uint64_t id = id_json ? request_read_id(r, &id_at, id_json) : 0;
     const struct schema_type *type = read_type(r, at, json);
     if (r->v.status || !added(r, at, request_add_record(r->request, id, type->id)))
         return;
     struct request_object *object = &r->request->objects[r->request->object_count - 1];
-    if (active && tree_expect(&r->v, &active_at, active, json_is_boolean(active), "true or false"))
-        object->active = json_is_true(active) ? ACTIVE_YES : ACTIVE_NO;
-    const json_t *parent = json_object_get(json, "parent");
+    if (active && tree_expect(&r->v, &active_at, active, tree_is(active, TREE_BOOL), "true or false"))
+        object->active = active->boolean ? ACTIVE_YES : ACTIVE_NO;
+    const struct tree *parent = tree_get(json, "parent");
     if (parent)
         object->parent_id = request_read_id(r, &parent_at, parent);
-    json_t *fields = json_object_get(json, "fields");
+    const struct tree *fields = tree_get(json, "fields");
     if (fields)
         read_record_fields(r, &fields_at, type, fields);
 }
 
-static void read_records(struct request_reader *r, const struct path *root, const json_t *json)
+static void read_records(struct request_reader *r, const struct path *root, const struct tree *json)
 {
-    const json_t *list = json_object_get(json, "records");
+    const struct tree *list = tree_get(json, "records");
     struct path at = path_member(root, "records");
-    if (!list || !tree_expect(&r->v, &at, list, json_is_array(list), "an array of objects"))
+    if (!list || !tree_expect(&r->v, &at, list, tree_is(list, TREE_ARRAY), "an array of objects"))
         return;
-    for (size_t i = 0; i < json_array_size(list) && r->v.status == PAWL_OK; i++) {
+    for (size_t i = 0; i < tree_count(list) && r->v.status == PAWL_OK; i++) {
         struct path here = path_index(&at, i);
-        read_record(r, &here, json_array_get(list, i));
+        read_record(r, &here, tree_at(list, i));
     }
     if (r->v.status == PAWL_OK)
         request_read_containers(r, &at, list);
 }
 
-static pawl_bytes read_text(struct request_reader *r, const struct path *root, const json_t *json,
+static pawl_bytes read_text(struct request_reader *r, const struct path *root, const struct tree *json,
                             const char *member)
 {
-    const json_t *text = json_object_get(json, member);
+    const struct tree *text = tree_get(json, member);
     struct path here = path_member(root, member);
     pawl_bytes copy = {NULL, 0};
-    if (!text || !tree_expect(&r->v, &here, text, json_is_string(text), "a string"))
+    if (!text || !tree_expect(&r->v, &here, text, tree_is(text, TREE_STRING), "a string"))
         return copy;
     copy = arena_copy(r->request->memory, tree_text(text));
     if (!copy.data)
@@ -179,16 +175,16 @@ static pawl_bytes read_text(struct request_reader *r, const struct path *root, c
     return copy;
 }
 
-static void read_expected(struct request_reader *r, const struct path *root, const json_t *json)
+static void read_expected(struct request_reader *r, const struct path *root, const struct tree *json)
 {
-    const json_t *offset = json_object_get(json, "expected_offset");
+    const struct tree *offset = tree_get(json, "expected_offset");
     struct path here = path_member(root, "expected_offset");
     int64_t number = -1;
     if (!offset)
         return;
-    if (json_is_integer(offset))
-        number = json_integer_value(offset) < FORM_INTEGER_END ? json_integer_value(offset) : -1;
-    else if (!json_is_string(offset) || !form_integer_read(tree_text(offset), &number))
+    if (tree_is(offset, TREE_INTEGER))
+        number = offset->integer < FORM_INTEGER_END ? offset->integer : -1;
+    else if (!tree_is(offset, TREE_STRING) || !form_integer_read(tree_text(offset), &number))
         number = -1;
     if (number < 0)
         verdict_refuse(&r->v, &here,
@@ -198,11 +194,12 @@ static void read_expected(struct request_reader *r, const struct path *root, con
 }
 
 static const struct schema_command *read_command(struct request_reader *r, const struct path *root,
-                                                 const json_t *json)
+                                                 const struct tree *json)
 {
     struct path here = path_member(root, "command");
-    const json_t *name = required(r, root, json, "command");
-    if (!name || !tree_expect(&r->v, &here, name, json_is_string(name), "the qualified name of a command"))
+    const struct tree *name = required(r, root, json, "command");
+    if (!name
+        || !tree_expect(&r->v, &here, name, tree_is(name, TREE_STRING), "the qualified name of a command"))
         return NULL;
     const struct schema_command *command = schema_command_by_name(r->schema, tree_text(name));
     if (!command)
@@ -210,7 +207,7 @@ static const struct schema_command *read_command(struct request_reader *r, const
     return command;
 }
 
-static void read_request(struct request_reader *r, json_t *json)
+static void read_request(struct request_reader *r, const struct tree *json)
 {
     static const char *const members[] = {"command",         "argument",        "records",
                                           "expected_offset", "actor",           "correlation",
@@ -231,7 +228,7 @@ static void read_request(struct request_reader *r, json_t *json)
     request->key = read_text(r, &root, json, "idempotency_key");
     if (request->key.data && request->key.size == 0)
         verdict_refuse(&r->v, &key_at, "it is empty");
-    json_t *argument = json_object_get(json, "argument");
+    const struct tree *argument = tree_get(json, "argument");
     if (argument && !command->argument)
         verdict_refuse(&r->v, &argument_at, "%.*s takes none", TEXT(command->name));
     else if (argument && r->v.status == PAWL_OK)
@@ -245,18 +242,19 @@ int json_request(pawl_bytes text, uint64_t wsid, const struct schema *schema, st
 {
     const struct tree_limits limits = {
         .bytes_max = REQUEST_JSON_BYTES_MAX, .depth_max = REQUEST_JSON_DEPTH_MAX, .zeros = true};
-    json_t *json;
-    int status = tree_read(text, &limits, &json, error);
-    if (status)
-        return status;
+    struct tree *json;
     struct arena_point start = arena_point(arena);
+    int status = tree_read(text, &limits, arena, &json, error);
+    if (status) {
+        arena_rewind(arena, start);
+        return status;
+    }
     struct request request;
     request_init(&request, arena);
     request.wsid = wsid;
     struct request_reader r = {.v = {.error = error}, .schema = schema, .request = &request};
     error_clear(error);
     read_request(&r, json);
-    json_decref(json);
     if (r.v.status == PAWL_OK)
         *ret_request = request;
     else

@@ -8,10 +8,10 @@
 #include "engine/json/form.h"
 #include "engine/json/request_impl.h"
 
-static bool read_integer(struct request_reader *r, const struct path *at, const json_t *json, int64_t *ret)
+static bool read_integer(struct request_reader *r, const struct path *at, const struct tree *json, int64_t *ret)
 {
-    if (json_is_integer(json)) {
-        int64_t integer = json_integer_value(json);
+    if (tree_is(json, TREE_INTEGER)) {
+        int64_t integer = json->integer;
         if (integer <= -FORM_INTEGER_END || integer >= FORM_INTEGER_END)
             verdict_refuse(&r->v, at,
                            "%" PRId64
@@ -19,7 +19,7 @@ static bool read_integer(struct request_reader *r, const struct path *at, const 
                            " a string",
                            integer);
         *ret = integer;
-    } else if (json_is_string(json)) {
+    } else if (tree_is(json, TREE_STRING)) {
         if (!form_integer_read(tree_text(json), ret))
             verdict_refuse(&r->v, at, "the string is not an integer of 64 bits");
     } else
@@ -34,22 +34,22 @@ static uint64_t id_within(struct request_reader *r, const struct path *at, int64
     return r->v.status == PAWL_OK ? (uint64_t)id : 0;
 }
 
-uint64_t request_read_id(struct request_reader *r, const struct path *at, const json_t *json)
+uint64_t request_read_id(struct request_reader *r, const struct path *at, const struct tree *json)
 {
-    if (!tree_expect(&r->v, at, json, json_is_integer(json), "an integer"))
+    if (!tree_expect(&r->v, at, json, tree_is(json, TREE_INTEGER), "an integer"))
         return 0;
-    return id_within(r, at, json_integer_value(json));
+    return id_within(r, at, json->integer);
 }
 
-static void read_reference(struct request_reader *r, const struct path *at, const json_t *json,
+static void read_reference(struct request_reader *r, const struct path *at, const struct tree *json,
                            uint64_t *ret_id)
 {
     int64_t id;
-    if (json_is_string(json) ? read_integer(r, at, json, &id) : json_is_integer(json)) {
-        *ret_id = id_within(r, at, json_is_string(json) ? id : json_integer_value(json));
+    if (tree_is(json, TREE_STRING) ? read_integer(r, at, json, &id) : tree_is(json, TREE_INTEGER)) {
+        *ret_id = id_within(r, at, tree_is(json, TREE_STRING) ? id : json->integer);
         return;
     }
-    tree_expect(&r->v, at, json, json_is_string(json), "an ID");
+    tree_expect(&r->v, at, json, tree_is(json, TREE_STRING), "an ID");
 }
 
 static void read_timestamp(struct request_reader *r, const struct path *at, pawl_bytes text, int64_t *ret_ns)
@@ -91,19 +91,20 @@ static const char *form_words(enum value_type type)
     }
 }
 
-static void read_value(struct request_reader *r, const struct path *at, const json_t *json, struct value *value)
+static void read_value(struct request_reader *r, const struct path *at, const struct tree *json,
+                       struct value *value)
 {
-    bool number = json_is_number(json), text = json_is_string(json);
+    bool number = tree_is(json, TREE_INTEGER) || tree_is(json, TREE_REAL), text = tree_is(json, TREE_STRING);
     switch (value->type) {
     case VALUE_INT64: read_integer(r, at, json, &value->integer); return;
     case VALUE_REF: read_reference(r, at, json, &value->id); return;
     case VALUE_FLOAT64:
         if (tree_expect(&r->v, at, json, number, form_words(value->type)))
-            value->real = json_number_value(json);
+            value->real = json->kind == TREE_REAL ? json->real : (double)json->integer;
         return;
     case VALUE_BOOL:
-        if (tree_expect(&r->v, at, json, json_is_boolean(json), form_words(value->type)))
-            value->boolean = json_is_true(json);
+        if (tree_expect(&r->v, at, json, tree_is(json, TREE_BOOL), form_words(value->type)))
+            value->boolean = json->boolean;
         return;
     case VALUE_NULL: return;
     default: break;
@@ -121,9 +122,9 @@ static void read_value(struct request_reader *r, const struct path *at, const js
 }
 
 void request_read_field(struct request_reader *r, const struct path *at, const struct schema_type *type,
-                        uint16_t place, const json_t *json)
+                        uint16_t place, const struct tree *json)
 {
-    struct value value = {.type = json_is_null(json) ? VALUE_NULL : type->fields[place].type};
+    struct value value = {.type = tree_is(json, TREE_NULL) ? VALUE_NULL : type->fields[place].type};
     read_value(r, at, json, &value);
     if (r->v.status)
         return;
@@ -180,16 +181,16 @@ static uint16_t place_anywhere(const struct schema *schema, pawl_bytes name, uin
     return found;
 }
 
-static void read_container(struct request_reader *r, const struct path *at, const json_t *json,
+static void read_container(struct request_reader *r, const struct path *at, const struct tree *json,
                            const struct known *known, size_t count, struct request_object *object)
 {
     struct path here = path_member(at, "container"), parent_at = path_member(at, "parent");
-    const json_t *name = json_object_get(json, "container");
+    const struct tree *name = tree_get(json, "container");
     if (!name) {
         verdict_refuse(&r->v, &here, "it is missing: a child lies in a container of its parent");
         return;
     }
-    if (!tree_expect(&r->v, &here, name, json_is_string(name), "the name of a container"))
+    if (!tree_expect(&r->v, &here, name, tree_is(name, TREE_STRING), "the name of a container"))
         return;
     const struct known wanted = {.id = object->parent_id};
     const struct known *parent = bsearch(&wanted, known, count, sizeof *known, by_id);
@@ -212,16 +213,16 @@ static void read_container(struct request_reader *r, const struct path *at, cons
         verdict_fail(&r->v, PAWL_ENOMEM);
 }
 
-void request_read_containers(struct request_reader *r, const struct path *at, const json_t *records)
+void request_read_containers(struct request_reader *r, const struct path *at, const struct tree *records)
 {
     const struct known *known = NULL;
-    size_t count = json_array_size(records);
+    size_t count = tree_count(records);
     for (size_t i = 0; i < count && r->v.status == PAWL_OK; i++) {
         struct request_object *object = &r->request->objects[r->request->argument_count + i];
-        const json_t *json = json_array_get(records, i);
+        const struct tree *json = tree_at(records, i);
         struct path here = path_index(at, i), container_at = path_member(&here, "container");
         if (object->parent_id == 0) {
-            if (json_object_get(json, "container"))
+            if (tree_get(json, "container"))
                 verdict_refuse(&r->v, &container_at, "a container belongs to a parent, and there is none");
             continue;
         }

@@ -28,16 +28,16 @@ static void took(struct results_reader *w, const struct path *at, int status)
 }
 
 /* A string with no 0 inside, and a 0 at its end; NULL: refused. */
-static const char *read_words(struct results_reader *w, const struct path *at, const json_t *json,
+static const char *read_words(struct results_reader *w, const struct path *at, const struct tree *json,
                               const char *what)
 {
-    if (!tree_expect(&w->r.v, at, json, json_is_string(json), what))
+    if (!tree_expect(&w->r.v, at, json, tree_is(json, TREE_STRING), what))
         return NULL;
-    if (strlen(json_string_value(json)) != json_string_length(json)) {
+    if (strlen((const char *)tree_text(json).data) != tree_text(json).size) {
         verdict_refuse(&w->r.v, at, "it has U+0000 in it");
         return NULL;
     }
-    return json_string_value(json);
+    return (const char *)tree_text(json).data;
 }
 
 static int set_value(pawl_results *results, const char *field, const struct schema *schema,
@@ -76,13 +76,14 @@ static void hand_over(struct results_reader *w, const struct path *at, const str
     }
 }
 
-static void read_expression(struct results_reader *w, const struct path *at, const char *field, json_t *json)
+static void read_expression(struct results_reader *w, const struct path *at, const char *field,
+                            const struct tree *json)
 {
     static const char *const members[] = {"expr", NULL};
     if (!tree_expect_members(&w->r.v, at, json, members))
         return;
     struct path here = path_member(at, "expr");
-    const json_t *expression = json_object_get(json, "expr");
+    const struct tree *expression = tree_get(json, "expr");
     if (!expression)
         verdict_refuse(&w->r.v, &here, "it is missing");
     const char *words = expression ? read_words(w, &here, expression, "an expression as a string") : NULL;
@@ -91,23 +92,21 @@ static void read_expression(struct results_reader *w, const struct path *at, con
 }
 
 static void read_set(struct results_reader *w, const struct path *at, const struct schema_type *entity,
-                     json_t *json)
+                     const struct tree *json)
 {
     size_t first = w->request.field_count;
-    const char *key;
-    json_t *value;
-    if (!tree_expect(&w->r.v, at, json, json_is_object(json), "an object"))
+    if (!tree_expect(&w->r.v, at, json, tree_is(json, TREE_OBJECT), "an object"))
         return;
-    json_object_foreach(json, key, value)
-    {
-        struct path here = path_member(at, key);
+    for (size_t i = 0; i < tree_count(json); i++) {
+        const struct tree *value = tree_at(json, i);
+        struct path here = path_name(at, value->name);
         int place = schema_field_place(entity, here.name);
         if (place < 0)
             verdict_refuse(&w->r.v, &here, "%.*s has no such field", TEXT(entity->name));
         else if (schema_in_key(entity, place))
             verdict_refuse(&w->r.v, &here, "it is a field of the key");
-        else if (json_is_object(value))
-            read_expression(w, &here, key, value);
+        else if (tree_is(value, TREE_OBJECT))
+            read_expression(w, &here, tree_name(value), value);
         else
             request_read_field(&w->r, &here, entity, (uint16_t)place, value);
         if (w->r.v.status)
@@ -127,12 +126,12 @@ static const struct {
 };
 
 /* The kind of the write; 0: refused. */
-static size_t read_kind(struct results_reader *w, const struct path *at, json_t *json)
+static size_t read_kind(struct results_reader *w, const struct path *at, const struct tree *json)
 {
     size_t kind = ACTION_UPSERT;
-    if (!tree_expect(&w->r.v, at, json, json_is_object(json), "an object"))
+    if (!tree_expect(&w->r.v, at, json, tree_is(json, TREE_OBJECT), "an object"))
         return 0;
-    while (kind <= ACTION_DELETE && !json_object_get(json, writes[kind].members[0]))
+    while (kind <= ACTION_DELETE && !tree_get(json, writes[kind].members[0]))
         kind++;
     if (kind > ACTION_DELETE) {
         verdict_refuse(&w->r.v, at, "a write is an upsert, an update or a delete");
@@ -142,26 +141,26 @@ static size_t read_kind(struct results_reader *w, const struct path *at, json_t 
         return 0;
     for (size_t i = 0; writes[kind].needed[i]; i++) {
         struct path here = path_member(at, writes[kind].needed[i]);
-        if (!json_object_get(json, writes[kind].needed[i]))
+        if (!tree_get(json, writes[kind].needed[i]))
             verdict_refuse(&w->r.v, &here, "it is missing");
     }
     return w->r.v.status == PAWL_OK ? kind : 0;
 }
 
 /* Begin the write. False: refused. */
-static bool begin(struct results_reader *w, const struct path *at, size_t kind, const json_t *json)
+static bool begin(struct results_reader *w, const struct path *at, size_t kind, const struct tree *json)
 {
     struct path entity_at = path_member(at, writes[kind].members[0]), where_at = path_member(at, "where");
-    const json_t *where_json = json_object_get(json, "where");
-    const char *name = read_words(w, &entity_at, json_object_get(json, writes[kind].members[0]),
-                                  "the qualified name of an entity");
+    const struct tree *where_json = tree_get(json, "where");
+    const char *name =
+        read_words(w, &entity_at, tree_get(json, writes[kind].members[0]), "the qualified name of an entity");
     const char *where = where_json ? read_words(w, &where_at, where_json, "an expression as a string") : NULL;
     if (w->r.v.status)
         return false;
     const struct schema_type *type = schema_type_by_name(w->r.schema, (pawl_bytes){name, strlen(name)});
     if (!type || type->kind != TYPE_ENTITY)
         verdict_refuse(&w->r.v, &entity_at, "there is no entity '%.130s'", name);
-    else if (where && json_object_get(json, "key"))
+    else if (where && tree_get(json, "key"))
         verdict_refuse(&w->r.v, &where_at, "rows are named by a key or by where, not by both");
     else if (kind == ACTION_UPSERT)
         took(w, &entity_at, pawl_results_upsert(w->results, name));
@@ -172,14 +171,14 @@ static bool begin(struct results_reader *w, const struct path *at, size_t kind, 
     return w->r.v.status == PAWL_OK;
 }
 
-static void read_write(struct results_reader *w, const struct path *at, json_t *json)
+static void read_write(struct results_reader *w, const struct path *at, const struct tree *json)
 {
     size_t kind = read_kind(w, at, json);
     if (kind == 0 || !begin(w, at, kind, json))
         return;
     const struct schema_type *entity = results_entity(w->results);
     struct path key_at = path_member(at, "key"), set_at = path_member(at, "set");
-    json_t *key = json_object_get(json, "key"), *set = json_object_get(json, "set");
+    const struct tree *key = tree_get(json, "key"), *set = tree_get(json, "set");
     arena_reset(&w->memory);
     request_init(&w->request, &w->memory);
     int status = request_add_record(&w->request, 1, entity->id);
@@ -193,21 +192,21 @@ static void read_write(struct results_reader *w, const struct path *at, json_t *
         read_set(w, &set_at, entity, set);
 }
 
-static void read_all(struct results_reader *w, json_t *json)
+static void read_all(struct results_reader *w, const struct tree *json)
 {
     static const char *const members[] = {"writes", NULL};
     const struct path root = {0};
     struct path at = path_member(&root, "writes");
     if (!tree_expect_members(&w->r.v, &root, json, members))
         return;
-    const json_t *list = json_object_get(json, "writes");
+    const struct tree *list = tree_get(json, "writes");
     if (!list)
         verdict_refuse(&w->r.v, &at, "it is missing");
-    if (!list || !tree_expect(&w->r.v, &at, list, json_is_array(list), "an array of objects"))
+    if (!list || !tree_expect(&w->r.v, &at, list, tree_is(list, TREE_ARRAY), "an array of objects"))
         return;
-    for (size_t i = 0; i < json_array_size(list) && w->r.v.status == PAWL_OK; i++) {
+    for (size_t i = 0; i < tree_count(list) && w->r.v.status == PAWL_OK; i++) {
         struct path here = path_index(&at, i);
-        read_write(w, &here, json_array_get(list, i));
+        read_write(w, &here, tree_at(list, i));
     }
 }
 
@@ -215,10 +214,14 @@ int json_results_read(const char *text, size_t size, pawl_results *results, pawl
 {
     const struct tree_limits limits = {
         .bytes_max = RESULTS_JSON_BYTES_MAX, .depth_max = RESULTS_JSON_DEPTH_MAX, .zeros = true};
-    json_t *json;
-    int status = tree_read((pawl_bytes){text, size}, &limits, &json, error);
-    if (status)
+    struct tree *json;
+    struct arena tree_memory;
+    arena_init(&tree_memory, NULL, ARENA_CHUNK);
+    int status = tree_read((pawl_bytes){text, size}, &limits, &tree_memory, &json, error);
+    if (status) {
+        arena_release(&tree_memory);
         return status;
+    }
     struct results_reader w = {.r = {.v = {.error = error}, .schema = results_schema(results)},
                                .results = results};
     w.r.request = &w.request;
@@ -226,6 +229,6 @@ int json_results_read(const char *text, size_t size, pawl_results *results, pawl
     error_clear(error);
     read_all(&w, json);
     arena_release(&w.memory);
-    json_decref(json);
+    arena_release(&tree_memory);
     return w.r.v.status;
 }

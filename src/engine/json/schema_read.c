@@ -6,6 +6,8 @@
 #include "engine/json/schema.h"
 #include "engine/json/tree.h"
 
+#define TREE_CHUNK ((size_t)64 << 10)
+
 struct reader {
     struct verdict v;
     struct arena *arena;
@@ -29,22 +31,22 @@ static pawl_bytes copy(struct reader *r, const char *text, size_t size)
     return copied.data ? copied : (pawl_bytes){NULL, 0};
 }
 
-static pawl_bytes text_of(struct reader *r, const struct path *at, const json_t *json)
+static pawl_bytes text_of(struct reader *r, const struct path *at, const struct tree *json)
 {
-    if (!tree_expect(&r->v, at, json, json_is_string(json), "a string"))
+    if (!tree_expect(&r->v, at, json, tree_is(json, TREE_STRING), "a string"))
         return (pawl_bytes){NULL, 0};
-    if (json_string_length(json) == 0) {
+    if (tree_text(json).size == 0) {
         verdict_refuse(&r->v, at, "it is empty");
         return (pawl_bytes){NULL, 0};
     }
-    return copy(r, json_string_value(json), json_string_length(json));
+    return copy(r, (const char *)tree_text(json).data, tree_text(json).size);
 }
 
-static pawl_bytes read_text(struct reader *r, const struct path *at, const json_t *object, const char *member,
-                            bool required)
+static pawl_bytes read_text(struct reader *r, const struct path *at, const struct tree *object,
+                            const char *member, bool required)
 {
     struct path here = path_member(at, member);
-    const json_t *json = json_object_get(object, member);
+    const struct tree *json = tree_get(object, member);
     if (json)
         return text_of(r, &here, json);
     if (required)
@@ -52,63 +54,62 @@ static pawl_bytes read_text(struct reader *r, const struct path *at, const json_
     return (pawl_bytes){NULL, 0};
 }
 
-static bool read_flag(struct reader *r, const struct path *at, const json_t *object, const char *member)
+static bool read_flag(struct reader *r, const struct path *at, const struct tree *object, const char *member)
 {
     struct path here = path_member(at, member);
-    const json_t *json = json_object_get(object, member);
-    return json && tree_expect(&r->v, &here, json, json_is_boolean(json), "true or false")
-           && json_is_true(json);
+    const struct tree *json = tree_get(object, member);
+    return json && tree_expect(&r->v, &here, json, tree_is(json, TREE_BOOL), "true or false") && json->boolean;
 }
 
-static uint64_t read_number(struct reader *r, const struct path *at, const json_t *object, const char *member)
+static uint64_t read_number(struct reader *r, const struct path *at, const struct tree *object,
+                            const char *member)
 {
     struct path here = path_member(at, member);
-    const json_t *json = json_object_get(object, member);
-    if (!json || !tree_expect(&r->v, &here, json, json_is_integer(json), "an integer"))
+    const struct tree *json = tree_get(object, member);
+    if (!json || !tree_expect(&r->v, &here, json, tree_is(json, TREE_INTEGER), "an integer"))
         return 0;
-    if (json_integer_value(json) < 1)
+    if (json->integer < 1)
         verdict_refuse(&r->v, &here, "it must be at least 1");
-    return (uint64_t)json_integer_value(json);
+    return (uint64_t)json->integer;
 }
 
-static pawl_bytes *read_texts(struct reader *r, const struct path *at, const json_t *object, const char *member,
-                              size_t *ret_count)
+static pawl_bytes *read_texts(struct reader *r, const struct path *at, const struct tree *object,
+                              const char *member, size_t *ret_count)
 {
     struct path here = path_member(at, member);
-    const json_t *json = json_object_get(object, member);
-    if (!json || !tree_expect(&r->v, &here, json, json_is_array(json), "an array of strings"))
+    const struct tree *json = tree_get(object, member);
+    if (!json || !tree_expect(&r->v, &here, json, tree_is(json, TREE_ARRAY), "an array of strings"))
         return NULL;
-    size_t count = json_array_size(json);
+    size_t count = tree_count(json);
     pawl_bytes *texts = take(r, count, sizeof *texts);
     for (size_t i = 0; i < count && texts; i++) {
         struct path item = path_index(&here, i);
-        texts[i] = text_of(r, &item, json_array_get(json, i));
+        texts[i] = text_of(r, &item, tree_at(json, i));
     }
     *ret_count = texts ? count : 0;
     return texts;
 }
 
 /* A member that is an object of named items; its order is kept. */
-static void *read_group(struct reader *r, const struct path *at, const json_t *object, const char *member,
-                        size_t item_size, void (*read)(struct reader *, const struct path *, json_t *, void *),
+static void *read_group(struct reader *r, const struct path *at, const struct tree *object, const char *member,
+                        size_t item_size,
+                        void (*read)(struct reader *, const struct path *, const struct tree *, void *),
                         size_t *ret_count)
 {
     struct path group = path_member(at, member);
-    json_t *json = json_object_get(object, member);
-    if (!json || !tree_expect(&r->v, &group, json, json_is_object(json), "an object"))
+    const struct tree *json = tree_get(object, member);
+    if (!json || !tree_expect(&r->v, &group, json, tree_is(json, TREE_OBJECT), "an object"))
         return NULL;
-    uint8_t *items = take(r, json_object_size(json), item_size);
+    uint8_t *items = take(r, tree_count(json), item_size);
     size_t count = 0;
-    const char *key;
-    json_t *value;
-    json_object_foreach(json, key, value)
-    {
+    for (size_t i = 0; i < tree_count(json); i++) {
+        const struct tree *value = tree_at(json, i);
         if (!items || r->v.status)
             return NULL;
         void *item = items + count++ * item_size;
-        struct path here = path_member(&group, key);
+        struct path here = path_name(&group, value->name);
         read(r, &here, value, item);
-        *(pawl_bytes *)item = copy(r, key, strlen(key));
+        *(pawl_bytes *)item = copy(r, tree_name(value), value->name.size);
     }
     *ret_count = items ? count : 0;
     return items;
@@ -117,7 +118,7 @@ static void *read_group(struct reader *r, const struct path *at, const json_t *o
 #define GROUP(r, at, object, member, read, items, count)                                                       \
     ((items) = read_group((r), (at), (object), (member), sizeof *(items), (read), &(count)))
 
-static void read_sequence(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_sequence(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     static const char *const members[] = {"first", "end", NULL};
     struct definition_sequence *to = item;
@@ -127,7 +128,7 @@ static void read_sequence(struct reader *r, const struct path *at, json_t *json,
     to->end = read_number(r, at, json, "end");
 }
 
-static void read_workspace(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_workspace(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     static const char *const members[] = {"sequences", NULL};
     struct definition_workspace *to = item;
@@ -135,7 +136,7 @@ static void read_workspace(struct reader *r, const struct path *at, json_t *json
         GROUP(r, at, json, "sequences", read_sequence, to->sequences, to->sequence_count);
 }
 
-static void read_field(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_field(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     static const char *const members[] = {"type", "required", "sequence", "to", NULL};
     struct definition_field *to = item;
@@ -147,12 +148,12 @@ static void read_field(struct reader *r, const struct path *at, json_t *json, vo
     to->to = read_text(r, at, json, "to", false);
 }
 
-static void read_pair(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_pair(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     ((struct definition_pair *)item)->text = text_of(r, at, json);
 }
 
-static void read_type(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_type(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     static const char *const members[] = {"kind", "singleton", "fields", "children", NULL};
     struct definition_type *to = item;
@@ -164,7 +165,7 @@ static void read_type(struct reader *r, const struct path *at, json_t *json, voi
     GROUP(r, at, json, "children", read_pair, to->children, to->child_count);
 }
 
-static void read_entity(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_entity(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     static const char *const members[] = {"key", "fields", NULL};
     struct definition_entity *to = item;
@@ -174,7 +175,7 @@ static void read_entity(struct reader *r, const struct path *at, json_t *json, v
     GROUP(r, at, json, "fields", read_field, to->fields, to->field_count);
 }
 
-static void read_command(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_command(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     static const char *const members[] = {"argument", "records", NULL};
     struct definition_command *to = item;
@@ -193,12 +194,13 @@ static const struct {
     {ACTION_DELETE, (const char *const[]){"delete", "where", NULL}},
 };
 
-static void read_action(struct reader *r, const struct path *at, json_t *json, struct definition_action *to)
+static void read_action(struct reader *r, const struct path *at, const struct tree *json,
+                        struct definition_action *to)
 {
     size_t which = 0;
-    if (!tree_expect(&r->v, at, json, json_is_object(json), "an object"))
+    if (!tree_expect(&r->v, at, json, tree_is(json, TREE_OBJECT), "an object"))
         return;
-    while (which < 3 && !json_object_get(json, actions[which].members[0]))
+    while (which < 3 && !tree_get(json, actions[which].members[0]))
         which++;
     if (which == 3) {
         verdict_refuse(&r->v, at, "an action is an upsert, an update or a delete");
@@ -213,22 +215,23 @@ static void read_action(struct reader *r, const struct path *at, json_t *json, s
     to->where = read_text(r, at, json, "where", false);
 }
 
-static void read_actions(struct reader *r, const struct path *at, json_t *json, struct definition_projector *to)
+static void read_actions(struct reader *r, const struct path *at, const struct tree *json,
+                         struct definition_projector *to)
 {
     struct path all = path_member(at, "do");
-    const json_t *list = json_object_get(json, "do");
-    if (!list || !tree_expect(&r->v, &all, list, json_is_array(list), "an array of actions"))
+    const struct tree *list = tree_get(json, "do");
+    if (!list || !tree_expect(&r->v, &all, list, tree_is(list, TREE_ARRAY), "an array of actions"))
         return;
-    size_t count = json_array_size(list);
+    size_t count = tree_count(list);
     to->actions = take(r, count, sizeof *to->actions);
     to->action_count = to->actions ? count : 0;
     for (size_t i = 0; i < to->action_count && r->v.status == PAWL_OK; i++) {
         struct path here = path_index(&all, i);
-        read_action(r, &here, json_array_get(list, i), &to->actions[i]);
+        read_action(r, &here, tree_at(list, i), &to->actions[i]);
     }
 }
 
-static void read_projector(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_projector(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     static const char *const members[] = {"on",    "sync",       "lane",         "do",      "writes",
                                           "reads", "on_failure", "max_attempts", "workers", NULL};
@@ -246,7 +249,7 @@ static void read_projector(struct reader *r, const struct path *at, json_t *json
     to->workers = read_number(r, at, json, "workers");
 }
 
-static void read_view(struct reader *r, const struct path *at, json_t *json, void *item)
+static void read_view(struct reader *r, const struct path *at, const struct tree *json, void *item)
 {
     static const char *const members[] = {"base", "key", "include", "filter", "unique", NULL};
     struct definition_view *to = item;
@@ -259,15 +262,15 @@ static void read_view(struct reader *r, const struct path *at, json_t *json, voi
     to->unique = read_flag(r, at, json, "unique");
 }
 
-static void read_package(struct reader *r, json_t *json, struct definition *to)
+static void read_package(struct reader *r, const struct tree *json, struct definition *to)
 {
     static const char *const members[] = {"schema",   "package",    "workspaces", "types", "commands",
                                           "entities", "projectors", "views",      NULL};
     struct path root = {0}, version_at = path_member(&root, "schema");
     if (!tree_expect_members(&r->v, &root, json, members))
         return;
-    const json_t *version = json_object_get(json, "schema");
-    if (!json_is_integer(version) || json_integer_value(version) != 1)
+    const struct tree *version = tree_get(json, "schema");
+    if (!tree_is(version, TREE_INTEGER) || version->integer != 1)
         verdict_refuse(&r->v, &version_at, "it must be 1, the version of this language");
     to->package = read_text(r, &root, json, "package", true);
     GROUP(r, &root, json, "workspaces", read_workspace, to->workspaces, to->workspace_count);
@@ -281,15 +284,19 @@ static void read_package(struct reader *r, json_t *json, struct definition *to)
 int schema_read(pawl_bytes text, struct arena *arena, struct definition *ret_definition, pawl_error *error)
 {
     const struct tree_limits limits = {.bytes_max = SCHEMA_JSON_BYTES_MAX, .depth_max = SCHEMA_JSON_DEPTH_MAX};
-    json_t *json;
-    int status = tree_read(text, &limits, &json, error);
-    if (status)
+    struct tree *json;
+    struct arena memory; /* of the tree, which nobody needs any more when it was read */
+    arena_init(&memory, arena->alloc, TREE_CHUNK);
+    int status = tree_read(text, &limits, &memory, &json, error);
+    if (status) {
+        arena_release(&memory);
         return status;
+    }
     struct definition definition = {0};
     struct reader r = {.v = {.error = error}, .arena = arena};
     error_clear(error);
     read_package(&r, json, &definition);
-    json_decref(json);
+    arena_release(&memory);
     if (r.v.status == PAWL_OK)
         *ret_definition = definition;
     return r.v.status;

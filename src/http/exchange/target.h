@@ -10,7 +10,7 @@
 
 #include <pawl/types.h>
 
-#define TARGET_BYTES_MAX    ((size_t)16 << 10)
+#define TARGET_BYTES_MAX    ((size_t)12 << 10)
 #define TARGET_SEGMENTS_MAX 16
 #define TARGET_PARAMS_MAX   24
 

@@ -173,7 +173,7 @@ void watch_receiving(struct exchange *x); /* the deadline, from what came so far
 /* exchange.c */
 struct exchange *exchange_new(struct pawl_server *server, struct MHD_Connection *connection, struct peer *peer,
                               const char *target);
-void exchange_gone(struct exchange *x);  /* its connection is over */
+void exchange_gone(struct exchange *x); /* its connection is over */
 void exchange_free_spare(struct pawl_server *server);
 bool exchange_sleep(struct exchange *x); /* false: it was woken already */
 
