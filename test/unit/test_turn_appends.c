@@ -139,6 +139,11 @@ static void send_0_1_2(struct bed *bed)
     }
 }
 
+static void send_other(struct bed *bed)
+{
+    part_send(bed->other, 1, text_bytes("event"));
+}
+
 static void end_turn(struct bed *bed)
 {
     turn_appends_send(&bed->appends, false);
@@ -181,6 +186,38 @@ TEST(the_turn_s_end_sends_and_leaves_nothing_for_the_loop)
     run_all(&bed);
     assert_int_equal(requests_since(&bed, before), 1);
     assert_string_equal(bed.trace, "012");
+    bed_close(&bed);
+}
+
+static void note_idle(void *arg)
+{
+    struct bed *bed = arg;
+    assert_false(turn_appends_under_way(&bed->appends));
+    strcat(bed->trace, "i");
+}
+
+TEST(whoever_waits_for_the_log_is_told_when_it_has_answered_all)
+{
+    struct bed bed;
+    bed_open(&bed, 0);
+    bed.appends.idle = note_idle;
+    bed.appends.idle_arg = &bed;
+    assert_false(turn_appends_under_way(&bed.appends));
+    on_shard(&bed, send_0_1_2);
+    assert_false(turn_appends_under_way(&bed.appends));
+    on_shard(&bed, end_turn);
+    assert_true(turn_appends_under_way(&bed.appends));
+    bed.other = &bed.parts[3];
+    on_shard(&bed, send_other);
+    on_shard(&bed, end_turn);
+    run_all(&bed);
+    assert_int_equal(strlen(bed.trace), 5);
+    assert_int_equal(bed.trace[4], 'i'); /* the log answers streams in any order */
+    struct mem_log_fault fault = {MEM_LOG_LOST, mem_log_requests(bed.log) + 1, 0};
+    assert_ok(mem_log_order(bed.log, &fault));
+    on_shard(&bed, send_other);
+    run_all(&bed);
+    assert_string_equal(bed.trace + 5, "3!i");
     bed_close(&bed);
 }
 
@@ -296,11 +333,6 @@ TEST(a_large_one_goes_by_itself_and_in_its_place)
 static void send_3(struct bed *bed)
 {
     part_send(&bed->parts[3], 1, text_bytes("event"));
-}
-
-static void send_other(struct bed *bed)
-{
-    part_send(bed->other, 1, text_bytes("event"));
 }
 
 /* Its requests are outstanding until they are told, so one that is under way fills a log that takes one. */
@@ -439,6 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(appends_of_one_turn_of_the_loop_are_one_append),
         RUN(the_turn_s_end_sends_and_leaves_nothing_for_the_loop),
+        RUN(whoever_waits_for_the_log_is_told_when_it_has_answered_all),
         RUN(appends_made_by_dones_go_together_again),
         RUN(a_failure_of_the_log_reaches_all_of_them),
         RUN(a_refused_append_leaves_the_others_of_its_turn_alone),

@@ -186,6 +186,7 @@ static int stage(struct processor *p, struct writer_batch *batch, const struct s
     }
     status = pawl_sequencer_stage(p->sequencer);
     assert(status == PAWL_OK);
+    call->workspace_offset = built->workspace_offset;
     call_list_init(&staged->calls);
     call_list_add(&staged->calls, call);
     writer_add(batch, built->offset, built->body);

@@ -51,6 +51,7 @@ struct call {
     int status;
     bool repeated;   /* the key was used before: this is the earlier answer */
     uint64_t offset; /* the event that answers, and its body: borrowed until done returns */
+    uint64_t workspace_offset;
     pawl_bytes body;
 
     struct call *next;

@@ -12,15 +12,19 @@
 #include "base/heap.h"
 #include "core/command/processor_impl.h"
 #include "core/command/request.h"
+#include "core/sequence/storage.h"
 
 enum verdict { VERDICT_SAME, VERDICT_OTHER_BODY, VERDICT_OTHER_KEY };
 
-static int judge(const struct request *request, pawl_bytes body, enum verdict *ret_verdict, pawl_error *error)
+/* If it is the same, the call knows the event's workspace offset then. */
+static int judge(struct call *call, pawl_bytes body, enum verdict *ret_verdict, pawl_error *error)
 {
+    const struct request *request = call->request;
     struct event event;
     int status = event_decode(body, &event, error);
     if (status != PAWL_OK)
         return status;
+    call->workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first;
     if (event.envelope.wsid != request->wsid || !bytes_equal(event.head.key, request->key))
         *ret_verdict = VERDICT_OTHER_KEY;
     else
@@ -76,7 +80,7 @@ static void event_read(pawl_read *read)
                      ? error_set(call->error, PAWL_ENOMEM, "no memory for an event")
                      : error_set(call->error, PAWL_ECORRUPT, "the log has no event %" PRIu64, read->from);
     if (status == PAWL_OK)
-        status = judge(call->request, call->body, &verdict, call->error);
+        status = judge(call, call->body, &verdict, call->error);
     if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY && p->writer.state != WRITER_CLOSED) {
         drop_found(call);
         process_again(p, call);
@@ -113,7 +117,7 @@ static bool join_staged(struct processor *p, struct call *call, uint64_t offset)
     enum verdict verdict = VERDICT_SAME;
     if (!batch)
         return false;
-    int status = judge(call->request, batch->entries[index].entry.body, &verdict, call->error);
+    int status = judge(call, batch->entries[index].entry.body, &verdict, call->error);
     if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY) {
         process_again(p, call);
         return true;

@@ -25,8 +25,7 @@ static int send(pawl_engine *e, pawl_request *r, pawl_error *error)
     int status = mpsc_push(&shard->mailbox, &r);
     if (status != PAWL_OK)
         return error_set(error, PAWL_EBUSY, "the mailbox of shard %u is full", shard->index);
-    /* A post is refused only after close has begun, and by then callers must have stopped. */
-    (void)pawl_env_post(e->env, shard->index, &shard->drain);
+    shard_wake(shard);
     return PAWL_OK;
 }
 

@@ -2,7 +2,11 @@
  *
  * A caller pushes its request and posts the shard's task. The task takes all requests that are there, hands
  * each command to its partition's processor, and runs every processor that got one once. So commands that came
- * together go to the log as one append (turn_appends.h), and are synced together. */
+ * together go to the log as one append (turn_appends.h), and are synced together.
+ *
+ * While the log syncs one group, the next one gathers in the mailbox: otherwise each command that comes would begin a
+ * group of its own, and most of a shard's time would go into groups. A mailbox that has many is not held any longer;
+ * then there is enough work to do while the disk works. A lone command finds nothing under way, and is never held. */
 #include <assert.h>
 
 #include "adapter/lmdb/store.h"
@@ -69,15 +73,14 @@ static void finished(struct call *call)
     int status = call->status;
     if (status == PAWL_OK) {
         see(shard, &shard->engine->partitions[call_partition(r)], call->offset);
-        struct event event;
         arena_reset(&r->answered);
         r->body = arena_copy(&r->answered, call->body);
-        if (!r->body.data || event_decode(r->body, &event, &r->error) != PAWL_OK)
+        if (!r->body.data)
             status = error_set(&r->error, PAWL_ENOMEM, "no memory for the answer; the command took effect");
         else
             r->answer = (pawl_answer){.partition = call_partition(r),
                                       .offset = call->offset,
-                                      .workspace_offset = event_numbers_of(&event, SEQ_WLOG_OFFSET).first,
+                                      .workspace_offset = call->workspace_offset,
                                       .repeated = call->repeated};
     }
     count(shard, r, status, call->repeated);
@@ -170,6 +173,39 @@ static bool has_nothing_else(const struct shard *shard)
     return !shard->applier.first && turn_appends_kept(&shard->appends) == shard->outstanding;
 }
 
+/* Whether the mailbox is left alone until the log has answered. Whoever puts a command into it meanwhile does not wake the
+ * shard, unless many have come (shard_wake). */
+static bool gather(struct shard *shard)
+{
+    bool holds = shard->gathers && turn_appends_under_way(&shard->appends)
+                 && mpsc_count(&shard->mailbox) < SHARD_GATHER_MAX;
+    if (holds && !atomic_load_explicit(&shard->gathering, memory_order_relaxed))
+        atomic_store(&shard->came, 0);
+    atomic_store(&shard->gathering, holds);
+    atomic_thread_fence(memory_order_seq_cst); /* as in shard_wake */
+    return holds;
+}
+
+/* The log has answered all. The applier's turn is asked for already: those who wait are answered first. */
+static void gathered(void *arg)
+{
+    struct shard *shard = arg;
+    if (atomic_load_explicit(&shard->gathering, memory_order_relaxed))
+        (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
+}
+
+/* Any thread, after it has put a command into the mailbox. Either it sees that the shard gathers no more, and wakes it; or
+ * the shard, which looks into the mailbox after it has said so, sees the command. */
+void shard_wake(struct shard *shard)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&shard->gathering, memory_order_relaxed)
+        && atomic_fetch_add(&shard->came, 1) + 1 != SHARD_GATHER_MAX)
+        return;
+    /* A post is refused only after close has begun, and by then callers must have stopped. */
+    (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
+}
+
 void shard_drain(pawl_task *task)
 {
     struct shard *shard = heap_entry(task, struct shard, drain);
@@ -180,6 +216,8 @@ void shard_drain(pawl_task *task)
         refuse_all(shard, PAWL_ECLOSED);
         return;
     }
+    if (gather(shard))
+        return;
     while (taken < DRAIN_MAX && (has_room(shard) || !hold(shard))) {
         if (shard->holding)
             hold_no_more(shard);
@@ -317,6 +355,9 @@ static void open_partitions(void *arg)
     struct shard *shard = opening->shard;
     pawl_engine *engine = shard->engine;
     turn_appends_init(&shard->appends, engine->log, engine->env, shard->index, engine->options.allocator);
+    shard->appends.idle = gathered;
+    shard->appends.idle_arg = shard;
+    shard->gathers = !node_is_on_kafka(&engine->file); /* a broker may take long to answer */
     applier_init(&shard->applier, engine->env, shard->index, shard->store);
     struct sequence_tails_options tails = {.log = engine->log,
                                            .store = shard->store,

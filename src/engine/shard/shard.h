@@ -28,6 +28,8 @@
 #include "engine/shard/sequences.h"
 #include "engine/shard/turn_appends.h"
 
+#define SHARD_GATHER_MAX 128 /* commands that gather in the mailbox while the log syncs others */
+
 /* Somebody who waits until a partition's state, or a lane's tables, have come to an offset. */
 struct applied_wait {
     struct applied_wait *next;
@@ -50,6 +52,9 @@ struct shard {
     struct sequence_tails tails;
     struct mpsc mailbox; /* of pawl_request * */
     pawl_task drain;
+    bool gathers;              /* commands gather in the mailbox while the log syncs others: shard.c */
+    atomic_bool gathering;     /* and do so now */
+    _Atomic uint32_t came;     /* so many have come since */
     size_t outstanding;        /* commands that are not answered yet */
     struct wake_group callers; /* where blocking callers sleep */
     pawl_task wake_callers;
@@ -114,6 +119,7 @@ struct pawl_request {
 int shard_open(struct shard *shard, pawl_error *error);
 void shard_close(struct shard *shard);
 void shard_drain(pawl_task *task);
+void shard_wake(struct shard *shard);
 void shard_notify_lanes(pawl_task *task);
 void shard_wake_callers(pawl_task *task);
 

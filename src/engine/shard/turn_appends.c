@@ -102,6 +102,14 @@ static void appended(pawl_append *request)
     give_back(joined);
 }
 
+static void answered(pawl_append *request)
+{
+    struct turn_appends *c = heap_entry(request, struct joined_append, append)->appends;
+    appended(request);
+    if (--c->under_way == 0 && c->idle)
+        c->idle(c->idle_arg);
+}
+
 static size_t body_bytes(const pawl_append *append)
 {
     size_t bytes = 0;
@@ -172,7 +180,7 @@ static int send_group(struct turn_appends *c, struct group group, bool alone)
     joined->error.text[0] = '\0';
     joined->append = (pawl_append){.entries = joined->entries,
                                    .count = group.entries,
-                                   .done = appended,
+                                   .done = answered,
                                    .error = &joined->error,
                                    .alone = alone};
     int status = pawl_log_append(c->log, &joined->append);
@@ -180,6 +188,7 @@ static int send_group(struct turn_appends *c, struct group group, bool alone)
         take_off(c, group.last);
     else
         give_back(joined);
+    c->under_way += status == PAWL_OK;
     if (status == PAWL_APPEND_DONE)
         appended(&joined->append);
     return status == PAWL_APPEND_DONE ? PAWL_OK : status;
@@ -198,7 +207,7 @@ void turn_appends_send(struct turn_appends *c, bool alone)
     while (c->first && !c->busy) {
         struct group group = first_group(c);
         alone = alone && group.last == c->last;
-        int status = group.appends > 1 ? send_group(c, group, alone) : PAWL_ENOMEM;
+        int status = send_group(c, group, alone);
         if (status != PAWL_OK && status != PAWL_EBUSY) {
             /* An append that goes by itself needs no memory, and gets only its own errors. */
             alone = alone && group.appends == 1;

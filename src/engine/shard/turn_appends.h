@@ -41,6 +41,9 @@ struct turn_appends {
     pawl_append *first; /* what is kept, linked through impl[0] */
     pawl_append *last;
     struct joined_append *free; /* requests to the log that were used before */
+    uint32_t under_way;         /* with the log, not answered yet */
+    void (*idle)(void *arg);    /* the last of them was answered; NULL: nobody wants to know */
+    void *idle_arg;
 };
 
 void turn_appends_init(struct turn_appends *appends, pawl_log *log, pawl_env *env, uint32_t shard,
@@ -55,6 +58,13 @@ void turn_appends_send(struct turn_appends *appends, bool alone);
 
 /* How many entries are kept. */
 size_t turn_appends_kept(const struct turn_appends *appends);
+
+/* Whether the log has something to answer. When it has answered the last of it, and whoever appended was told, idle is
+ * called, on the shard. An append that was sent without memory, or straight through, does not count. */
+static inline bool turn_appends_under_way(const struct turn_appends *appends)
+{
+    return appends->under_way > 0;
+}
 
 static inline pawl_log *turn_appends_port(struct turn_appends *appends)
 {
