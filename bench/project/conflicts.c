@@ -12,7 +12,9 @@
 #define HANDLER 20 /* ms */
 #define KEYS    1000
 #define SLEEPS  25 /* so many tell how long a step takes */
-#define WSID    1
+#define TENANTS 200
+#define PAGES   8 /* of each tenant: TENANTS * PAGES keys */
+#define ROWS    (TENANTS * PAGES)
 
 static const char schema[] =
     "{\"schema\": 1, \"package\": \"bench\", \"workspaces\": {\"tenant\": {}},"
@@ -54,8 +56,15 @@ static uint64_t key_of(const struct conflicts *c, uint64_t n)
     case KEYS_EIGHT: return random % 8;
     case KEYS_RANDOM: return random % KEYS;
     case KEYS_ZIPF: return key_zipf(random);
+    case KEYS_DEMO: return random % ROWS;
     }
     return 0;
+}
+
+/* A key's workspace. */
+static uint64_t tenant_of(const struct conflicts *c, uint64_t key)
+{
+    return c->keys == KEYS_DEMO ? 1 + key / PAGES : 1;
 }
 
 static uint64_t count_of(const struct bench_round *round)
@@ -66,9 +75,10 @@ static uint64_t count_of(const struct bench_round *round)
 
 static void make_visit(void *arg, pawl_request *r, uint64_t n)
 {
-    pawl_request_begin(r, WSID, "bench.Visit_page");
+    uint64_t key = key_of(arg, n);
+    pawl_request_begin(r, tenant_of(arg, key), "bench.Visit_page");
     pawl_request_record(r, 1, "bench.Visit");
-    pawl_request_set_int64(r, "page", (int64_t)key_of(arg, n));
+    pawl_request_set_int64(r, "page", (int64_t)key);
     pawl_request_set_string(r, "text", "a reader came by");
 }
 
@@ -123,7 +133,8 @@ static int count_visit(pawl_handler_ctx *ctx, const pawl_event *event, pawl_resu
 static bool open_pages(const struct bench_round *round, pawl_engine **ret_engine)
 {
     const struct conflicts *c = round->arg;
-    pawl_options options = {.partitions = 1, .shards = 1};
+    bool demo = c->keys == KEYS_DEMO;
+    pawl_options options = {.partitions = demo ? 16 : 1, .shards = demo ? 2 : 1};
     char text[2048];
     pawl_error error = {0};
     pawl_answer answer;
@@ -136,7 +147,8 @@ static bool open_pages(const struct bench_round *round, pawl_engine **ret_engine
         status = pawl_request_new(*ret_engine, &request);
     if (status != PAWL_OK)
         return bench_failed("schema", &error) > 0;
-    status = pawl_workspace_create(*ret_engine, request, WSID, "bench.tenant", &answer, &error);
+    for (uint64_t wsid = 1; status == PAWL_OK && wsid <= (demo ? TENANTS : 1); wsid++)
+        status = pawl_workspace_create(*ret_engine, request, wsid, "bench.tenant", &answer, &error);
     pawl_request_free(request);
     if (status != PAWL_OK)
         return bench_failed("workspace", &error) > 0;
@@ -148,7 +160,7 @@ static bool open_pages(const struct bench_round *round, pawl_engine **ret_engine
 
 /* What a serial run leaves: the events in the order of the log. */
 struct serial {
-    struct page pages[KEYS];
+    struct page pages[ROWS];
     uint64_t different;
 };
 
@@ -156,7 +168,7 @@ static bool add_event(void *arg, const pawl_event *event)
 {
     struct serial *serial = arg;
     int64_t key = -1;
-    if (pawl_event_records(event, "bench.Visit", take_key, &key, NULL) != PAWL_OK || key < 0 || key >= KEYS)
+    if (pawl_event_records(event, "bench.Visit", take_key, &key, NULL) != PAWL_OK || key < 0 || key >= ROWS)
         return true;
     struct page *page = &serial->pages[key];
     page->visits++;
@@ -170,7 +182,7 @@ static bool compare_page(void *arg, const pawl_row *row)
     struct page page = {0};
     int64_t key = -1;
     (void)take_page(&page, row);
-    if (pawl_row_int64(row, "page", &key, NULL) != PAWL_OK || key < 0 || key >= KEYS) {
+    if (pawl_row_int64(row, "page", &key, NULL) != PAWL_OK || key < 0 || key >= ROWS) {
         serial->different++;
         return true;
     }
@@ -180,17 +192,20 @@ static bool compare_page(void *arg, const pawl_row *row)
     return true;
 }
 
-static bool is_serial(pawl_engine *engine, uint64_t count, pawl_error *error)
+static bool is_serial(pawl_engine *engine, uint64_t count, bool demo, pawl_error *error)
 {
     static struct serial serial;
     serial = (struct serial){0};
-    pawl_cursor cursor = {0};
-    int status = pawl_events_read(engine, 0, 1, (size_t)count + 16, add_event, &serial, NULL, error);
-    if (status == PAWL_OK)
-        status = pawl_entity_scan(engine, WSID, "bench.Page", (pawl_key){0}, &cursor, KEYS, NULL, compare_page,
+    int status = PAWL_OK;
+    for (uint16_t p = 0; status == PAWL_OK && p < (demo ? 16 : 1); p++)
+        status = pawl_events_read(engine, p, 1, (size_t)count + 1000, add_event, &serial, NULL, error);
+    for (uint64_t wsid = 1; status == PAWL_OK && wsid <= (demo ? TENANTS : 1); wsid++) {
+        pawl_cursor cursor = {0};
+        status = pawl_entity_scan(engine, wsid, "bench.Page", (pawl_key){0}, &cursor, ROWS, NULL, compare_page,
                                   &serial, error);
-    pawl_cursor_free(&cursor);
-    for (size_t i = 0; i < KEYS; i++)
+        pawl_cursor_free(&cursor);
+    }
+    for (size_t i = 0; i < ROWS; i++)
         serial.different += serial.pages[i].visits != 0;
     if (status == PAWL_OK && serial.different > 0)
         fprintf(stderr, "%" PRIu64 " rows are not those of a serial run\n", serial.different);
@@ -199,13 +214,15 @@ static bool is_serial(pawl_engine *engine, uint64_t count, pawl_error *error)
 
 static bool show_repeats(void *arg, const pawl_lane_status *status)
 {
-    (void)arg;
+    double *percent = arg;
+    *percent = status->operations ? 100.0 * (double)status->repeated / (double)status->operations : 0;
     fprintf(stderr, "  %" PRIu64 " operations, %" PRIu64 " repeated\n", status->operations, status->repeated);
     return true;
 }
 
-double conflicts_handle(const struct bench_round *round)
+static double handle(const struct bench_round *round, double *ret_percent)
 {
+    const struct conflicts *c = round->arg;
     pawl_engine *engine;
     pawl_error error = {0};
     uint64_t count = count_of(round);
@@ -216,10 +233,22 @@ double conflicts_handle(const struct bench_round *round)
     if (status == PAWL_OK)
         status = pawl_lanes_wait(engine, NULL, 300 * PAWL_SECOND, &error);
     double rate = bench_per_second(count, began);
-    bool right = status == PAWL_OK && is_serial(engine, count, &error);
-    (void)pawl_lanes_read(engine, NULL, show_repeats, NULL, NULL);
+    bool right = status == PAWL_OK && is_serial(engine, count, c->keys == KEYS_DEMO, &error);
+    (void)pawl_lanes_read(engine, NULL, show_repeats, ret_percent, NULL);
     pawl_close(engine);
     return right ? rate : bench_failed("handlers", &error);
+}
+
+double conflicts_handle(const struct bench_round *round)
+{
+    double percent;
+    return handle(round, &percent);
+}
+
+double conflicts_repeated(const struct bench_round *round)
+{
+    double percent = 100;
+    return handle(round, &percent) > 0 ? percent : bench_failed("handlers", NULL);
 }
 
 /* --- ideal --- */
@@ -227,7 +256,7 @@ double conflicts_handle(const struct bench_round *round)
 double conflicts_ideal(const struct bench_round *round)
 {
     const struct conflicts *c = round->arg;
-    uint64_t lengths[KEYS] = {0}, count = count_of(round), longest = 0;
+    uint64_t lengths[ROWS] = {0}, count = count_of(round), longest = 0;
     for (uint64_t n = 0; n < count; n++) {
         uint64_t length = ++lengths[key_of(c, n)];
         longest = length > longest ? length : longest;

@@ -11,6 +11,7 @@ enum conflict_keys {
     KEYS_EIGHT,    /* 8 keys at random */
     KEYS_RANDOM,   /* 1,000 keys at random */
     KEYS_ZIPF,     /* 1,000 keys; the k-th comes in proportion to 1 / k */
+    KEYS_DEMO, /* statements as ./run's shops have them: 200 tenants in 16 partitions, each with 8 customers */
 };
 
 /* The question's arg. */
@@ -24,7 +25,10 @@ struct conflicts {
  * with those of a serial run, and how many runs were repeated is printed. */
 double conflicts_handle(const struct bench_round *round);
 
-/* The same of a scheduler that knows all conflicts beforehand, works on the same events and loses no time: the longest
+/* How many of the runs were repeated, in percent. */
+double conflicts_repeated(const struct bench_round *round);
+
+/* Operations a second of a scheduler that knows all conflicts beforehand, works on the same events and loses no time: the longest
  * chain of events with the same key, or all events shared among the workers, whichever takes longer. A step takes as
  * long as 20 ms of sleep take here. */
 double conflicts_ideal(const struct bench_round *round);
