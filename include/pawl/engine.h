@@ -83,7 +83,9 @@ typedef struct pawl_options {
     uint32_t pool_threads;  /* 2 */
     uint32_t mailbox;       /* 8192 commands waiting for a shard; a power of two. Then PAWL_EBUSY. */
     size_t event_bytes_max; /* 1 MiB; at most 64 MiB */
-    pawl_duration wait; /* 10 s: how long a command waits for a partition that is recovering, or has no room */
+    /* 10 s: how long a command waits for a partition that is recovering or has no room, or for a log that does not
+     * answer. Then it ends with PAWL_EBUSY, or with PAWL_EUNKNOWN if the log may have it. */
+    pawl_duration wait;
     uint64_t
         checkpoint_lag_max; /* 1,000,000: at most so many events of a shard are replayed after a loss of power.
                                If the checkpoint cannot keep up, commands wait for it, and after wait they end

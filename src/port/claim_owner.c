@@ -69,7 +69,8 @@ bool owner_is_taken(const struct owner *o, uint64_t node, uint64_t nonce, uint64
 {
     const struct judge *j = &o->judge;
     bool own = j->node == node && j->nonce >> 32 == nonce >> 32;
-    return group0 > 0 && o->claim.epoch > 0 && j->epoch > 0 && !own && j->group0 >= group0;
+    bool since = o->claim.epoch > 0 && j->epoch >= o->claim.epoch; /* or the claim was never written */
+    return group0 > 0 && since && !own && j->group0 >= group0;
 }
 
 int owner_draft(const struct owner *o, uint32_t records, struct claim_record *ret_record)

@@ -395,6 +395,18 @@ TEST(a_claim_on_an_older_assignment_is_lost)
     mock_close(m);
 }
 
+TEST(a_claim_that_the_brokers_did_not_take_is_made_again)
+{
+    struct mock *m = mock_open();
+    put_record(m, (struct kafka_record){
+                      .head = {.kind = CLAIM_KIND_CLAIM, .epoch = 1, .node = 666, .nonce = 1, .group0 = 7}});
+    rd_kafka_mock_push_request_errors(m->brokers, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    assert_int_not_equal(claim_on(m, 7), PAWL_OK);
+    assert_ok(claim_on(m, 7)); /* who had it before has not taken it */
+    assert_int_equal(m->epoch, 2);
+    mock_close(m);
+}
+
 TEST(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim)
 {
     struct mock *m = mock_open();
@@ -547,6 +559,7 @@ int main(void)
         RUN(brokers_that_are_gone_make_outcomes_unknown_and_come_back),
         RUN(too_few_replicas_in_sync_are_waited_for_and_then_it_is_unknown),
         RUN(a_claim_on_an_older_assignment_is_lost),
+        RUN(a_claim_that_the_brokers_did_not_take_is_made_again),
         RUN(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim),
         RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
         RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),

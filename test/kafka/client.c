@@ -4,6 +4,8 @@
  *     kafka_client BROKERS delete TOPIC
  *     kafka_client BROKERS alter TOPIC NAME=VALUE... other settings go back to their defaults
  *     kafka_client BROKERS leader TOPIC              prints the number of the broker that leads; 0: none does
+ *     kafka_client BROKERS insync TOPIC              prints how many replicas are in sync, of the partition that has the
+ *                                                    fewest, in this topic and all that begin with its name and a dot
  *     kafka_client BROKERS produce TOPIC TEXT        prints its Kafka offset, once all replicas have it
  *     kafka_client BROKERS consume TOPIC OFFSET      prints that record
  *     kafka_client BROKERS spoil TOPIC OFFSET        writes that record again, with its last bit flipped
@@ -121,6 +123,29 @@ static int leader(rd_kafka_t *client, const char *name)
     return 0;
 }
 
+static bool is_of(const char *topic, const char *name)
+{
+    size_t size = strlen(name);
+    return strncmp(topic, name, size) == 0 && (topic[size] == '\0' || topic[size] == '.');
+}
+
+static int insync(rd_kafka_t *client, const char *name)
+{
+    const rd_kafka_metadata_t *metadata;
+    rd_kafka_resp_err_t err = rd_kafka_metadata(client, 1, NULL, &metadata, WAIT_MS);
+    if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return failed(name, rd_kafka_err2str(err));
+    int least = -1;
+    for (int t = 0; t < metadata->topic_cnt; t++)
+        for (int i = 0; i < metadata->topics[t].partition_cnt && is_of(metadata->topics[t].topic, name); i++) {
+            int count = metadata->topics[t].partitions[i].isr_cnt;
+            least = least < 0 || count < least ? count : least;
+        }
+    rd_kafka_metadata_destroy(metadata);
+    printf("%d\n", least < 0 ? 0 : least);
+    return 0;
+}
+
 static int produce(rd_kafka_t *client, const char *name, const void *value, size_t size)
 {
     int64_t offset = -1;
@@ -194,6 +219,8 @@ int main(int argc, char **argv)
         status = remove_topic(client, topic);
     } else if (strcmp(verb, "leader") == 0) {
         status = leader(client, topic);
+    } else if (strcmp(verb, "insync") == 0) {
+        status = insync(client, topic);
     } else if (strcmp(verb, "alter") == 0) {
         status = alter(client, topic, argv + 4);
     } else if (strcmp(verb, "produce") == 0 && argc == 5) {

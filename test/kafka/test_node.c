@@ -283,7 +283,7 @@ TEST(a_node_that_is_taken_over_is_out_and_nothing_that_it_acknowledged_is_lost)
         assert_true(clients[i].error.text[0] != '\0');
     }
     BED_UNTIL(pawl_owner_check(bed.engine, &bed.error) == PAWL_EFENCED);
-    BED_UNTIL(pawl_owner_check(bed.engine, &bed.error) && strstr(bed.error.text, other.path));
+    assert_contains(bed.error.text, other.path); /* from the first moment on */
     assert_status(send_keyed(&bed, 1, "late", NULL), PAWL_EFENCED);
     assert_contains(bed.error.text, "has taken over");
     assert_contains(bed.error.text, other.path);

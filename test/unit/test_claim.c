@@ -417,6 +417,22 @@ TEST(a_first_claim_takes_the_stream_of_whoever_had_it)
     owner_release(&w.owner);
 }
 
+TEST(a_claim_that_was_never_written_may_be_made_again)
+{
+    struct writer w = {0};
+    struct judge j;
+    struct claim_record lost, again;
+    judge_init(&j, 0);
+    assert_ok(owner_init(&w.owner, NULL, 4, &j));
+    feed(&w, claim_of(1, 200, 5), 0); /* of whoever had it before, on the same assignment */
+    assert_ok(owner_claim(&w.owner, 1, 12, 5, &lost));
+    assert_false(owner_is_taken(&w.owner, 1, 13, 5));
+    assert_ok(owner_claim(&w.owner, 1, 13, 5, &again));
+    feed(&w, again, 1);
+    assert_true(w.actions.owning);
+    owner_release(&w.owner);
+}
+
 TEST(records_that_arrive_out_of_order_make_the_owner_unsure)
 {
     struct writer w;
@@ -504,6 +520,7 @@ int main(void)
         RUN(a_claim_that_is_too_late_leaves_the_owner_out),
         RUN(a_stream_is_taken_by_a_claim_on_an_assignment_that_is_not_older),
         RUN(a_first_claim_takes_the_stream_of_whoever_had_it),
+        RUN(a_claim_that_was_never_written_may_be_made_again),
         RUN(records_that_arrive_out_of_order_make_the_owner_unsure),
         RUN(an_event_in_fragments_is_acknowledged_with_its_last),
         RUN(a_log_that_is_not_what_was_written_is_corrupt),

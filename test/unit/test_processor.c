@@ -309,6 +309,116 @@ TEST(nobody_waits_longer_than_the_time_limit)
     finish(&p);
 }
 
+enum { WORKS_MANY = 20000 };    /* of a millisecond at most, and some 10 s together */
+#define LOOK (PAWL_SECOND / 50) /* how much later it may come than at the deadline */
+
+TEST(nobody_waits_longer_for_a_log_that_does_not_answer)
+{
+    struct partition p;
+    struct ask sent, refused, next, queued, again;
+    open_partition(&p);
+    p.options.wait = PAWL_SECOND;
+    p.options.batches_max = 2;
+    boot(&p);
+    ask_customer(&sent, &p, 7);
+    ask_customer(&again, &p, 7);
+    sent.request.key = again.request.key = text_bytes("k");
+    ask_create(&refused, &p, 7, "p.w"); /* it is there already, unless what was sent is lost */
+    ask_customer(&next, &p, 7);
+    ask_customer(&queued, &p, 7);
+    order(&p, MEM_LOG_DELAY, 1, WORKS_MANY);
+    order(&p, MEM_LOG_DELAY, 2, WORKS_MANY);
+    ask_send(&sent);
+    ask_send(&refused);
+    ask_send(&next);
+    ask_send(&queued);
+    mem_world_advance(p.world, PAWL_SECOND - PAWL_MILLISECOND);
+    assert_int_equal(sent.answers + refused.answers + next.answers + queued.answers, 0);
+    mem_world_advance(p.world, LOOK);
+    assert_int_equal(sent.answers + refused.answers + next.answers + queued.answers, 4);
+    assert_status(sent.call.status, PAWL_EUNKNOWN);
+    assert_contains(sent.error.text, "not known whether the event was written");
+    assert_status(refused.call.status, PAWL_EBUSY);
+    assert_contains(refused.error.text, "does not answer");
+    assert_status(next.call.status, PAWL_EUNKNOWN);
+    assert_status(queued.call.status, PAWL_EBUSY);
+    mem_world_advance(p.world, 60 * PAWL_SECOND);
+    assert_ok(ask_and_wait(&again)); /* the log has answered, and the key tells */
+    assert_true(again.call.repeated);
+    assert_int_equal(again.call.offset, 2);
+    assert_int_equal(processor_figures(p.processor)->offset, 3);
+    assert_int_equal(sent.answers + refused.answers + next.answers + queued.answers, 4);
+    partition_check_digests(&p);
+    ask_release(&sent);
+    ask_release(&refused);
+    ask_release(&next);
+    ask_release(&queued);
+    ask_release(&again);
+    finish(&p);
+}
+
+TEST(nobody_waits_longer_for_a_claim_that_does_not_come)
+{
+    struct partition p;
+    struct ask ask, later, again;
+    open_partition(&p);
+    p.options.wait = PAWL_SECOND;
+    boot(&p);
+    ask_customer(&ask, &p, 7);
+    ask_customer(&later, &p, 7);
+    ask_customer(&again, &p, 7);
+    ask.request.key = again.request.key = text_bytes("k");
+    order(&p, MEM_LOG_LANDED, 1, 0);
+    order(&p, MEM_LOG_DELAY, 2, WORKS_MANY);
+    ask_send(&ask);
+    mem_world_advance(p.world, PAWL_SECOND / 2);
+    ask_send(&later);
+    mem_world_advance(p.world, PAWL_SECOND / 2 - PAWL_MILLISECOND);
+    assert_int_equal(ask.answers, 0);
+    mem_world_advance(p.world, LOOK);
+    assert_int_equal(ask.answers, 1);
+    assert_status(ask.call.status, PAWL_EUNKNOWN);
+    mem_world_advance(p.world, PAWL_SECOND / 2);
+    assert_int_equal(later.answers, 1);
+    assert_status(later.call.status, PAWL_EBUSY);
+    assert_contains(later.error.text, "recovering");
+    assert_int_equal(partition_wait(&p), WRITER_RUNNING);
+    assert_ok(ask_and_wait(&again));
+    assert_true(again.call.repeated);
+    ask_release(&ask);
+    ask_release(&later);
+    ask_release(&again);
+    finish(&p);
+}
+
+TEST(nobody_waits_longer_for_the_event_of_a_key)
+{
+    struct partition p;
+    struct ask first, again, later;
+    open_partition(&p);
+    p.options.wait = PAWL_SECOND;
+    boot(&p);
+    ask_customer(&first, &p, 7);
+    ask_customer(&again, &p, 7);
+    ask_customer(&later, &p, 7);
+    first.request.key = again.request.key = later.request.key = text_bytes("k");
+    assert_ok(ask_and_wait(&first));
+    order(&p, MEM_LOG_DELAY, 1, WORKS_MANY);
+    ask_send(&again);
+    mem_world_advance(p.world, PAWL_SECOND - PAWL_MILLISECOND);
+    assert_int_equal(again.answers, 0);
+    mem_world_advance(p.world, LOOK);
+    assert_int_equal(again.answers, 1);
+    assert_status(again.call.status, PAWL_EBUSY);
+    assert_contains(again.error.text, "idempotency key");
+    ask_release(&again); /* the read goes on, and has nothing of it */
+    assert_ok(ask_and_wait(&later));
+    assert_int_equal(later.call.offset, first.call.offset);
+    ask_release(&first);
+    ask_release(&later);
+    finish(&p);
+}
+
 enum { PATIENCE_MS = 100 }; /* no command takes so long that has room */
 
 /* Workspaces are created until there is no room for the numbers of one more; its command is then under way. */
@@ -543,6 +653,9 @@ int main(void)
         RUN(an_append_that_fails_on_the_spot_is_like_any_other),
         RUN(no_more_batches_are_under_way_than_allowed),
         RUN(nobody_waits_longer_than_the_time_limit),
+        RUN(nobody_waits_longer_for_a_log_that_does_not_answer),
+        RUN(nobody_waits_longer_for_a_claim_that_does_not_come),
+        RUN(nobody_waits_longer_for_the_event_of_a_key),
         RUN(nobody_waits_longer_for_a_sequencer_that_has_no_room),
         RUN(a_new_sequence_comes_between_batches),
         RUN(more_lost_events_than_one_read_shows_are_all_found),

@@ -71,6 +71,16 @@ void call_finish(struct call *call, int status)
     mem_free(p->options.allocator, found, found ? size : 0);
 }
 
+/* In the order of submission, so those whose time is over come first. */
+void call_list_refuse_late(struct call_list *calls, pawl_instant now, int status, const char *words)
+{
+    struct call_list late;
+    call_list_init(&late);
+    while (calls->first && calls->first->deadline.ns <= now.ns)
+        call_list_add(&late, call_list_take(calls));
+    call_list_refuse(&late, status, words);
+}
+
 void call_list_refuse(struct call_list *calls, int status, const char *words)
 {
     struct call_list refused; /* a done may submit again */

@@ -51,13 +51,11 @@ static void fill_options(struct processor_options *o)
     o->wait = o->wait ? o->wait : 10 * PAWL_SECOND;
 }
 
-/* from: the state before this move. */
 static void moved(void *ctx, enum writer_state from)
 {
     struct processor *p = ctx;
+    (void)from;
     enum writer_state to = p->writer.state;
-    if (from == WRITER_RUNNING)
-        queue_watch(p);
     p->figures.failures = p->writer.failures;
     if ((to == WRITER_RUNNING || to == WRITER_REFUSED) && p->changed)
         p->changed(p->changed_arg);
@@ -74,7 +72,7 @@ static void run(void *ctx)
 static bool end(void *ctx)
 {
     struct processor *p = ctx;
-    if (p->repeats > 0 || p->sequencer_closing)
+    if (p->repeats || p->sequencer_closing)
         return false;
     call_list_refuse(&p->queue, PAWL_ECLOSED, "the partition is closed");
     if (p->sequencer)
@@ -145,7 +143,6 @@ int processor_new(const struct processor_options *options, struct processor **re
         return status;
     }
     p->figures.offset = p->position.offset;
-    queue_watch(p);
     *ret_processor = p;
     return PAWL_OK;
 }
@@ -203,6 +200,6 @@ void processor_schema(struct processor *p, const struct schema *schema)
 void processor_close(struct processor *p, void (*closed)(void *arg), void *arg)
 {
     writer_close(&p->writer, closed, arg);
-    pawl_env_cancel(p->options.env, &p->queue_timer);
+    pawl_env_cancel(p->options.env, &p->late_timer);
     call_list_refuse(&p->queue, PAWL_ECLOSED, "the partition is closed");
 }

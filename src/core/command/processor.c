@@ -59,27 +59,6 @@ void processor_watch(struct processor *p, void (*changed)(void *arg), void *arg)
     p->changed_arg = arg;
 }
 
-static void queue_late(pawl_timer *timer)
-{
-    struct processor *p = heap_entry(timer, struct processor, queue_timer);
-    pawl_instant now = pawl_env_now(p->options.env);
-    while (p->queue.first && p->queue.first->deadline.ns <= now.ns && p->writer.state != WRITER_RUNNING) {
-        struct call *call = call_list_take(&p->queue);
-        error_set(call->error, PAWL_EBUSY, "partition %u is recovering%s%s", p->options.partition,
-                  p->writer.error.text[0] ? ": " : "", p->writer.error.text);
-        call_finish(call, PAWL_EBUSY);
-    }
-    if (p->writer.state != WRITER_RUNNING && p->writer.state != WRITER_CLOSED)
-        pawl_env_after(p->options.env, &p->queue_timer,
-                       p->queue.first ? p->queue.first->deadline.ns - now.ns : p->options.wait);
-}
-
-void queue_watch(struct processor *p)
-{
-    p->queue_timer.fn = queue_late;
-    pawl_env_after(p->options.env, &p->queue_timer, p->options.wait);
-}
-
 /* The newest batch that is numbered and not yet durable: an answer computed now rests on it (P2). */
 static struct writer_batch *newest_undurable(struct processor *p)
 {
@@ -264,21 +243,15 @@ static void fetch_ahead(struct processor *p)
         pawl_sequencer_prefetch(p->sequencer, wsids, count);
 }
 
-/* The sequencer has no room for a command now. Try it again later, or refuse it if it has waited long
+/* The sequencer has no room for a command now. Try it again later; late.c refuses it if it has waited long
  * enough. */
-static bool wait_for_room(struct processor *p, struct call *call)
+static void wait_for_room(struct processor *p, struct call *call)
 {
-    if (call->deadline.ns <= pawl_env_now(p->options.env).ns) {
-        error_wrap(call->error, PAWL_EBUSY, "partition %u has no room", p->options.partition);
-        processor_answer(p, call, PAWL_EBUSY);
-        return false;
-    }
     struct call_list back;
     call_list_init(&back);
     call_list_add(&back, call);
     call_list_return(&p->queue, &back);
     writer_pause(&p->writer, PAUSE);
-    return true;
 }
 
 static void fill(struct processor *p, struct writer_batch *batch)
@@ -289,8 +262,10 @@ static void fill(struct processor *p, struct writer_batch *batch)
         if (taken++ % FETCH_AHEAD == 0)
             fetch_ahead(p);
         struct call *call = call_list_take(&p->queue);
-        if (process(p, batch, call) == PAWL_EBUSY && wait_for_room(p, call))
+        if (process(p, batch, call) == PAWL_EBUSY) {
+            wait_for_room(p, call);
             return;
+        }
     }
 }
 
@@ -334,5 +309,6 @@ int processor_submit(struct processor *p, struct call *call)
     call->order = p->submitted++;
     call->deadline = (pawl_instant){pawl_env_now(p->options.env).ns + p->options.wait};
     call_list_add(&p->queue, call);
+    late_watch(p);
     return PAWL_OK;
 }

@@ -26,7 +26,9 @@
  *       takes too long, the command gets the answer that nobody knows (PAWL_EUNKNOWN).
  *   P5  Nothing is numbered unless every event of the log is in the state or in the overlay.
  *   P6  Commands are checked against every unique view that covers the partition, from the commit on that
- *       completes it; what is staged counts. */
+ *       completes it; what is staged counts.
+ *   P7  A command is answered within options.wait, whether or not the log answers. Once it is durable, it has that
+ *       time again to be applied. */
 #ifndef CORE_COMMAND_PROCESSOR_H
 #define CORE_COMMAND_PROCESSOR_H
 
@@ -59,8 +61,7 @@ struct call {
     pawl_instant deadline;
     struct processor *processor;
     bool not_repeated; /* the event that the window suspected was read: it has another key */
-    pawl_read read;    /* of the event that the window suspects */
-    uint8_t *found;    /* its body, copied */
+    uint8_t *found;    /* the body of the event that the window suspected, copied */
 };
 
 /* Commands that wait, in order. */
@@ -108,8 +109,9 @@ struct processor_options {
      * above. */
     pawl_sequencer_limits limits;
 
-    /* 10 s: how long a command waits for a processor that is not running, or whose sequencer has no room. Then
-     * it gets PAWL_EBUSY; or PAWL_EUNKNOWN, if it was already sent, or is durable and cannot be applied. */
+    /* 10 s: how long a command waits for a processor that is not running, whose sequencer has no room, or whose log
+     * does not answer. Then it gets PAWL_EBUSY; or PAWL_EUNKNOWN, if it was already sent, or is durable and cannot
+     * be applied. */
     pawl_duration wait;
     const pawl_allocator *allocator;
 };

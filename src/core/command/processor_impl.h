@@ -5,6 +5,7 @@
  *     bind.c        unique views: which bind here, and what staged events do to their keys
  *     call_list.c       lists of commands that wait
  *     repeat.c      a key that was used before
+ *     late.c        commands whose time is over
  *     recover.c     catching up, and numbering
  *     lifetime.c    how it begins and ends */
 #ifndef CORE_COMMAND_PROCESSOR_IMPL_H
@@ -41,8 +42,9 @@ struct processor {
 
     struct call_list queue; /* in the order of submission, also for calls that came back to it */
     uint64_t submitted;
-    pawl_timer queue_timer;    /* at the first one's deadline */
-    size_t repeats;            /* reads of suspected events that are under way */
+    pawl_timer late_timer; /* at the first deadline of a command that is under way */
+    bool late_watching;
+    struct repeat *repeats;    /* reads of suspected events that are under way */
     struct call_list *waiting; /* by a batch's index: calls whose answer waits until it is durable (P2) */
 
     struct processor_figures figures;
@@ -71,6 +73,9 @@ void call_finish(struct call *call, int status);
 /* Answer all calls of a list with an error, in these words. */
 void call_list_refuse(struct call_list *calls, int status, const char *words);
 
+/* The same for those whose deadline is over. */
+void call_list_refuse_late(struct call_list *calls, pawl_instant now, int status, const char *words);
+
 /* The state as the next command sees it: staged changes over the store. */
 static inline struct state processor_staged_state(const struct processor *p)
 {
@@ -79,9 +84,8 @@ static inline struct state processor_staged_state(const struct processor *p)
                           .scratch = p->scratch};
 }
 
-/* processor.c. queue_watch: from now on, refuse commands in the queue whose time is over. processor_answer:
- * answer the call as soon as everything is durable that was staged when the answer was computed (P2). */
-void queue_watch(struct processor *p);
+/* processor.c: answer the call as soon as everything is durable that was staged when the answer was computed
+ * (P2). */
 void processor_answer(struct processor *p, struct call *call, int status);
 
 /* batch.c: callbacks of the writer; and telling the node how far the state has come. */
@@ -100,9 +104,16 @@ void processor_audit(struct processor *p, uint64_t offset);
  * of the store. */
 int bind_current(struct processor *p, pawl_error *error);
 
+/* late.c: a command was submitted: see to it that it is answered in time (P7). */
+void late_watch(struct processor *p);
+
 /* repeat.c: read the event at this offset. Answer the call with it, or process the call if the key is
  * another. */
 void repeat_check(struct processor *p, struct call *call, uint64_t offset);
+
+/* Refuse calls whose event is being read and whose time is over; the first deadline of the others, or *ret_next as
+ * it is if there are none before it. */
+void repeat_late(struct processor *p, pawl_instant now, pawl_instant *ret_next);
 
 /* recover.c: callbacks of the writer. */
 int recover_position(void *ctx, bool again, struct writer_position *ret_position, pawl_error *error);

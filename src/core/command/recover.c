@@ -4,7 +4,6 @@
  * tail for itself: that happens in PREPARING. */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -15,24 +14,9 @@
 #include "core/sequence/storage.h"
 #include "core/state/replay.h"
 
-/* Recovery will find out what became of lost events. But nobody waits for ever: who has waited long enough is
- * told that it is not known. */
-static void tell_lost(struct processor *p)
-{
-    const struct writer *w = &p->writer;
-    if (w->cause == PAWL_OK || pawl_env_now(p->options.env).ns - w->lost.ns < p->options.wait)
-        return;
-    char words[sizeof w->error.text];
-    snprintf(words, sizeof words, "it is not known whether the event was written: %.400s", w->error.text);
-    for (struct writer_batch *b = w->first; b; b = b->next)
-        for (size_t i = 0; b->state == BATCH_LOST && i < b->count; i++)
-            call_list_refuse(&batch_staged(b)[i].calls, PAWL_EUNKNOWN, words);
-}
-
 void recover_will_retry(void *ctx)
 {
     struct processor *p = ctx;
-    tell_lost(p);
     if (p->changed)
         p->changed(p->changed_arg);
 }

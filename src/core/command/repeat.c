@@ -42,59 +42,116 @@ static void process_again(struct processor *p, struct call *call)
     call_list_return(&p->queue, &one);
 }
 
-static int refuse_other_body(struct call *call, uint64_t offset)
+static int refuse_other_body(pawl_error *error, uint64_t offset)
 {
-    return error_set(call->error, PAWL_ECONFLICT,
+    return error_set(error, PAWL_ECONFLICT,
                      "the idempotency key was used with another body, for the event at offset %" PRIu64,
                      offset);
 }
 
+/* The read of a suspected event. It goes on if the call is answered before, because its time is over. */
+struct repeat {
+    struct processor *processor;
+    struct call *call; /* NULL: it was answered */
+    struct repeat *next;
+    pawl_read read;
+    pawl_error error;
+    uint8_t *found; /* the body, copied */
+    size_t size;
+    uint64_t offset;
+};
+
 static bool visit(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
-    struct call *call = read->arg;
-    call->found = mem_resize(call->processor->options.allocator, NULL, 0, entry->body.size);
-    if (call->found) {
-        memcpy(call->found, entry->body.data, entry->body.size);
-        call->offset = entry->offset;
-        call->body = (pawl_bytes){call->found, entry->body.size};
+    struct repeat *r = read->arg;
+    (void)place;
+    r->found = mem_resize(r->processor->options.allocator, NULL, 0, entry->body.size);
+    if (r->found) {
+        memcpy(r->found, entry->body.data, entry->body.size);
+        r->size = entry->body.size;
+        r->offset = entry->offset;
     }
     return false;
 }
 
-static void drop_found(struct call *call)
+static void end_repeat(struct repeat *r)
 {
-    mem_free(call->processor->options.allocator, call->found, call->found ? call->body.size : 0);
-    call->found = NULL;
-    call->body = (pawl_bytes){0};
+    struct processor *p = r->processor;
+    struct repeat **at = &p->repeats;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    mem_free(p->options.allocator, r->found, r->found ? r->size : 0);
+    mem_free(p->options.allocator, r, sizeof *r);
+}
+
+/* What the event says about the command. */
+static int judge_found(struct repeat *r, enum verdict *ret_verdict)
+{
+    if (r->read.status != PAWL_OK)
+        return r->read.status;
+    if (!r->found)
+        return r->read.next > r->read.from
+                   ? error_set(&r->error, PAWL_ENOMEM, "no memory for an event")
+                   : error_set(&r->error, PAWL_ECORRUPT, "the log has no event %" PRIu64, r->read.from);
+    return judge(r->call, (pawl_bytes){r->found, r->size}, ret_verdict, &r->error);
+}
+
+/* The event is the answer; or it is none, because of this status. */
+static void answer(struct repeat *r, int status)
+{
+    struct call *call = r->call;
+    if (status != PAWL_OK) {
+        error_set(call->error, status, "%s", r->error.text[0] ? r->error.text : pawl_status_text(status));
+    } else {
+        call->repeated = true;
+        call->found = r->found; /* the call's from now on */
+        call->offset = r->offset;
+        call->body = (pawl_bytes){r->found, r->size};
+        r->found = NULL;
+    }
+    call_finish(call, status);
 }
 
 static void event_read(pawl_read *read)
 {
-    struct call *call = read->arg;
-    struct processor *p = call->processor;
+    struct repeat *r = read->arg;
+    struct processor *p = r->processor;
     enum verdict verdict = VERDICT_SAME;
-    int status = read->status;
-    p->repeats--;
-    if (status == PAWL_OK && !call->found)
-        status = read->next > read->from
-                     ? error_set(call->error, PAWL_ENOMEM, "no memory for an event")
-                     : error_set(call->error, PAWL_ECORRUPT, "the log has no event %" PRIu64, read->from);
-    if (status == PAWL_OK)
-        status = judge(call, call->body, &verdict, call->error);
-    if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY && p->writer.state != WRITER_CLOSED) {
-        drop_found(call);
-        process_again(p, call);
-        processor_run(p, false);
-        return;
+    bool closed = p->writer.state == WRITER_CLOSED, again = false;
+    if (r->call) {
+        int status = judge_found(r, &verdict);
+        again = status == PAWL_OK && verdict == VERDICT_OTHER_KEY && !closed;
+        if (status == PAWL_OK && verdict == VERDICT_OTHER_BODY)
+            status = refuse_other_body(&r->error, r->offset);
+        if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY && closed)
+            status = error_set(&r->error, PAWL_ECLOSED, "the partition is closed");
+        if (again)
+            process_again(p, r->call);
+        else
+            answer(r, status);
     }
-    if (status == PAWL_OK && verdict == VERDICT_OTHER_BODY)
-        status = refuse_other_body(call, call->offset);
-    if (status == PAWL_OK && verdict == VERDICT_OTHER_KEY)
-        status = error_set(call->error, PAWL_ECLOSED, "the partition is closed");
-    call->repeated = status == PAWL_OK;
-    call_finish(call, status);
-    if (p->writer.state == WRITER_CLOSED)
+    end_repeat(r);
+    if (again)
+        processor_run(p, false);
+    else if (p->writer.state == WRITER_CLOSED)
         writer_step(&p->writer);
+}
+
+void repeat_late(struct processor *p, pawl_instant now, pawl_instant *ret_next)
+{
+    struct call_list late;
+    call_list_init(&late);
+    for (struct repeat *r = p->repeats; r; r = r->next) {
+        if (r->call && r->call->deadline.ns <= now.ns) {
+            call_list_add(&late, r->call);
+            r->call = NULL;
+        } else if (r->call && r->call->deadline.ns < ret_next->ns) {
+            *ret_next = r->call->deadline;
+        }
+    }
+    call_list_refuse(&late, PAWL_EBUSY,
+                     "the event that the idempotency key was used for could not be read in time");
 }
 
 static struct writer_batch *find_staged(const struct processor *p, uint64_t offset, size_t *ret_index)
@@ -123,7 +180,7 @@ static bool join_staged(struct processor *p, struct call *call, uint64_t offset)
         return true;
     }
     if (status == PAWL_OK && verdict == VERDICT_OTHER_BODY)
-        status = refuse_other_body(call, offset);
+        status = refuse_other_body(call->error, offset);
     if (status != PAWL_OK) {
         processor_answer(p, call, status);
         return true;
@@ -137,18 +194,25 @@ void repeat_check(struct processor *p, struct call *call, uint64_t offset)
 {
     if (join_staged(p, call, offset))
         return;
-    call->read = (pawl_read){.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->options.partition},
-                             .from = offset,
-                             .limit = 1,
-                             .visit = visit,
-                             .done = event_read,
-                             .arg = call,
-                             .error = call->error};
-    p->repeats++;
-    int status = pawl_log_read(p->options.log, &call->read);
+    struct repeat *r = mem_new(p->options.allocator, 1, sizeof *r);
+    if (!r) {
+        error_set(call->error, PAWL_ENOMEM, "no memory to look for the event of the idempotency key");
+        call_finish(call, PAWL_ENOMEM);
+        return;
+    }
+    *r = (struct repeat){.processor = p, .call = call, .next = p->repeats};
+    r->read = (pawl_read){.stream = {.kind = PAWL_STREAM_PLOG, .partition = p->options.partition},
+                          .from = offset,
+                          .limit = 1,
+                          .visit = visit,
+                          .done = event_read,
+                          .arg = r,
+                          .error = &r->error};
+    p->repeats = r;
+    int status = pawl_log_read(p->options.log, &r->read);
     if (status == PAWL_OK)
         return;
-    p->repeats--;
+    end_repeat(r);
     error_set(call->error, status, "cannot read the event that the idempotency key was used for");
     call_finish(call, status);
 }

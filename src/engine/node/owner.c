@@ -119,11 +119,6 @@ static void lose(pawl_engine *e, const struct assignment *to)
     atomic_store_explicit(&o->lost, true, memory_order_release);
 }
 
-void owner_lose(pawl_engine *e)
-{
-    lose(e, NULL);
-}
-
 int owner_check(const pawl_engine *e, pawl_error *error)
 {
     const struct owner_watch *o = &e->owner;
@@ -141,28 +136,80 @@ int pawl_owner_check(pawl_engine *e, pawl_error *error)
     return owner_check(e, error);
 }
 
-/* --- following group0 --- */
-
 static pawl_engine *engine_of(struct owner_watch *o)
 {
     return heap_entry(o, pawl_engine, owner);
 }
 
-static bool visit(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
+/* An entry of group0: does it assign the log to another? */
+static void look_at(pawl_engine *e, const pawl_entry *entry)
 {
-    struct owner_watch *o = follow->arg;
-    pawl_engine *e = engine_of(o);
     struct group0_command command;
     struct arena arena;
-    (void)place;
-    o->from = entry->offset + 1;
     if (entry->body.size < 2 || ((const uint8_t *)entry->body.data)[1] != GROUP0_ASSIGN)
-        return true;
+        return;
     arena_init(&arena, e->options.allocator, ARENA_CHUNK);
     if (group0_command_decode(entry->body, &arena, &command, NULL) == PAWL_OK
         && command.assignment.node != e->file.node)
         lose(e, &command.assignment);
     arena_release(&arena);
+}
+
+static void tell_ended(struct owner_watch *o)
+{
+    if (o->ended && !o->following && !o->reading)
+        latch_set(o->ended);
+}
+
+/* --- asking group0 who it was: a rival's claim does not name its node --- */
+
+static bool visit_asked(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    (void)place;
+    look_at(engine_of(read->arg), entry);
+    return true;
+}
+
+static void answered(pawl_read *read)
+{
+    struct owner_watch *o = read->arg;
+    o->reading = false;
+    lose(engine_of(o), NULL); /* unless it is known by now */
+    tell_ended(o);
+}
+
+static void ask(pawl_task *task)
+{
+    struct owner_watch *o = heap_entry(task, struct owner_watch, ask);
+    if (o->closing)
+        return;
+    o->read = (pawl_read){.stream = {.kind = PAWL_STREAM_GROUP0},
+                          .from = o->from,
+                          .limit = UINT64_MAX,
+                          .visit = visit_asked,
+                          .done = answered,
+                          .arg = o};
+    o->reading = o->from > 0 && pawl_log_read(engine_of(o)->log, &o->read) == PAWL_OK;
+    if (!o->reading)
+        lose(engine_of(o), NULL);
+}
+
+void owner_lose(pawl_engine *e)
+{
+    if (atomic_exchange(&e->owner.asked, true))
+        return;
+    e->owner.ask.fn = ask;
+    (void)pawl_env_post(e->env, 0, &e->owner.ask); /* refused only when the env is closed */
+}
+
+/* --- following group0 --- */
+
+static bool visit(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
+{
+    struct owner_watch *o = follow->arg;
+    (void)place;
+    o->from = entry->offset + 1;
+    look_at(engine_of(o), entry);
     return true;
 }
 
@@ -172,9 +219,8 @@ static void ended(pawl_follow *follow)
 {
     struct owner_watch *o = follow->arg;
     o->following = false;
-    if (o->ended)
-        latch_set(o->ended);
-    else
+    tell_ended(o);
+    if (!o->closing)
         pawl_env_after(engine_of(o)->env, &o->again, FOLLOW_AGAIN);
 }
 
@@ -216,12 +262,14 @@ static void stop_here(void *arg)
 {
     struct stopping *s = arg;
     struct owner_watch *o = s->watch;
+    o->closing = true;
     pawl_env_cancel(engine_of(o)->env, &o->again);
-    s->wait = o->following;
+    s->wait = o->following || o->reading;
     if (!s->wait)
         return;
     o->ended = &s->latch;
-    (void)pawl_log_unfollow(engine_of(o)->log, &o->follow); /* PAWL_EMISUSE: it ends by itself */
+    if (o->following)
+        (void)pawl_log_unfollow(engine_of(o)->log, &o->follow); /* PAWL_EMISUSE: it ends by itself */
 }
 
 void owner_close(pawl_engine *e)

@@ -35,7 +35,15 @@ struct owner_watch {
     uint64_t from;
     bool following;
     pawl_timer again;
-    struct latch *ended; /* set when the follower has ended */
+
+    /* Who has taken over: group0 is read to its end. */
+    atomic_bool asked;
+    pawl_task ask;
+    pawl_read read;
+    bool reading;
+
+    bool closing;
+    struct latch *ended; /* set when nobody follows or reads any more */
 };
 
 /* Read group0, and become its owner; engine->assignment is what all other claims rest on. Blocks. PAWL_ELOCKED: it is
@@ -48,7 +56,8 @@ void owner_follow(pawl_engine *engine);
 /* End that. Before the log is closed; also if owner_open was never called. */
 void owner_close(pawl_engine *engine);
 
-/* Another writer has claimed a stream of this node. Any thread. */
+/* Another writer has claimed a stream of this node. It is lost as soon as group0 was read to its end, which names the
+ * other, or cannot be read. Any thread, until owner_close. */
 void owner_lose(pawl_engine *engine);
 
 /* PAWL_EFENCED, with the words, if it was lost. Any thread. */
