@@ -3,6 +3,8 @@
  *     pawl_cluster_init      make the topics that are not there, and check all
  *     pawl_cluster_check     are the topics such that nothing that is acknowledged can be lost?
  *     pawl_cluster_verify    read every record: is it as it was written?
+ *     pawl_cluster_import    copy the log of a directory into an empty cluster
+ *     pawl_cluster_export    copy the log of a cluster into a new directory
  *
  * The log is named by its URL, kafka://HOST:PORT[,HOST:PORT...]/CLUSTER; docs/KAFKA.md has its parameters, and
  * says which settings topics must have, and why. It is opened, written and read by pawl/log.h.
@@ -85,6 +87,61 @@ typedef struct pawl_cluster_report {
 PAWL_API int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg,
                                  pawl_cluster_report *ret_report, pawl_error *error);
 PAWL_API void pawl_cluster_report_release(pawl_cluster_report *report);
+
+/* --- move a log into a cluster, and out of it --- */
+
+typedef struct pawl_cluster_move_options {
+    const char *url;
+    const char *dir;        /* DIR or file://DIR: the directory to import, or to export into */
+    uint32_t shards;        /* of an export: what DIR is made with (0: 2) */
+    pawl_progress progress; /* may be NULL; counts entries that were copied or compared, on this thread */
+    void *arg;
+} pawl_cluster_move_options;
+
+typedef struct pawl_cluster_move_report {
+    uint64_t streams;
+    uint64_t entries;  /* of all streams */
+    uint64_t copied;   /* of these, by this call: the others were there before */
+    uint64_t events;   /* import: from which the state was derived again, out of the cluster */
+    uint32_t compared; /* import: partitions whose state was compared with that of DIR */
+    bool ended_before; /* import: an earlier call has ended it; nothing was done */
+} pawl_cluster_move_report;
+
+/* Copy the log of a directory, which no process has open for writing, into a cluster that is empty.
+ *
+ *     DIR/log ── group0, PLogs, operation logs, raw ──► the cluster, with all offsets unchanged
+ *             ── compared, entry by entry ──► the state derived from the cluster: equal to DIR's ──► import_done
+ *
+ * The topics must be there (pawl_cluster_init), with as many partitions as DIR has. Before anything is copied, DIR's log
+ * is verified. Until the last step nodes refuse to open on the cluster (PAWL_EBUSY); then DIR may be opened with
+ * pawl_options.log, and keeps its state, or an empty directory, which derives it. DIR is not changed (entries that a
+ * killed process has left are made durable).
+ *
+ * If it is cancelled or killed, or after any other error, the cluster holds a part of the log. Call it again with the
+ * same directory: it goes on where it was, and no entry is there twice.
+ *
+ * Errors, besides those above: PAWL_EEXISTS (the cluster holds something else; the words name it), PAWL_ELOCKED (DIR is
+ * in use), PAWL_ECORRUPT (DIR's log is damaged, or the copy is not equal; the words say where), PAWL_EINVAL (another
+ * number of partitions, or DIR has no log of its own), PAWL_EREADONLY (DIR holds only derived state), PAWL_ENOTFOUND (no
+ * such directory, or no topics), PAWL_EFENCED (another process writes to the cluster), PAWL_EUNKNOWN (the brokers do not
+ * say what became of the last entries: call it again), PAWL_ECANCELED. On an error the report is untouched. */
+PAWL_API int pawl_cluster_import(const pawl_cluster_move_options *options, pawl_cluster_move_report *ret_report,
+                                 pawl_error *error);
+
+/* Copy the log of a cluster into a new directory, which then opens as any other, with a log of its own in files.
+ *
+ *     the cluster ── verified ──► DIR.exporting/log ── compared, entry by entry ──► renamed: DIR
+ *
+ * All offsets are unchanged. DIR must not exist, or be empty. The cluster is only read; but a node that writes to it
+ * meanwhile makes the copy incomplete: then it is PAWL_EBUSY. Stop that node, and call it again.
+ *
+ * DIR is there whole or not at all. If it is cancelled or killed, or after any other error, DIR.exporting stays, and the
+ * next call with the same cluster goes on there. Errors, besides those above: PAWL_EEXISTS (DIR is not empty, or
+ * DIR.exporting is of another cluster), PAWL_ELOCKED (another process exports to it), PAWL_ECORRUPT (the cluster's log is
+ * damaged), PAWL_EBUSY (a node writes to it, or an import into it was not ended), PAWL_EINVAL (too many shards),
+ * PAWL_ENOTFOUND (no topics), PAWL_ECANCELED, and errors of writing. On an error the report is untouched. */
+PAWL_API int pawl_cluster_export(const pawl_cluster_move_options *options, pawl_cluster_move_report *ret_report,
+                                 pawl_error *error);
 
 #ifdef __cplusplus
 }

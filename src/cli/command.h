@@ -39,6 +39,8 @@ extern const struct command command_audit;
 extern const struct command command_backup;
 extern const struct command command_bench;
 extern const struct command command_cluster_check;
+extern const struct command command_cluster_export;
+extern const struct command command_cluster_import;
 extern const struct command command_cluster_init;
 extern const struct command command_command;
 extern const struct command command_completion;

@@ -8,6 +8,7 @@
 struct engine_knobs {
     const char *boot_id; /* NULL: the kernel's */
     bool no_checkpoint;  /* only live stores */
+    const char *log;     /* read-only: a log on Kafka that is read in place of the directory's own */
     bool backup;         /* read-only: a directory without live stores is opened with its checkpoints */
 
     /* Zero means the default. */

@@ -1,6 +1,6 @@
 /* fuzz_group0.c: bytes that decode as a command are the same bytes that encoding it gives, unless they are of
  * an older version. group0 refuses the command, or makes the same state of it twice. The second time the
- * command changes nothing, unless it is a rebuild, an assignment, or about views. A snapshot of the state restores it. */
+ * command changes nothing, unless it is a rebuild, an assignment, the end of an import, or about views. A snapshot of the state restores it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,7 @@ static int encode(const struct group0_command *command, struct arena *arena, paw
         return group0_switch_encode(command->lane, command->generation, command->offsets, command->offset_count,
                                     arena, ret_bytes);
     case GROUP0_ASSIGN: return group0_assign_encode(&command->assignment, arena, ret_bytes);
+    case GROUP0_IMPORT_DONE: return group0_import_done_encode(&command->imported, arena, ret_bytes);
     default: return group0_view_encode(command, arena, ret_bytes);
     }
 }
@@ -112,7 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     same_digest(a, b);
     restores(a);
     bool about_views = status == PAWL_OK && group0_is_about_views(data[1]);
-    bool always = status == PAWL_OK && (data[1] == GROUP0_REBUILD || data[1] == GROUP0_ASSIGN);
+    bool always = status == PAWL_OK
+                  && (data[1] == GROUP0_REBUILD || data[1] == GROUP0_ASSIGN || data[1] == GROUP0_IMPORT_DONE);
     enum group0_outcome again = always ? GROUP0_CHANGED : GROUP0_UNCHANGED;
     if (status == PAWL_OK
         && (group0_apply(a, 5, bytes, &outcome, NULL) != PAWL_OK || (!about_views && outcome != again)))

@@ -14,6 +14,7 @@
 #include <pawl/figures.h>
 
 #include "adapter/journal/disk.h"
+#include "base/id.h"
 #include "port/env.h"
 #include "port/log.h"
 
@@ -78,6 +79,9 @@ void journal_witness(pawl_log *log, pawl_place place);
  * PAWL_EIO, PAWL_ENOMEM. */
 typedef void (*journal_unwitnessed_visit)(void *arg, pawl_stream stream, uint64_t first, uint64_t count);
 int journal_unwitnessed(pawl_log *log, journal_unwitnessed_visit visit, void *arg, pawl_error *error);
+
+/* The journal's ID, which was made with it. A copy has the same. Any thread. */
+struct id128 journal_id(pawl_log *log);
 
 /* Whether somebody, in this process or another, has the journal open for writing just now. Any thread. */
 bool journal_has_writer(pawl_log *log);

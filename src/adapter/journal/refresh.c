@@ -118,6 +118,11 @@ bool journal_has_writer(pawl_log *log)
     return !j->read_only || home_has_writer(&j->home);
 }
 
+struct id128 journal_id(pawl_log *log)
+{
+    return ((const struct journal *)log)->home.id;
+}
+
 struct telling {
     pawl_unwitnessed_visit visit;
     void *arg;

@@ -352,6 +352,26 @@ int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *m
                        pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error);
 bool stream_reader_at_end(const struct stream_reader *reader);
 
+/* scan.c: visit every record of a stream up to its present end; an error of visit, tick or wait ends it. tick, after some
+ * records, and wait, while nobody says where the stream ends, may be NULL. Of a damaged stream *ret_judged says how far
+ * it is good. Blocks; without the lock. */
+struct scanned {
+    uint64_t node;           /* whose claim is the current one */
+    bool claimed;            /* this record made it that */
+    const pawl_entry *entry; /* NULL: none is complete with this record */
+    size_t bytes;
+};
+
+struct stream_scan {
+    int (*visit)(void *arg, const struct scanned *found, pawl_error *error);
+    int (*tick)(void *arg, const struct stream_reader *reader, pawl_error *error);
+    int (*wait)(void *arg, pawl_error *error);
+    void *arg;
+};
+
+int stream_scan(struct kafka_log *log, pawl_stream stream, const struct stream_scan *scan,
+                struct judged *ret_judged, uint64_t *ret_ignored, pawl_error *error);
+
 /* stream.c */
 int stream_find(struct kafka_log *log, pawl_stream id, struct stream **ret_stream);
 void stream_release(struct stream *stream);

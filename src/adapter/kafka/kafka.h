@@ -55,6 +55,12 @@ int kafka_cluster_check(const char *url, uint16_t replication, pawl_cluster_topi
 /* How many partitions the topic of the PLog has. PAWL_ENOTFOUND: it is not there. */
 int kafka_cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error);
 
+/* Read a stream from its first record to its present end, and visit what counts in it, with the ID of the node whose
+ * claim it stands under. entry is NULL if it is a claim itself. Blocks, and visits on this thread. Errors as of
+ * pawl_log_read. */
+typedef void (*kafka_scan_visit)(void *arg, uint64_t node, const pawl_entry *entry);
+int kafka_scan(pawl_log *log, pawl_stream stream, kafka_scan_visit visit, void *arg, pawl_error *error);
+
 /* As pawl_cluster_verify, of a log that kafka_log_open opened. Release the report with kafka_verify_release. */
 int kafka_verify(pawl_log *log, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
                  pawl_error *error);

@@ -14,6 +14,11 @@ struct verifying {
     void *arg;
 };
 
+struct verified_stream {
+    struct verifying *job;
+    pawl_cluster_report_stream stream;
+};
+
 static int step(struct verifying *job, uint64_t done, uint64_t total, pawl_error *error)
 {
     if (!job->progress || job->progress(job->arg, done, total))
@@ -21,50 +26,21 @@ static int step(struct verifying *job, uint64_t done, uint64_t total, pawl_error
     return error_set(error, PAWL_ECANCELED, "the verification of %s was cancelled", job->log->url.cluster);
 }
 
-/* Up to the end that the present leader has told: a stream that grows has no other end. */
-static int read_all(struct verifying *job, struct stream_reader *reader, uint64_t end,
-                    pawl_cluster_report_stream *s, pawl_error *error)
+static int note(void *arg, const struct scanned *found, pawl_error *error)
 {
-    struct kafka_log *log = job->log;
-    rd_kafka_message_t *messages[TAKE_MAX];
-    uint64_t deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
-    int status = PAWL_OK;
-    bool over = end == 0, doubted = false;
-    while (!over && status == PAWL_OK) {
-        size_t taken = cursor_take(&reader->cursor, 100, messages);
-        for (size_t i = 0; i < taken; i++) {
-            enum found found = FOUND_NOTHING;
-            pawl_entry entry;
-            pawl_place place;
-            uint64_t epoch = reader->judged.judge.epoch;
-            if (!over && status == PAWL_OK) {
-                status = stream_reader_take(reader, messages[i], &found, &entry, &place, error);
-                s->claims += reader->judged.judge.epoch > epoch;
-                s->entries += found == FOUND_ENTRY;
-                doubted = doubted || found == FOUND_DOUBT;
-                if (status == PAWL_OK && messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR)
-                    s->bytes += messages[i]->len;
-            }
-            over = over || reader->judged.judge.at >= end;
-            rd_kafka_message_destroy(messages[i]);
-        }
-        if (!over && status == PAWL_OK && doubted)
-            status = stream_reader_settle(reader, error);
-        doubted = false;
-        if (taken > 0)
-            deadline = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
-        else if (clock_boot_ns() > deadline)
-            status = error_set(error, PAWL_EIO, "topic %s, partition %u: no broker answers",
-                               reader->cursor.stream->topic, reader->cursor.stream->id.partition);
-        if (status == PAWL_OK)
-            status = step(job, job->report->records + reader->judged.judge.at, 0, error);
-    }
-    s->records = reader->judged.judge.at;
-    s->ignored = reader->ignored;
-    s->epoch = reader->judged.judge.epoch;
-    return status;
+    struct verified_stream *v = arg;
+    (void)error;
+    v->stream.claims += found->claimed;
+    v->stream.entries += found->entry != NULL;
+    v->stream.bytes += found->bytes;
+    return PAWL_OK;
 }
 
+static int tick(void *arg, const struct stream_reader *reader, pawl_error *error)
+{
+    struct verified_stream *v = arg;
+    return step(v->job, v->job->report->records + reader->judged.judge.at, 0, error);
+}
 static int add_stream(struct verifying *job, const pawl_cluster_report_stream *s, pawl_error *error)
 {
     pawl_cluster_report *r = job->report;
@@ -86,50 +62,29 @@ static int add_stream(struct verifying *job, const pawl_cluster_report_stream *s
     return PAWL_OK;
 }
 
-static int find_end(struct verifying *job, const struct stream *s, struct bounds *ret_bounds, pawl_error *error)
+/* Also while nobody says where the stream ends. */
+static int wait(void *arg, pawl_error *error)
 {
-    uint64_t until = clock_boot_ns() + (uint64_t)job->log->url.timeout_ms * 1000000;
-    int status;
-    while ((status = stream_bounds(s, ret_bounds, error)) == PAWL_EIO && clock_boot_ns() < until) {
-        status = step(job, job->report->records, 0, error);
-        if (status != PAWL_OK)
-            break;
-        wait_pause(LOOK_AGAIN_NS);
-    }
-    return status;
+    struct verified_stream *v = arg;
+    return step(v->job, v->job->report->records, 0, error);
 }
 
 static int verify_stream(struct verifying *job, pawl_stream stream, pawl_error *error)
 {
-    struct stream_reader reader = {0};
-    struct stream *known;
-    pawl_cluster_report_stream s = {.id = stream};
-    struct bounds bounds = {0};
-    pthread_mutex_lock(&job->log->lock);
-    int status = stream_find(job->log, stream, &known);
-    pthread_mutex_unlock(&job->log->lock);
-    if (status == PAWL_OK)
-        status = find_end(job, known, &bounds, error);
-    if (status == PAWL_OK && bounds.high == 0)
-        return PAWL_OK;
-    pthread_mutex_lock(&job->log->lock);
-    if (status == PAWL_OK)
-        status = stream_reader_open(known, 1, false, &reader, error);
-    pthread_mutex_unlock(&job->log->lock);
-    if (status == PAWL_ECANCELED)
-        return status;
-    if (status != PAWL_OK)
-        return error_wrap(error, status, "verify");
-    status = read_all(job, &reader, bounds.high, &s, error);
-    stream_reader_close(&reader);
+    struct verified_stream v = {.job = job, .stream = {.id = stream}};
+    const struct stream_scan scan = {.visit = note, .tick = tick, .wait = wait, .arg = &v};
+    struct judged judged;
+    int status = stream_scan(job->log, stream, &scan, &judged, &v.stream.ignored, error);
+    v.stream.records = judged.judge.at;
+    v.stream.epoch = judged.judge.epoch;
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
         if (job->report->faults++ == 0)
             job->report->first = *error;
         status = PAWL_OK;
     }
-    if (status == PAWL_OK && s.records > 0)
-        status = add_stream(job, &s, error);
-    return status;
+    if (status == PAWL_OK && v.stream.records > 0)
+        status = add_stream(job, &v.stream, error);
+    return status == PAWL_OK || status == PAWL_ECANCELED ? status : error_wrap(error, status, "verify");
 }
 
 static int verify_topic(void *arg, const char *topic, uint32_t partitions, pawl_error *error)

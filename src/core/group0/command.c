@@ -120,7 +120,7 @@ int group0_command_decode(pawl_bytes bytes, struct arena *arena, struct group0_c
                          GROUP0_COMMAND_VERSION);
     if (d.bad || version == 0 || zero != 0)
         return error_set(error, PAWL_ECORRUPT, "byte 0: this is not the head of a command");
-    if (kind < GROUP0_SCHEMA || kind > GROUP0_ASSIGN)
+    if (kind < GROUP0_SCHEMA || kind > GROUP0_IMPORT_DONE)
         return error_set(error, PAWL_EVERSION, "byte 1: this program knows no command of kind %u", kind);
     struct group0_command command = {.kind = (enum group0_command_kind)kind};
     int status;
@@ -130,6 +130,8 @@ int group0_command_decode(pawl_bytes bytes, struct arena *arena, struct group0_c
             error_wrap(error, status, "behind byte %zu", GROUP0_COMMAND_FIXED);
     } else if (command.kind == GROUP0_ASSIGN) {
         status = decode_assignment(&d, &command.assignment, error);
+    } else if (command.kind == GROUP0_IMPORT_DONE) {
+        status = group0_import_done_decode(&d, &command.imported, error);
     } else if (group0_is_about_views(command.kind)) {
         status = group0_view_decode(&d, arena, &command, error);
     } else {

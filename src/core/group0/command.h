@@ -1,8 +1,8 @@
 /* core/group0/command.h: an entry of the group0 stream, as bytes. docs/FORMAT.md shows the same for users.
  *
  *      0  version     u8    1
- *      1  kind        u8    1: a package's schema, 2: rebuild a lane, 3: switch a lane, those about views, and
- *                           16: all partitions are assigned to a node
+ *      1  kind        u8    1: a package's schema, 2: rebuild a lane, 3: switch a lane, those about views,
+ *                           16: all partitions are assigned to a node, and 17: an import has ended
  *      2  zero        u16
  *      4  body              of a schema, the definition (core/schema/definition.h); of the others
  *      4  lane        u16   its ID
@@ -17,6 +17,14 @@
  *      4  node        u64   its ID, not 0
  *     12  time        i64   nanoseconds since 1970, by the node's clock
  *     20  name        u16 and as many bytes, at most 255
+ *
+ * The end of an import (import.h):
+ *
+ *      4  node        u64   under whose claim it stands: 0xffffffff in the upper half
+ *     12  time        i64   nanoseconds since 1970
+ *     20  entries     u64   of all streams of the directory
+ *     28  source      u64, u64   the ID of the directory's journal
+ *     44  name        u16 and as many bytes, at most 255
  *
  * Those about views and tablets begin with a guard: what they were decided on.
  *
@@ -41,6 +49,7 @@
 
 #include "base/bytes.h"
 #include "core/group0/assignment.h"
+#include "core/group0/import.h"
 #include "core/schema/definition.h"
 
 #define GROUP0_COMMAND_VERSION 1
@@ -63,6 +72,7 @@ enum group0_command_kind {
     GROUP0_RESIZE_FINISH = 14,
     GROUP0_RESIZE_ROLLBACK = 15,
     GROUP0_ASSIGN = 16,
+    GROUP0_IMPORT_DONE = 17, /* what was assigned before it counts for nothing */
 };
 
 /* What a command was decided on. Versions of sections: core/group0/building.h. */
@@ -100,6 +110,7 @@ struct group0_command {
     uint32_t tablets; /* RESIZE_BEGIN */
 
     struct assignment assignment; /* ASSIGN: all but its position */
+    struct import_done imported;  /* IMPORT_DONE */
 };
 
 /* Whether it is about views or tablets. */

@@ -169,11 +169,22 @@ static int judge_assign(struct group0 *group0, uint64_t position, const struct g
     return PAWL_OK;
 }
 
+/* Whoever was assigned before was assigned in the place that the log was imported from. */
+static int judge_import_done(struct group0 *group0, bool dry, struct judgement *judgement)
+{
+    if (!dry)
+        group0->assignment = (struct assignment){0};
+    judgement->changed = true;
+    return PAWL_OK;
+}
+
 static int judge_decoded(struct group0 *group0, uint64_t position, const struct group0_command *command,
                          bool dry, struct judgement *judgement, pawl_error *error)
 {
     if (command->kind == GROUP0_ASSIGN)
         return judge_assign(group0, position, command, dry, judgement);
+    if (command->kind == GROUP0_IMPORT_DONE)
+        return judge_import_done(group0, dry, judgement);
     return group0_is_about_views(command->kind)
                ? judge_view(group0, position, command, dry, judgement, error)
                : judge_schema(group0, position, command, dry, judgement, error);

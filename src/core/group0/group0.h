@@ -10,8 +10,8 @@
  *   G1  Applying the same commands at the same positions gives the same state: group0_digest is equal.
  *   G2  A command that cannot be applied changes nothing; check and apply judge alike.
  *   G3  A command that says nothing new makes no version: the one before it goes on. Any other one does, so
- *       that a schema's position tells its lanes' generations too. Commands about views and assignments make no
- *       version.
+ *       that a schema's position tells its lanes' generations too. Commands about views, assignments and the end of
+ *       an import make no version.
  *   G4  A command about views that was decided on another version of a section than the present one changes
  *       nothing: check says PAWL_ECONFLICT. In the stream it is REFUSED by everyone who applies it.
  *
@@ -44,7 +44,7 @@ void group0_set_term(struct group0 *group0, uint64_t term);
 /* What is known of views, tablets and tasks. Borrowed; the list in it stays until group0_free. */
 const struct building *group0_building(const struct group0 *group0);
 
-/* The last assignment; position 0: there was none. Borrowed; it changes with the next. */
+/* The last assignment; position 0: there was none, or none since an import has ended. Borrowed; it changes with the next. */
 const struct assignment *group0_assignment(const struct group0 *group0);
 
 /* Schemas that are held stay. NULL is allowed. */

@@ -30,8 +30,10 @@ bool copies_take(struct copies *copies, const pawl_entry *entry, pawl_place plac
 {
     struct copied_entry *copy = arena_take(&copies->memory, sizeof *copy);
     if (copy)
-        *copy = (struct copied_entry){
-            .offset = entry->offset, .place = place, .body = arena_copy(&copies->memory, entry->body)};
+        *copy = (struct copied_entry){.offset = entry->offset,
+                                      .place = place,
+                                      .kind = entry->kind,
+                                      .body = arena_copy(&copies->memory, entry->body)};
     if (!copy || !copy->body.data) {
         copies->status = PAWL_ENOMEM;
         return false;

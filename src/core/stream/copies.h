@@ -12,6 +12,7 @@ struct copied_entry {
     struct copied_entry *next;
     uint64_t offset;
     pawl_place place;
+    uint8_t kind; /* the entry's */
     pawl_bytes body;
 };
 

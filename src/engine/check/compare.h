@@ -22,6 +22,7 @@ struct compare_side {
     uint32_t partitions; /* of the directory */
     const struct schema *schema;
     const pawl_allocator *alloc;
+    bool elsewhere; /* it was made from a copy of the log: entries have other places there */
 
     /* Of the partition that is compared now. */
     uint16_t partition;

@@ -17,6 +17,7 @@
 #include "core/sequence/storage.h"
 #include "core/state/replay.h"
 #include "engine/check/compare.h"
+#include "engine/check/replay.h"
 #include "engine/check/replay_lanes.h"
 #include "engine/directory/directory.h"
 #include "engine/log/log.h"
@@ -29,6 +30,7 @@
 
 struct replaying {
     const pawl_replay_options *options;
+    const char *log; /* that is read in place of the directory's own; NULL: that one */
     pawl_state_report *report;
     pawl_engine *source;
     pawl_store **stores;       /* of the derived state, one a shard */
@@ -328,6 +330,7 @@ static void init_side(struct replaying *r, size_t which, const char *name, pawl_
                                             .report = report,
                                             .partitions = r->source->file.partitions,
                                             .schema = engine_schema(r->source),
+                                            .elsewhere = r->log != NULL,
                                             .alloc = r->options->allocator};
 }
 
@@ -346,12 +349,13 @@ static int replay_all(struct replaying *r, pawl_error *error)
     return status != PAWL_OK ? status : closed;
 }
 
-static int replay_paths(const pawl_replay_options *options, pawl_state_report *ret_report, pawl_error *error)
+int replay_with_log(const pawl_replay_options *options, const char *log, pawl_state_report *ret_report,
+                    pawl_error *error)
 {
     pawl_state_report report = {0};
-    struct replaying r = {.options = options, .report = &report};
+    struct replaying r = {.options = options, .log = log, .report = &report};
     pawl_options reading = {.read_only = true, .allocator = options->allocator};
-    struct engine_knobs knobs = {.backup = options->backup};
+    struct engine_knobs knobs = {.backup = options->backup, .log = log};
     int status = engine_open(options->dir, &reading, &knobs, &r.source, error);
     if (status != PAWL_OK)
         return status;
@@ -386,5 +390,5 @@ int pawl_replay(const pawl_replay_options *options, pawl_state_report *ret_repor
     int status = engine_directory(options->dir, &plain.dir, error);
     if (status == PAWL_OK && options->to)
         status = engine_directory(options->to, &plain.to, error);
-    return status == PAWL_OK ? replay_paths(&plain, ret_report, error) : status;
+    return status == PAWL_OK ? replay_with_log(&plain, NULL, ret_report, error) : status;
 }

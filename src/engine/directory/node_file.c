@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "core/group0/import.h"
 
 #define FILE_NAME  "node"
 #define TEXT_MAX   (128 + NODE_PATH_MAX)
@@ -75,7 +76,7 @@ bool node_is_on_kafka(const struct node_file *file)
 uint64_t node_id_new(void)
 {
     uint64_t id = 0;
-    while (id == 0)
+    while (id == 0 || import_is_node(id))
         if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
             id = 0;
     return id;

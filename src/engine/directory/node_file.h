@@ -31,7 +31,7 @@ static inline bool node_is_derived(const struct node_file *file)
     return file->log[0] != '\0' && !node_is_on_kafka(file);
 }
 
-/* An ID for a new directory, by chance; never 0. */
+/* An ID for a new directory, by chance; never 0, and never one of an import's (core/group0/import.h). */
 uint64_t node_id_new(void);
 
 /* PAWL_ENOTFOUND: there is no such file. PAWL_EFORMAT, PAWL_EVERSION, and errors of reading it. */

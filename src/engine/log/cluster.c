@@ -23,6 +23,11 @@ int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_l
     return kafka_log_open(&options, ret_log, error);
 }
 
+int cluster_scan(pawl_log *log, pawl_stream stream, cluster_scan_visit visit, void *arg, pawl_error *error)
+{
+    return kafka_scan(log, stream, visit, arg, error);
+}
+
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)
 {
     return kafka_cluster_partitions(url, ret_partitions, error);
@@ -75,6 +80,11 @@ static int refuse(const char *url, pawl_error *error)
 int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_log, pawl_error *error)
 {
     return refuse(url, error);
+}
+
+int cluster_scan(pawl_log *log, pawl_stream stream, cluster_scan_visit visit, void *arg, pawl_error *error)
+{
+    return refuse("kafka://", error);
 }
 
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)

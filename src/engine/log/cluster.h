@@ -11,6 +11,11 @@ bool cluster_is(const char *where);
 /* node: who claims; 0: somebody. */
 int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_log, pawl_error *error);
 
+/* Read a stream of a log on Kafka from its first record, and visit what counts, with the ID of the node whose claim it
+ * stands under; entry is NULL for a claim. Blocks; visits on this thread. Errors as of reading. */
+typedef void (*cluster_scan_visit)(void *arg, uint64_t node, const pawl_entry *entry);
+int cluster_scan(pawl_log *log, pawl_stream stream, cluster_scan_visit visit, void *arg, pawl_error *error);
+
 /* How many partitions the PLog has. PAWL_ENOTFOUND: there is no such topic; errors as in pawl/cluster.h. */
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error);
 

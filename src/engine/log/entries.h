@@ -24,4 +24,10 @@ void log_entries_release(struct log_entries *entries);
  * the log; PAWL_ENOMEM. */
 int log_entries_next(struct log_entries *entries, const struct copied_entry **ret_entry, pawl_error *error);
 
+/* Whether the next one belongs to the same piece. As long as that is so, those that were taken before stay. */
+static inline bool log_entries_has_more(const struct log_entries *entries)
+{
+    return entries->copies.first != NULL;
+}
+
 #endif

@@ -5,8 +5,10 @@
 #include <pawl/pawl.h>
 
 #include "engine/directory/directory.h"
+#include "engine/log/adopt.h"
 #include "engine/log/cluster.h"
 #include "engine/log/entries.h"
+#include "engine/log/import_state.h"
 #include "engine/log/witness.h"
 #include "port/env.h"
 #include "port/log.h"
@@ -15,6 +17,9 @@ struct engine_log;
 
 /* As pawl_log_open, together with an env of its own, which has one shard and a pool. Blocks. */
 int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error);
+
+/* A log on Kafka, opened by a node that claims under this ID. */
+int engine_log_open_as(const char *url, uint64_t node, struct engine_log **ret_log, pawl_error *error);
 
 /* Blocks until the log and the env are closed. PAWL_EMISUSE: a request is outstanding; the log stays open. */
 int engine_log_close(struct engine_log *log);

@@ -143,7 +143,9 @@ int pawl_log_open(const char *where, const pawl_log_options *options, pawl_log *
                               : open_to_write(options->env, where, path, ret_log, error);
 }
 
-int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
+/* node: 0: whoever opens it. */
+static int open_with_env(const char *where, bool read_only, uint64_t node, struct engine_log **ret_log,
+                         pawl_error *error)
 {
     int status;
     struct engine_log *log = mem_new(NULL, 1, sizeof *log);
@@ -154,7 +156,8 @@ int engine_log_open(const char *where, bool read_only, struct engine_log **ret_l
     if (status != PAWL_OK)
         goto no_env;
     pawl_log_options options = {.env = uv_env_port(log->env), .read_only = read_only};
-    status = pawl_log_open(where, &options, &log->log, error);
+    status = node ? cluster_open(where, options.env, node, &log->log, error)
+                  : pawl_log_open(where, &options, &log->log, error);
     if (status != PAWL_OK)
         goto no_log;
     *ret_log = log;
@@ -165,6 +168,16 @@ no_log:
 no_env:
     mem_free(NULL, log, sizeof *log);
     return status;
+}
+
+int engine_log_open(const char *where, bool read_only, struct engine_log **ret_log, pawl_error *error)
+{
+    return open_with_env(where, read_only, 0, ret_log, error);
+}
+
+int engine_log_open_as(const char *url, uint64_t node, struct engine_log **ret_log, pawl_error *error)
+{
+    return open_with_env(url, false, node, ret_log, error);
 }
 
 int engine_log_close(struct engine_log *log)

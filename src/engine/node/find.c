@@ -1,6 +1,6 @@
 /* engine/node/find.c: the directory that is opened: found or made, with the log that it was made with.
  *
- * A directory keeps its log for ever. One whose log is on Kafka names the cluster, and may be told other brokers of
+ * A directory keeps its log for ever, unless the log itself was copied into a cluster (engine/log/adopt.h). One whose log is on Kafka names the cluster, and may be told other brokers of
  * it. */
 #include <errno.h>
 #include <stdio.h>
@@ -75,6 +75,12 @@ static int make(pawl_engine *e, pawl_error *error)
     return node_file_make(e->dir, &e->file, error);
 }
 
+/* Whether the directory has a log in files, and is to have one on Kafka, if that was copied from it. */
+static bool is_to_adopt(const pawl_engine *e)
+{
+    return e->options.log && !e->options.read_only && !e->file.log[0];
+}
+
 /* Whether the directory has the log that the options name. */
 static int check_log(const pawl_engine *e, pawl_error *error)
 {
@@ -83,6 +89,8 @@ static int check_log(const pawl_engine *e, pawl_error *error)
     if (node_is_derived(file) && !o->read_only)
         return error_set(error, PAWL_EREADONLY,
                          "it holds only state, derived from the log in %s: open it read-only", file->log);
+    if (is_to_adopt(e))
+        return PAWL_OK;
     if (o->log && !node_is_on_kafka(file))
         return error_set(error, PAWL_EINVAL,
                          "its log is its own, in files, and not %.300s: a directory keeps the log that it was "
@@ -133,10 +141,17 @@ static int find_or_make(pawl_engine *e, pawl_error *error)
 int engine_find(pawl_engine *e, pawl_error *error)
 {
     int status = find_or_make(e, error);
+    if (status == PAWL_OK && e->knobs.log) {
+        e->file.node = node_id_new();
+        snprintf(e->file.log, sizeof e->file.log, "%s", e->knobs.log);
+        return PAWL_OK;
+    }
     if (status == PAWL_OK)
         status = check_log(e, error);
     if (status == PAWL_OK && !e->options.read_only && e->lock_fd < 0)
         status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
+    if (status == PAWL_OK && is_to_adopt(e))
+        status = directory_adopt(e->dir, e->options.log, &e->file, error);
     if (status == PAWL_OK)
         status = keep_url(e, error);
     return status == PAWL_OK && node_is_on_kafka(&e->file) ? check_cluster(&e->file, error) : status;

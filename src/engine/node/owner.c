@@ -1,12 +1,8 @@
 #include "engine/node/owner.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/error.h"
 #include "base/heap.h"
+#include "engine/log/log.h"
 #include "engine/node/node.h"
 
 #define ATTEMPTS     8
@@ -16,24 +12,12 @@
 
 /* --- opening --- */
 
-/* HOST:/path/of/the/directory */
-static void name_node(const pawl_engine *e, struct assignment *a)
-{
-    char host[128] = "", path[NODE_PATH_MAX], whole[sizeof host + NODE_PATH_MAX + 2];
-    if (gethostname(host, sizeof host - 1) != 0)
-        host[0] = '\0';
-    snprintf(whole, sizeof whole, "%s:%s", host[0] ? host : "?", realpath(e->dir, path) ? path : e->dir);
-    a->name_size = (uint16_t)strnlen(whole, ASSIGNMENT_NAME_MAX);
-    memcpy(a->name, whole, a->name_size);
-    a->name[a->name_size] = '\0';
-}
-
 static int write_assignment(pawl_engine *e, pawl_error *error)
 {
     struct arena arena;
     struct assignment mine = {.node = e->file.node, .time = pawl_env_wall_now(e->env).ns};
     pawl_bytes command;
-    name_node(e, &mine);
+    mine.name_size = name_directory(e->dir, mine.name);
     arena_init(&arena, e->options.allocator, ARENA_CHUNK);
     int status = group0_assign_encode(&mine, &arena, &command);
     if (status == PAWL_OK)
@@ -67,6 +51,11 @@ static int try_once(pawl_engine *e, bool take_over, pawl_error *error)
     status = engine_group0_claim(e, error);
     if (status != PAWL_OK)
         return status;
+    if (present.position
+        == 0) /* an import may have begun before this claim; none begins behind an assignment */
+        status = import_check(e->log, e->file.log, error);
+    if (status != PAWL_OK)
+        return status;
     if (group0_assignment(e->group0)->position != present.position)
         return error_set(error, PAWL_EFENCED, "another node was assigned meanwhile");
     if (step == ASSIGNMENT_CLAIM)
@@ -89,7 +78,9 @@ static void pause_before(pawl_engine *e, unsigned attempt)
 /* Only what was there at first is taken over: a node that has done so meanwhile keeps it. */
 int owner_open(pawl_engine *e, pawl_error *error)
 {
-    int status = PAWL_OK;
+    int status = import_check(e->log, e->file.log, error);
+    if (status != PAWL_OK)
+        return status;
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         if (attempt > 0)
             pause_before(e, attempt);

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/json/json.h"
+#include "engine/log/log.h"
 #include "engine/node/node.h"
 #include "engine/read/read.h"
 #include "engine/views/views.h"
@@ -179,11 +180,14 @@ int engine_group0_claim(pawl_engine *e, pawl_error *error)
 
 int engine_group0_open(pawl_engine *e, pawl_error *error)
 {
-    int status;
+    int status = PAWL_OK;
     group0_snapshot_load(e);
     if (e->options.read_only)
+        status =
+            node_is_on_kafka(&e->file) && !e->knobs.log ? import_check(e->log, e->file.log, error) : PAWL_OK;
+    if (e->options.read_only && status == PAWL_OK)
         status = read_group0(e, false, error);
-    else
+    else if (!e->options.read_only)
         status = node_is_on_kafka(&e->file) ? owner_open(e, error) : engine_group0_claim(e, error);
     if (status != PAWL_OK)
         return status;
