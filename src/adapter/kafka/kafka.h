@@ -9,7 +9,8 @@
  *
  * Caveats
  *   - append never returns PAWL_APPEND_DONE.
- *   - What a stream holds is known by reading it from its beginning, once for each log that is opened.
+ *   - Where a stream ends is known by reading it from its beginning, once for each log that is opened. Entries
+ *     in the middle are found without (find.c).
  *   - close from inside a done that runs on the log's own thread is PAWL_EMISUSE. */
 #ifndef KAFKA_KAFKA_H
 #define KAFKA_KAFKA_H
@@ -19,12 +20,16 @@
 #include "port/env.h"
 #include "port/log.h"
 
+/* Every reader relies on it that no writer has more records of a stream in flight (port/claim_find.h). So it must
+ * never be raised: readers of an older version would take for proven what is not. */
+#define KAFKA_WINDOW_MAX 2048
+
 struct kafka_log_options {
     const char *url; /* url.h */
     pawl_env *env;   /* where done and visit run; topics are checked on its pool */
     const pawl_allocator *alloc;
     uint64_t node;     /* who claims; 0: somebody, by chance */
-    uint32_t window;   /* records in flight, of a stream; 0: 2048; at least 64 */
+    uint32_t window;   /* records in flight, of a stream: 64 to KAFKA_WINDOW_MAX; 0: as many as may be */
     bool trust_topics; /* for tests on brokers that cannot be asked for settings */
 };
 
@@ -37,6 +42,8 @@ struct kafka_figures {
     uint64_t unknown;  /* entries that were told to be unknown */
     uint64_t resolved; /* of these, how many a later claim has settled */
     uint64_t lag;      /* records that follows have not come to yet */
+    uint64_t sought;   /* places in the middle of a stream that were looked for, */
+    uint64_t found;    /* and found; others were read up to, from the last place that was known */
 };
 
 /* Errors: PAWL_EINVAL (the URL, or its file of properties), PAWL_EIO (no broker answers), PAWL_EACCES,

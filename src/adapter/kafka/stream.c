@@ -121,11 +121,9 @@ void stream_keep_resume_point(struct stream *s, const struct judged *judged)
     s->resume_points[s->resume_count++] = *judged;
 }
 
-const struct judged *stream_resume_before(const struct stream *s, uint64_t offset)
+/* How many resume points are not behind this offset. */
+static size_t count_before(const struct stream *s, uint64_t offset)
 {
-    static const struct judged beginning = {.judge.next = 1};
-    if (s->latest.judge.next <= offset)
-        return &s->latest;
     size_t low = 0, high = s->resume_count; /* points below low are not behind offset, from high on they are */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -134,5 +132,20 @@ const struct judged *stream_resume_before(const struct stream *s, uint64_t offse
         else
             high = middle;
     }
-    return low > 0 ? &s->resume_points[low - 1] : &beginning;
+    return low;
+}
+
+const struct judged *stream_resume_before(const struct stream *s, uint64_t offset)
+{
+    static const struct judged beginning = {.judge.next = 1};
+    if (s->latest.judge.next <= offset)
+        return &s->latest;
+    size_t before = count_before(s, offset);
+    return before > 0 ? &s->resume_points[before - 1] : &beginning;
+}
+
+const struct judged *stream_resume_after(const struct stream *s, uint64_t offset)
+{
+    size_t before = count_before(s, offset);
+    return before < s->resume_count ? &s->resume_points[before] : NULL;
 }
