@@ -259,6 +259,78 @@ TEST(the_end_is_read_by_a_log_that_knows_nothing)
     }
 }
 
+struct knowledge {
+    int streams;
+    uint8_t bytes[KAFKA_KNOWN_BYTES];
+};
+
+static void tell(void *arg, pawl_stream about, pawl_bytes known)
+{
+    struct knowledge *k = arg;
+    assert_int_equal(known.size, sizeof k->bytes);
+    memcpy(k->bytes, known.data, known.size);
+    assert_true(about.kind == stream.kind && about.partition == stream.partition);
+    k->streams++;
+}
+
+static struct knowledge knowledge_of(pawl_log *log, uint64_t records)
+{
+    struct knowledge k = {0};
+    kafka_log_known(log, records, tell, &k);
+    return k;
+}
+
+static int learn(pawl_log *log, const struct knowledge *k)
+{
+    return kafka_log_learn(log, stream, (pawl_bytes){k->bytes, sizeof k->bytes});
+}
+
+/* This test goes on in the stream. */
+TEST(a_log_claims_and_reads_from_where_another_has_judged_the_stream)
+{
+    uint64_t next;
+    struct reading reading;
+    pawl_log *first = open_log(), *second = open_log();
+    assert_int_equal(knowledge_of(first, 1).streams, 0);
+    assert_int_equal(claim(first, &next), REIGNS + 1);
+    assert_true(figures_of(first).owner_read > last);
+    struct knowledge known = knowledge_of(first, 1);
+    assert_int_equal(known.streams, 1);
+    assert_int_equal(knowledge_of(first, 1).streams, 0); /* nothing is new */
+    assert_ok(learn(second, &known));
+    assert_int_equal(knowledge_of(second, 1).streams, 0);
+    read_some(second, last - 5, 100, (pawl_place){0}, true, &reading);
+    assert_int_equal(claim(second, &next), REIGNS + 2);
+    assert_int_equal(next, last + 1);
+    assert_true(figures_of(second).owner_read < 10);
+    read_some(second, 20000, 1, (pawl_place){0}, true,
+              &reading); /* of a reign before the place that it has learnt */
+    assert_int_equal(figures_of(second).found, figures_of(second).sought);
+    assert_ok(pawl_log_close(first));
+    assert_ok(pawl_log_close(second));
+}
+
+TEST(what_is_no_knowledge_of_this_stream_is_not_learnt)
+{
+    uint64_t next;
+    pawl_log *first = open_log(), *second = open_log();
+    (void)claim(first, &next);
+    struct knowledge known = knowledge_of(first, 1);
+    for (size_t i = 0; i < sizeof known.bytes; i++) {
+        known.bytes[i] ^= 1;
+        assert_status(learn(second, &known), PAWL_EINVAL);
+        known.bytes[i] ^= 1;
+    }
+    pawl_stream other = stream;
+    other.partition--;
+    pawl_bytes bytes = {known.bytes, sizeof known.bytes};
+    assert_status(kafka_log_learn(second, other, bytes), PAWL_EINVAL);
+    assert_status(kafka_log_learn(second, stream, (pawl_bytes){known.bytes, 20}), PAWL_EINVAL);
+    assert_ok(kafka_log_learn(second, stream, bytes));
+    assert_ok(pawl_log_close(first));
+    assert_ok(pawl_log_close(second));
+}
+
 static int set_up(void **state)
 {
     char why[256];
@@ -290,6 +362,8 @@ int main(void)
         cmocka_unit_test(an_entry_in_the_middle_is_found_by_a_log_that_knows_nothing),
         cmocka_unit_test(what_is_read_on_from_there_is_what_the_stream_holds),
         cmocka_unit_test(the_end_is_read_by_a_log_that_knows_nothing),
+        cmocka_unit_test(a_log_claims_and_reads_from_where_another_has_judged_the_stream),
+        cmocka_unit_test(what_is_no_knowledge_of_this_stream_is_not_learnt),
     };
     if (!getenv("PAWL_KAFKA")) {
         fputs("PAWL_KAFKA names no brokers\n", stderr);

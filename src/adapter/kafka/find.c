@@ -22,6 +22,9 @@ bool stream_seek_begin(const struct stream *s, uint64_t from, uint64_t limit, pa
     seek->facts[seek->fact_count++] = (struct find_fact){s->latest.judge.epoch, s->latest.judge.next - 1};
     if (above)
         seek->facts[seek->fact_count++] = (struct find_fact){above->judge.epoch, above->judge.next - 1};
+    for (size_t i = 0; i < ENDED_MAX; i++)
+        if (s->ended[i].epoch > 0)
+            seek->facts[seek->fact_count++] = s->ended[i];
     for (size_t i = 0; i < PROVEN_MAX; i++)
         if (s->proven[i].epoch > 0)
             seek->facts[seek->fact_count++] = s->proven[i];

@@ -40,6 +40,7 @@
 #define FETCHERS_MIN   3                                   /* handles that are made before one is shared */
 #define FIND_RUN       512                                 /* records that a finder looks at in one place */
 #define PROVEN_MAX     8   /* epochs, or parts of them, of which a stream keeps what a finder has proven */
+#define ENDED_MAX      8   /* epochs that are over, of which a stream knows up to where they reached */
 #define TOGETHER_MAX   256 /* entries that wait for those under way, to go out together */
 
 /* A request, as it waits: an append's lives in its impl, others are the beginning of something larger. */
@@ -101,7 +102,7 @@ struct seek {
     uint64_t from, limit;
     uint64_t low, low_next, high; /* what is known before and behind it */
     pawl_place at;
-    struct find_fact facts[PROVEN_MAX + 2];
+    struct find_fact facts[PROVEN_MAX + ENDED_MAX + 2];
     size_t fact_count;
     bool found;
     struct judge judge;
@@ -231,6 +232,8 @@ struct stream {
     struct judged latest;
     struct find_fact proven[PROVEN_MAX]; /* a ring */
     size_t proven_next;
+    struct find_fact ended[ENDED_MAX]; /* the last epochs that have entries, oldest first; 0: none */
+    uint64_t told;                     /* the position up to which kafka_log_known has told */
 
     struct owner owner;
     uint64_t owner_sum; /* of the record before owner.judge.at */

@@ -96,13 +96,27 @@ static void thin_out(struct stream *s)
     s->resume_spacing *= 2;
 }
 
+/* The epoch that was the latest is over, or was when somebody looked again. Claims that nothing was written under are
+ * not worth a place. */
+static void note_end(struct stream *s)
+{
+    struct find_fact fact = {s->latest.judge.epoch, s->latest.judge.next - 1};
+    if (fact.epoch == 0 || fact.upto == 0 || s->ended[ENDED_MAX - 1].upto == fact.upto)
+        return;
+    memmove(s->ended, s->ended + 1, sizeof s->ended - sizeof s->ended[0]);
+    s->ended[ENDED_MAX - 1] = fact;
+}
+
 /* If there is no memory for a resume point, a later reader only begins earlier. */
 void stream_keep_resume_point(struct stream *s, const struct judged *judged)
 {
     if (judged->judge.fragments > 0) /* K3 */
         return;
-    if (judged->judge.at > s->latest.judge.at)
+    if (judged->judge.at > s->latest.judge.at) {
+        if (judged->judge.epoch > s->latest.judge.epoch)
+            note_end(s);
         s->latest = *judged;
+    }
     uint64_t last = s->resume_count ? s->resume_points[s->resume_count - 1].judge.next : 1;
     if (judged->judge.next < last + s->resume_spacing)
         return;
