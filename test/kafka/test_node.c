@@ -4,8 +4,10 @@
 
 #include <signal.h>
 
+#include "adapter/kafka/kafka.h"
 #include "base/latch.h"
 #include "engine/directory/directory.h"
+#include "engine/node/node.h"
 #include "test/lib/child.h"
 #include "test/lib/lanes.h"
 
@@ -150,6 +152,27 @@ TEST(a_node_does_what_one_on_files_does_and_an_empty_directory_brings_all_of_it_
     assert_sound(other.path);
     bed_end(&bed);
     bed_end(&other);
+}
+
+TEST(a_node_claims_from_where_it_knows_its_streams)
+{
+    struct lanes_bed bed;
+    struct kafka_figures figures;
+    begin_first(&bed, "known");
+    for (int i = 0; i < 300; i++)
+        bed_send(&bed, 1 + (uint64_t)i % TENANTS, "t.Bill", "ada", 1);
+    make_view(&bed);
+    assert_bills(&bed, 1, 38);
+    bed_close(&bed);
+    bed_open(&bed);
+    kafka_log_figures(bed.engine->log, &figures);
+    uint64_t claims = figures.claims_won;
+    assert_true(claims >= PARTITIONS);
+    assert_true(figures.owner_read
+                <= 2 * claims); /* each reads its own claim, and what the close before left */
+    bed_close(&bed);
+    assert_sound(bed.path);
+    bed_end(&bed);
 }
 
 TEST(a_backup_holds_the_state_and_what_is_restored_is_another_node)
@@ -540,6 +563,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RUN(a_node_does_what_one_on_files_does_and_an_empty_directory_brings_all_of_it_back),
+        RUN(a_node_claims_from_where_it_knows_its_streams),
         RUN(a_backup_holds_the_state_and_what_is_restored_is_another_node),
         RUN(a_second_node_is_refused_and_told_who_the_first_is),
         RUN(a_node_that_is_taken_over_is_out_and_nothing_that_it_acknowledged_is_lost),

@@ -7,10 +7,12 @@
  * Checked for every seed: what was acknowledged, or resolved as written, counts for every reader, at its
  * offset, once; what was resolved as not written never counts; all who read agree, record by record, and agree
  * with a second statement of the rules that is written as a search and not as a machine; and when the faults
- * end, a writer can claim and go on. PAWL_SEEDS=n runs that many seeds. */
+ * end, a writer can claim and go on. And whatever a finder (port/claim_find.h) finds in this log, from whatever it
+ * is told, is what counts. PAWL_SEEDS=n runs that many seeds. */
 #include "test/lib/test.h"
 
 #include "base/hash.h"
+#include "port/claim_find.h"
 #include "port/claim_owner.h"
 
 enum { WRITERS = 3, READERS = 2, LOG_MAX = 4096, NET_MAX = 512, FLIGHT_MAX = 64, WINDOW = 12, STEPS = 500 };
@@ -56,7 +58,7 @@ struct world {
 };
 
 static struct {
-    uint64_t acked, never, gaps, fenced, unsure, cut, copies, verdicts[CLAIM_HOLE + 1];
+    uint64_t acked, never, gaps, fenced, unsure, cut, copies, sought, found, read_on, verdicts[CLAIM_HOLE + 1];
 } seen;
 
 static bool chance(struct world *w, uint32_t percent)
@@ -363,6 +365,75 @@ static uint64_t count_by_search(const struct world *w, uint64_t *contents)
     return offset;
 }
 
+/* Look for an offset, told of a place before it, and of one that may be behind it. */
+static bool run_finder(struct world *w, uint64_t wanted, const struct judge *low, const struct find_fact *fact,
+                       struct finder *ret_finder)
+{
+    struct finder_options options = {.wanted = wanted,
+                                     .low = low->at,
+                                     .low_next = low->next,
+                                     .high = w->final,
+                                     .guess = chance(w, 50) ? FIND_NO_GUESS : test_below(&w->random, w->final),
+                                     .ahead = chance(w, 50) ? 0 : test_below(&w->random, 30),
+                                     .window = WINDOW,
+                                     .run = 1 + (uint32_t)test_below(&w->random, 12),
+                                     .facts = fact,
+                                     .fact_count = chance(w, 50)};
+    uint64_t at;
+    uint32_t count, runs = 0;
+    finder_init(ret_finder, &options);
+    enum find_step step;
+    while ((step = finder_next(ret_finder, &at, &count)) == FIND_READ) {
+        assert_true(runs++ < 200);
+        while (count > 0 && at < w->final && finder_take(ret_finder, &w->log[at].record)) {
+            at++;
+            count--;
+        }
+    }
+    return step == FIND_FOUND;
+}
+
+/* What is read from the place that was found is what counts there. */
+static void read_on_from(const struct world *w, const struct finder *finder, const uint64_t *contents,
+                         uint64_t next)
+{
+    struct judge judge;
+    assert_true(finder->upto < next);
+    finder_judge_start(finder, &judge);
+    while (judge.at < w->final && judge.next <= finder->upto) {
+        const struct claim_record *r = &w->log[judge.at].record;
+        enum claim_verdict verdict = finder_judge_next(&judge, r);
+        if (verdict != CLAIM_COUNTS && verdict != CLAIM_PART && verdict != CLAIM_STALE)
+            return;
+        if (verdict == CLAIM_COUNTS) {
+            assert_int_equal(contents[r->offset], r->checksum);
+            seen.read_on++;
+        }
+    }
+}
+
+static void check_finder(struct world *w, const uint64_t *contents, uint64_t next)
+{
+    for (uint64_t wanted = 1; wanted < next + WINDOW; wanted++) {
+        struct judge low, fact;
+        struct finder finder;
+        uint64_t known = test_below(&w->random, w->final + 1);
+        judge_init(&fact, 0);
+        low = fact;
+        while (fact.at < known) {
+            (void)judge_next(&fact, &w->log[fact.at].record);
+            if (fact.next <= wanted && fact.fragments == 0 && chance(w, 10))
+                low = fact;
+        }
+        seen.sought += wanted < next;
+        if (!run_finder(w, wanted, &low, &(struct find_fact){fact.epoch, fact.next - 1}, &finder))
+            continue;
+        assert_true(wanted < next);
+        seen.found++;
+        read_on_from(w, &finder, contents, next);
+    }
+}
+
 static int by_content(const void *a, const void *b)
 {
     uint64_t x = ((const struct fate *)a)->content, y = ((const struct fate *)b)->content;
@@ -391,6 +462,7 @@ static void check(struct world *w)
         }
         assert_memory_equal(&w->readers[i], &fresh, sizeof fresh);
     }
+    check_finder(w, contents, next);
     for (uint32_t i = 0; i < w->ackeds; i++) {
         assert_true(w->acked[i].offset < next);
         assert_int_equal(contents[w->acked[i].offset], w->acked[i].content);
@@ -442,11 +514,14 @@ TEST(whatever_happens_an_acknowledged_event_counts_and_all_readers_agree)
     print_message("# acked %" PRIu64 " never %" PRIu64 " gaps %" PRIu64 " fenced %" PRIu64 " unsure %" PRIu64
                   " cut %" PRIu64 " copies %" PRIu64 "\n",
                   seen.acked, seen.never, seen.gaps, seen.fenced, seen.unsure, seen.cut, seen.copies);
+    print_message("# sought %" PRIu64 " found %" PRIu64 " read on %" PRIu64 "\n", seen.sought, seen.found,
+                  seen.read_on);
     for (int v = 0; v <= CLAIM_HOLE; v++)
         print_message("# %s: %" PRIu64 "\n", claim_verdict_text((enum claim_verdict)v), seen.verdicts[v]);
     if (seeds < 100)
         return;
     assert_true(seen.acked && seen.never && seen.gaps && seen.fenced && seen.unsure && seen.cut && seen.copies);
+    assert_true(seen.found > seen.sought / 2 && seen.read_on > seen.found);
     for (int v = CLAIM_COUNTS; v <= CLAIM_OUTRANKED; v++)
         assert_true(v == CLAIM_EARLY || seen.verdicts[v] > 0);
 }

@@ -1,8 +1,9 @@
 /* adapter/kafka/cursor.c: many readers, each at a place of its own.
  *
  * A handle of librdkafka reads any number of partitions, but each of them at one place only. So a cursor uses
- * the first handle that has no cursor on the same stream, and a new handle is made only for the second reader
- * of a stream. Handles are kept until the log is closed. */
+ * a handle that has no cursor on the same stream. It waits there for the request that is under way for other
+ * streams; so it rather takes a handle that has no cursor at all, and a few are made for that. Handles, with their
+ * connections, are kept until the log is closed. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,15 +60,24 @@ static int start(struct cursor *c, uint64_t position, bool bell, pawl_error *err
     return error_set(error, PAWL_EIO, "cannot read topic %s: %s", c->stream->topic, rd_kafka_err2str(err));
 }
 
+/* NULL: make another. */
+static struct fetcher *choose_fetcher(const struct kafka_log *log, const struct stream *stream)
+{
+    struct fetcher *best = NULL;
+    size_t count = 0;
+    for (struct fetcher *f = log->fetchers; f; f = f->next, count++)
+        if (!f->cursors || (!best && !serves(f, stream)))
+            best = f;
+    return best && best->cursors && count < FETCHERS_MIN ? NULL : best;
+}
+
 int cursor_open(struct stream *stream, uint64_t position, bool bell, struct cursor *c, pawl_error *error)
 {
     struct kafka_log *log = stream->log;
     assert(!c->fetcher);
     c->stream = stream; /* also of a cursor that could not be opened */
     pthread_mutex_lock(&log->fetch_lock);
-    struct fetcher *f = log->fetchers;
-    while (f && serves(f, stream))
-        f = f->next;
+    struct fetcher *f = choose_fetcher(log, stream);
     int status = PAWL_EIO;
     if (!f)
         f = fetcher_new(log, error);

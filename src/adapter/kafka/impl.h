@@ -22,6 +22,7 @@
 #include "adapter/kafka/record.h"
 #include "base/map.h"
 #include "base/wait.h"
+#include "port/claim_find.h"
 #include "port/claim_owner.h"
 
 #define STREAMS_MAX       65535
@@ -36,6 +37,10 @@
 #define SILENCE_NS                                                                                             \
     ((uint64_t)5 * 1000 * 1000 * 1000) /* after which a follow asks whether it misses something */
 #define SILENCE_NS_MAX ((uint64_t)20 * 1000 * 1000 * 1000) /* while it misses nothing, it asks less often */
+#define FETCHERS_MIN   3                                   /* handles that are made before one is shared */
+#define FIND_RUN       512                                 /* records that a finder looks at in one place */
+#define PROVEN_MAX     8   /* epochs, or parts of them, of which a stream keeps what a finder has proven */
+#define ENDED_MAX      8   /* epochs that are over, of which a stream knows up to where they reached */
 #define TOGETHER_MAX   256 /* entries that wait for those under way, to go out together */
 
 /* A request, as it waits: an append's lives in its impl, others are the beginning of something larger. */
@@ -92,6 +97,18 @@ struct judged {
     uint64_t sum; /* the checksum of the record before judge.at, if there is one */
 };
 
+/* A place in the middle of a stream that is looked for, and the place that was found. */
+struct seek {
+    uint64_t from, limit;
+    uint64_t low, low_next, high; /* what is known before and behind it */
+    pawl_place at;
+    struct find_fact facts[PROVEN_MAX + ENDED_MAX + 2];
+    size_t fact_count;
+    bool found;
+    struct judge judge;
+    uint64_t upto; /* what counts is known up to this offset */
+};
+
 /* Reads a stream from some place on, judges its records, and puts entries together from their fragments. */
 struct stream_reader {
     struct cursor cursor;
@@ -99,6 +116,7 @@ struct stream_reader {
     uint64_t
         known; /* the stream is known to reach this position; an end that is told before it is not the end */
     bool bell; /* its messages ring the bell */
+    uint64_t upto;  /* it began at a place that was found, and reads up to this offset; 0: at a resume point */
     uint64_t first; /* position of the present entry's first record */
     uint8_t *part;  /* the fragments so far */
     size_t part_size;
@@ -106,8 +124,9 @@ struct stream_reader {
     uint64_t ignored;
 };
 
-/* FOUND_DOUBT: the broker says that the position is out of range. The cursor has stopped. */
-enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END, FOUND_DOUBT };
+/* FOUND_DOUBT: the broker says that the position is out of range. The cursor has stopped. FOUND_LOST: a reader that
+ * began at a place that was found cannot go on from there. */
+enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END, FOUND_DOUBT, FOUND_LOST };
 
 /* Where a stream begins and ends, and what that says of a position that was said to be out of range. */
 struct bounds {
@@ -140,6 +159,8 @@ struct read_pass {
     bool looking; /* the topic, or where it ends, is being looked for on the pool */
     bool bounded; /* it reads to the end of the stream, which it must ask for */
     bool doubted; /* its position is said to be out of range, or nothing has come for long */
+    bool seeking; /* the place to begin at is looked for, too */
+    bool lost;    /* the reader cannot go on from where it began */
     _Atomic bool stop;
     uint32_t partitions; /* of the topic, as far as known when it was looked for */
     uint64_t from;
@@ -152,6 +173,7 @@ struct read_pass {
     uint64_t heard;    /* when a record came last */
     uint64_t silence;  /* that a follow bears */
     struct bounds bounds;
+    struct seek seek;
     struct stream_reader reader;
     rd_kafka_message_t *messages[TAKE_MAX];
     size_t taken, used;
@@ -208,6 +230,10 @@ struct stream {
     size_t resume_count, resume_room;
     uint64_t resume_spacing;
     struct judged latest;
+    struct find_fact proven[PROVEN_MAX]; /* a ring */
+    size_t proven_next;
+    struct find_fact ended[ENDED_MAX]; /* the last epochs that have entries, oldest first; 0: none */
+    uint64_t told;                     /* the position up to which kafka_log_known has told */
 
     struct owner owner;
     uint64_t owner_sum; /* of the record before owner.judge.at */
@@ -341,10 +367,13 @@ int stream_reader_settle(struct stream_reader *reader, pawl_error *error);
 enum doubt bounds_judge(const struct bounds *bounds, uint64_t at);
 int stream_lost(const struct stream *stream, uint64_t at, pawl_error *error);
 
-/* stream_reader.c. With the lock, except take, suspend, resume and close. suspend closes the cursor only, and
+/* stream_reader.c. With the lock, except take, suspend, resume and close. open_at: at the place that was found. take:
+ * FOUND_LOST comes from no other; what it has read so far is right, and open goes on at judge.next. suspend closes the cursor only, and
  * resume opens it again where the reader was; the stream is known to reach high. */
 int stream_reader_open(struct stream *stream, uint64_t from, bool bell, struct stream_reader *reader,
                        pawl_error *error);
+int stream_reader_open_at(struct stream *stream, const struct seek *seek, bool bell,
+                          struct stream_reader *reader, pawl_error *error);
 void stream_reader_suspend(struct stream_reader *reader);
 int stream_reader_resume(struct stream_reader *reader, uint64_t high, pawl_error *error);
 void stream_reader_close(struct stream_reader *reader);
@@ -372,11 +401,18 @@ struct stream_scan {
 int stream_scan(struct kafka_log *log, pawl_stream stream, const struct stream_scan *scan,
                 struct judged *ret_judged, uint64_t *ret_ignored, pawl_error *error);
 
-/* stream.c */
+/* find.c. begin: with the lock; whether it is worth a search. seek: blocks, without the lock; the stream is known to
+ * reach high. */
+bool stream_seek_begin(const struct stream *stream, uint64_t from, uint64_t limit, pawl_place at,
+                       struct seek *seek);
+void stream_seek(struct stream *stream, uint64_t high, struct seek *seek);
+
+/* stream.c. before: the last that is not behind the offset. after: the first that is; NULL: none but the latest. */
 int stream_find(struct kafka_log *log, pawl_stream id, struct stream **ret_stream);
 void stream_release(struct stream *stream);
 void stream_keep_resume_point(struct stream *stream, const struct judged *judged);
 const struct judged *stream_resume_before(const struct stream *stream, uint64_t offset);
+const struct judged *stream_resume_after(const struct stream *stream, uint64_t offset);
 
 /* owner.c */
 void stream_send(struct stream *stream);
@@ -411,7 +447,14 @@ void kafka_collect(struct kafka_log *log);  /* appends that are ready */
 void stream_wait(struct stream *stream);    /* to be sent when the round has ended */
 void kafka_send_all(struct kafka_log *log); /* what waits for that */
 
-/* read_pass.c */
+/* read_alone.c. must_ask: whether a read needs to know where the stream ends, because it may want entries that this
+ * log does not know of. With the lock. */
+int kafka_read_alone(struct kafka_log *log, pawl_read *read);
+bool kafka_must_ask(const struct stream *stream, uint64_t from, uint64_t limit);
+
+/* read_pass.c. deadline: for an answer that is waited for from now on. */
+uint64_t kafka_deadline(const struct kafka_log *log);
+int kafka_no_answer(const struct kafka_log *log, pawl_error *error);
 int kafka_read(pawl_log *log, pawl_read *read);
 int kafka_follow(pawl_log *log, pawl_follow *follow);
 int kafka_unfollow(pawl_log *log, pawl_follow *follow);

@@ -9,7 +9,8 @@
  *
  * Caveats
  *   - append never returns PAWL_APPEND_DONE.
- *   - What a stream holds is known by reading it from its beginning, once for each log that is opened.
+ *   - Where a stream ends is known by reading it from its beginning, once for each log that is opened, or from where
+ *     another log has judged it (kafka_log_learn). Entries in the middle are found without (find.c).
  *   - close from inside a done that runs on the log's own thread is PAWL_EMISUSE. */
 #ifndef KAFKA_KAFKA_H
 #define KAFKA_KAFKA_H
@@ -19,12 +20,16 @@
 #include "port/env.h"
 #include "port/log.h"
 
+/* Every reader relies on it that no writer has more records of a stream in flight (port/claim_find.h). So it must
+ * never be raised: readers of an older version would take for proven what is not. */
+#define KAFKA_WINDOW_MAX 2048
+
 struct kafka_log_options {
     const char *url; /* url.h */
     pawl_env *env;   /* where done and visit run; topics are checked on its pool */
     const pawl_allocator *alloc;
     uint64_t node;     /* who claims; 0: somebody, by chance */
-    uint32_t window;   /* records in flight, of a stream; 0: 2048; at least 64 */
+    uint32_t window;   /* records in flight, of a stream: 64 to KAFKA_WINDOW_MAX; 0: as many as may be */
     bool trust_topics; /* for tests on brokers that cannot be asked for settings */
 };
 
@@ -34,9 +39,12 @@ struct kafka_figures {
     uint64_t ignored;      /* records that were read and did not count */
     uint64_t claims_won;
     uint64_t claims_lost;
-    uint64_t unknown;  /* entries that were told to be unknown */
-    uint64_t resolved; /* of these, how many a later claim has settled */
-    uint64_t lag;      /* records that follows have not come to yet */
+    uint64_t unknown;    /* entries that were told to be unknown */
+    uint64_t resolved;   /* of these, how many a later claim has settled */
+    uint64_t lag;        /* records that follows have not come to yet */
+    uint64_t owner_read; /* records that were read to claim a stream, or because of a gap */
+    uint64_t sought;     /* places in the middle of a stream that were looked for, */
+    uint64_t found;      /* and found; others were read up to, from the last place that was known */
 };
 
 /* Errors: PAWL_EINVAL (the URL, or its file of properties), PAWL_EIO (no broker answers), PAWL_EACCES,
@@ -45,6 +53,19 @@ int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, 
 
 /* Of a log that kafka_log_open opened. Any thread. */
 void kafka_log_figures(pawl_log *log, struct kafka_figures *ret_figures);
+
+/* What a log knows of a stream: how far it has judged it, and what it needs to go on from there. This is a fact about
+ * the stream, true for ever; another log that learns it reads from there on, and not from the beginning. docs/FORMAT.md
+ * has the bytes.
+ * known: visit each stream of which this log knows at least so many more records than when it was visited last. Not to
+ * be called back from visit; any thread.
+ * learn: PAWL_EINVAL: these are no such bytes, or of another stream; nothing was learnt. If the stream turns out not to
+ * have the record that lay there, claims and reads end with PAWL_ECORRUPT. */
+#define KAFKA_KNOWN_BYTES 201
+
+typedef void (*kafka_known_visit)(void *arg, pawl_stream stream, pawl_bytes known);
+void kafka_log_known(pawl_log *log, uint64_t records, kafka_known_visit visit, void *arg);
+int kafka_log_learn(pawl_log *log, pawl_stream stream, pawl_bytes known);
 
 /* As pawl_cluster_init and pawl_cluster_check, but that there must be partitions. */
 int kafka_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error);

@@ -215,7 +215,7 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     log->alloc = o->alloc;
     log->node = o->node ? o->node : pawl_env_random(o->env);
     log->session = pawl_env_random(o->env);
-    log->window = o->window ? o->window : 2048;
+    log->window = o->window && o->window < KAFKA_WINDOW_MAX ? o->window : KAFKA_WINDOW_MAX;
     log->window = log->window < KAFKA_FRAGMENTS_MAX ? KAFKA_FRAGMENTS_MAX : log->window;
     log->trust_topics = o->trust_topics;
     log->shards = pawl_env_shards(o->env);

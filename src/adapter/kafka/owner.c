@@ -335,6 +335,7 @@ void stream_looked(struct stream *s)
 static int feed_record(struct stream *s, const struct kafka_record *r, const struct judge *before)
 {
     struct owner_actions actions;
+    s->log->figures.owner_read++;
     if (r->head.kind == CLAIM_KIND_EVENT && r->head.fragment == 0 && r->head.epoch == before->epoch
         && !judge_has(before, r->head.offset, 0))
         note_place(s, &r->head);

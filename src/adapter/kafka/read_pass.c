@@ -5,7 +5,8 @@
  *                                                       └── back ──┴── over ──► done
  *
  * A batch is judged on the log's thread; bodies stay in librdkafka's messages until they were visited. A read
- * whose caller waits for it alone (read->alone) does all of this on the caller's thread. */
+ * whose caller waits for it alone is read_alone.c's. A pass that begins in the middle of what is known may begin at a
+ * place that was found on the pool (find.c); when it cannot go on from there, it begins anew where it is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +17,12 @@
 #include "base/error.h"
 #include "base/heap.h"
 
-static uint64_t deadline_of(const struct kafka_log *log)
+uint64_t kafka_deadline(const struct kafka_log *log)
 {
     return clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
 }
 
-static int no_answer(const struct kafka_log *log, pawl_error *error)
+int kafka_no_answer(const struct kafka_log *log, pawl_error *error)
 {
     return error_set(error, PAWL_EIO, "no broker has answered for %" PRIu32 " ms", log->url.timeout_ms);
 }
@@ -101,7 +102,7 @@ static bool add_item(struct read_pass *p, const pawl_entry *entry, pawl_place pl
 static void fill(struct read_pass *p, size_t *bytes, int *ret_status)
 {
     while (p->used < p->taken && p->left > 0 && *bytes < BATCH_BYTES && *ret_status == PAWL_OK && !p->over
-           && !p->doubted) {
+           && !p->doubted && !p->lost) {
         rd_kafka_message_t *m = p->messages[p->used++];
         enum found found;
         pawl_entry entry;
@@ -110,6 +111,7 @@ static void fill(struct read_pass *p, size_t *bytes, int *ret_status)
         *ret_status = stream_reader_take(&p->reader, m, &found, &entry, &place, &p->error);
         bool good = *ret_status == PAWL_OK && m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
         p->doubted = found == FOUND_DOUBT;
+        p->lost = found == FOUND_LOST;
         if (found == FOUND_ENTRY && p->kind != PASS_TAIL && entry.offset >= p->from) {
             *bytes += entry.body.size;
             kept = add_item(p, &entry, place, m);
@@ -119,7 +121,7 @@ static void fill(struct read_pass *p, size_t *bytes, int *ret_status)
         if (!kept)
             rd_kafka_message_destroy(m);
     }
-    if (*ret_status == PAWL_OK)
+    if (*ret_status == PAWL_OK && p->reader.upto == 0)
         stream_keep_resume_point(p->stream, &p->reader.judged);
 }
 
@@ -131,7 +133,7 @@ static bool refill(struct read_pass *p)
     size_t bytes = 0;
     int status = PAWL_OK;
     pthread_mutex_lock(&log->lock);
-    if (p->used == p->taken && !p->doubted) {
+    if (p->used == p->taken && !p->doubted && !p->lost) {
         p->used = 0;
         p->taken = cursor_take(&p->reader.cursor, 0, p->messages);
     }
@@ -235,8 +237,13 @@ static void begin(struct read_pass *p)
 {
     struct kafka_log *log = p->op.log;
     uint64_t from = p->kind == PASS_TAIL ? UINT64_MAX : p->from;
-    int status = p->began ? stream_reader_resume(&p->reader, p->bounds.high, &p->error)
-                          : stream_reader_open(p->stream, from, true, &p->reader, &p->error);
+    int status;
+    if (p->began)
+        status = stream_reader_resume(&p->reader, p->bounds.high, &p->error);
+    else if (p->seek.found)
+        status = stream_reader_open_at(p->stream, &p->seek, true, &p->reader, &p->error);
+    else
+        status = stream_reader_open(p->stream, from, true, &p->reader, &p->error);
     p->began = true;
     if (status != PAWL_OK) {
         end_pass(p, status);
@@ -246,7 +253,7 @@ static void begin(struct read_pass *p)
         p->reader.known = p->bounds.high;
     p->open = true;
     p->doubted = false;
-    p->deadline = deadline_of(log);
+    p->deadline = kafka_deadline(log);
     p->heard = clock_boot_ns();
     enlist(p);
 }
@@ -261,6 +268,8 @@ static void look_work(pawl_work *work)
         p->status = topic_find(log->front, &log->url, p->stream->topic, p->stream->id, &partitions, &p->error);
     if (p->status == PAWL_OK && (p->bounded || p->doubted) && partitions > 0)
         p->status = stream_bounds(p->stream, &p->bounds, &p->error);
+    if (p->status == PAWL_OK && p->seeking && !p->doubted && partitions > 0)
+        stream_seek(p->stream, p->bounds.high, &p->seek);
     pthread_mutex_lock(&log->lock);
     if (partitions > 0)
         p->stream->partitions = partitions;
@@ -362,7 +371,22 @@ static void suspend(struct read_pass *p)
     drop_messages(p);
     stream_reader_suspend(&p->reader);
     p->open = false;
-    p->until = deadline_of(p->op.log);
+    p->until = kafka_deadline(p->op.log);
+    if (look(p) != PAWL_OK)
+        end_pass(p, PAWL_ECLOSED);
+}
+
+/* It cannot go on from where it began: what was proven there ends, or it was a copy that came late. In the first
+ * case the next place is worth another search, if it has found anything. */
+static void begin_anew(struct read_pass *p)
+{
+    uint64_t next = p->reader.judged.judge.next, from = p->from;
+    bool ended = next > p->reader.upto;
+    leave(p);
+    p->lost = false;
+    p->from = next > from ? next : from;
+    p->seeking = ended && stream_seek_begin(p->stream, p->from, p->left, (pawl_place){0}, &p->seek);
+    p->seek.found = false;
     if (look(p) != PAWL_OK)
         end_pass(p, PAWL_ECLOSED);
 }
@@ -381,12 +405,12 @@ bool read_pass_step(struct read_pass *p, uint64_t now)
     }
     int status = PAWL_OK;
     size_t bytes = 0;
-    if (p->used == p->taken && !p->doubted) {
+    if (p->used == p->taken && !p->doubted && !p->lost) {
         p->used = 0;
         p->taken = cursor_take(&p->reader.cursor, 0, p->messages);
     }
     if (p->taken > 0)
-        p->deadline = deadline_of(log);
+        p->deadline = kafka_deadline(log);
     uint64_t at = p->reader.judged.judge.at;
     fill(p, &bytes, &status);
     if (p->reader.judged.judge.at > at) { /* an error is a message, too, and does not count */
@@ -395,13 +419,17 @@ bool read_pass_step(struct read_pass *p, uint64_t now)
     }
     bool more = p->taken == TAKE_MAX || p->used < p->taken;
     if (status == PAWL_OK && p->kind != PASS_FOLLOW && now > p->deadline)
-        status = no_answer(log, &p->error);
+        status = kafka_no_answer(log, &p->error);
     if (status != PAWL_OK || p->over || p->left == 0) {
         end_pass(p, status);
         return false;
     }
     if (p->count > 0) {
         hand_over(p);
+        return false;
+    }
+    if (p->lost) {
+        begin_anew(p);
         return false;
     }
     if (p->kind == PASS_FOLLOW && is_silent(p, now))
@@ -415,15 +443,8 @@ bool read_pass_step(struct read_pass *p, uint64_t now)
 
 /* Calls. */
 
-/* Whether a read needs to know where the stream ends: it may want entries that this log does not know of. */
-static bool must_ask(const struct stream *s, uint64_t from, uint64_t limit)
-{
-    uint64_t next = s->latest.judge.next;
-    return limit > next || from > next - limit;
-}
-
 static int start_pass(struct kafka_log *log, enum pass_kind kind, void *request, pawl_stream stream,
-                      uint64_t from, uint64_t limit, pawl_error *error)
+                      uint64_t from, uint64_t limit, pawl_place at, pawl_error *error)
 {
     struct read_pass *p = mem_new(log->alloc, 1, sizeof *p);
     if (!p)
@@ -432,14 +453,16 @@ static int start_pass(struct kafka_log *log, enum pass_kind kind, void *request,
     p->kind = kind;
     p->from = p->next_offset = from;
     p->left = limit;
-    p->until = deadline_of(log);
+    p->until = kafka_deadline(log);
     p->silence = SILENCE_NS;
     atomic_fetch_add(&log->outstanding, 1);
     pthread_mutex_lock(&log->lock);
     int status = stream_find(log, stream, &p->stream);
     if (status == PAWL_OK)
-        p->bounded = kind != PASS_FOLLOW && must_ask(p->stream, from, limit);
-    if (status == PAWL_OK && stream.partition < p->stream->partitions && !p->bounded) {
+        p->bounded = kind != PASS_FOLLOW && kafka_must_ask(p->stream, from, limit);
+    if (status == PAWL_OK && kind != PASS_TAIL)
+        p->seeking = stream_seek_begin(p->stream, from, limit, at, &p->seek);
+    if (status == PAWL_OK && stream.partition < p->stream->partitions && !p->bounded && !p->seeking) {
         p->looking = true;
         op_list_push(&log->back, &p->op);
         kafka_ring(log);
@@ -456,96 +479,14 @@ static int start_pass(struct kafka_log *log, enum pass_kind kind, void *request,
     return error_wrap(error, status, "read");
 }
 
-/* On this thread. */
-static int read_stream(struct kafka_log *log, pawl_read *read, struct stream *s, struct stream_reader *reader,
-                       uint64_t *ret_next)
-{
-    rd_kafka_message_t *messages[TAKE_MAX];
-    uint64_t left = read->limit, deadline = deadline_of(log);
-    bool over = left == 0, doubted = false;
-    int status = PAWL_OK;
-    while (!over && status == PAWL_OK) {
-        size_t taken = cursor_take(&reader->cursor, 100, messages);
-        if (taken > 0)
-            deadline = deadline_of(log);
-        for (size_t i = 0; i < taken; i++) {
-            enum found found = FOUND_NOTHING;
-            pawl_entry entry;
-            pawl_place place;
-            if (!over && status == PAWL_OK)
-                status = stream_reader_take(reader, messages[i], &found, &entry, &place, read->error);
-            if (found == FOUND_DOUBT)
-                doubted = true;
-            if (found == FOUND_ENTRY && entry.offset >= read->from) {
-                over = !read->visit(read, &entry, place) || --left == 0;
-                *ret_next = entry.offset + 1;
-            }
-            over = over || found == FOUND_END
-                   || (status == PAWL_OK && messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR
-                       && stream_reader_at_end(reader));
-            rd_kafka_message_destroy(messages[i]);
-        }
-        if (!over && status == PAWL_OK && doubted)
-            status = stream_reader_settle(reader, read->error);
-        else if (!over && status == PAWL_OK && clock_boot_ns() > deadline)
-            status = no_answer(log, read->error);
-        if (doubted)
-            deadline = deadline_of(log);
-        doubted = false;
-        pthread_mutex_lock(&log->lock);
-        if (status == PAWL_OK)
-            stream_keep_resume_point(s, &reader->judged);
-        pthread_mutex_unlock(&log->lock);
-    }
-    return status;
-}
-
-static int read_alone(struct kafka_log *log, pawl_read *read)
-{
-    struct stream_reader reader = {0};
-    struct stream *s;
-    uint32_t partitions = 0;
-    struct bounds bounds = {0};
-    bool bounded = false;
-    pthread_mutex_lock(&log->lock);
-    int status = stream_find(log, read->stream, &s);
-    if (status == PAWL_OK) {
-        partitions = s->partitions;
-        bounded = must_ask(s, read->from, read->limit);
-    }
-    pthread_mutex_unlock(&log->lock);
-    if (status != PAWL_OK)
-        return error_wrap(read->error, status, "read");
-    atomic_fetch_add(&log->outstanding, 1);
-    if (partitions == 0)
-        status = topic_find(log->front, &log->url, s->topic, s->id, &partitions, read->error);
-    read->next = read->from;
-    if (status == PAWL_OK && read->stream.partition < partitions && bounded)
-        status = stream_bounds_wait(s, &bounds, read->error);
-    if (status == PAWL_OK && read->stream.partition < partitions) {
-        pthread_mutex_lock(&log->lock);
-        s->partitions = partitions;
-        status = stream_reader_open(s, read->from, false, &reader, read->error);
-        pthread_mutex_unlock(&log->lock);
-        if (reader.known < bounds.high)
-            reader.known = bounds.high;
-        if (status == PAWL_OK)
-            status = read_stream(log, read, s, &reader, &read->next);
-        stream_reader_close(&reader);
-    }
-    read->status = status;
-    atomic_fetch_sub(&log->outstanding, 1);
-    return PAWL_READ_DONE;
-}
-
 int kafka_read(pawl_log *port, pawl_read *read)
 {
     struct kafka_log *log = (struct kafka_log *)port;
     if ((!read->done && !read->alone) || !read->visit || read->from == 0 || !pawl_stream_valid(read->stream))
         return error_set(read->error, PAWL_EINVAL, "a read needs a valid stream, from above 0, visit and done");
     if (read->alone)
-        return read_alone(log, read);
-    return start_pass(log, PASS_READ, read, read->stream, read->from, read->limit, read->error);
+        return kafka_read_alone(log, read);
+    return start_pass(log, PASS_READ, read, read->stream, read->from, read->limit, read->at, read->error);
 }
 
 int kafka_follow(pawl_log *port, pawl_follow *follow)
@@ -554,7 +495,7 @@ int kafka_follow(pawl_log *port, pawl_follow *follow)
         return error_set(follow->error, PAWL_EINVAL,
                          "a follow needs a valid stream, from above 0, visit and done");
     return start_pass((struct kafka_log *)port, PASS_FOLLOW, follow, follow->stream, follow->from, UINT64_MAX,
-                      follow->error);
+                      follow->at, follow->error);
 }
 
 int kafka_unfollow(pawl_log *port, pawl_follow *follow)
@@ -575,5 +516,6 @@ int kafka_tail(pawl_log *port, pawl_tail *tail)
 {
     if (!tail->done || !pawl_stream_valid(tail->stream))
         return error_set(tail->error, PAWL_EINVAL, "a tail needs a valid stream and done");
-    return start_pass((struct kafka_log *)port, PASS_TAIL, tail, tail->stream, 0, UINT64_MAX, tail->error);
+    return start_pass((struct kafka_log *)port, PASS_TAIL, tail, tail->stream, 0, UINT64_MAX, (pawl_place){0},
+                      tail->error);
 }

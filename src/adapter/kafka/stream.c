@@ -96,13 +96,27 @@ static void thin_out(struct stream *s)
     s->resume_spacing *= 2;
 }
 
+/* The epoch that was the latest is over, or was when somebody looked again. Claims that nothing was written under are
+ * not worth a place. */
+static void note_end(struct stream *s)
+{
+    struct find_fact fact = {s->latest.judge.epoch, s->latest.judge.next - 1};
+    if (fact.epoch == 0 || fact.upto == 0 || s->ended[ENDED_MAX - 1].upto == fact.upto)
+        return;
+    memmove(s->ended, s->ended + 1, sizeof s->ended - sizeof s->ended[0]);
+    s->ended[ENDED_MAX - 1] = fact;
+}
+
 /* If there is no memory for a resume point, a later reader only begins earlier. */
 void stream_keep_resume_point(struct stream *s, const struct judged *judged)
 {
     if (judged->judge.fragments > 0) /* K3 */
         return;
-    if (judged->judge.at > s->latest.judge.at)
+    if (judged->judge.at > s->latest.judge.at) {
+        if (judged->judge.epoch > s->latest.judge.epoch)
+            note_end(s);
         s->latest = *judged;
+    }
     uint64_t last = s->resume_count ? s->resume_points[s->resume_count - 1].judge.next : 1;
     if (judged->judge.next < last + s->resume_spacing)
         return;
@@ -121,11 +135,9 @@ void stream_keep_resume_point(struct stream *s, const struct judged *judged)
     s->resume_points[s->resume_count++] = *judged;
 }
 
-const struct judged *stream_resume_before(const struct stream *s, uint64_t offset)
+/* How many resume points are not behind this offset. */
+static size_t count_before(const struct stream *s, uint64_t offset)
 {
-    static const struct judged beginning = {.judge.next = 1};
-    if (s->latest.judge.next <= offset)
-        return &s->latest;
     size_t low = 0, high = s->resume_count; /* points below low are not behind offset, from high on they are */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -134,5 +146,20 @@ const struct judged *stream_resume_before(const struct stream *s, uint64_t offse
         else
             high = middle;
     }
-    return low > 0 ? &s->resume_points[low - 1] : &beginning;
+    return low;
+}
+
+const struct judged *stream_resume_before(const struct stream *s, uint64_t offset)
+{
+    static const struct judged beginning = {.judge.next = 1};
+    if (s->latest.judge.next <= offset)
+        return &s->latest;
+    size_t before = count_before(s, offset);
+    return before > 0 ? &s->resume_points[before - 1] : &beginning;
+}
+
+const struct judged *stream_resume_after(const struct stream *s, uint64_t offset)
+{
+    size_t before = count_before(s, offset);
+    return before < s->resume_count ? &s->resume_points[before] : NULL;
 }

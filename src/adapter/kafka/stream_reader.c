@@ -17,6 +17,13 @@ int stream_reader_open(struct stream *stream, uint64_t from, bool bell, struct s
     return cursor_open(stream, at > 0 ? at - 1 : 0, bell, &reader->cursor, error);
 }
 
+int stream_reader_open_at(struct stream *stream, const struct seek *seek, bool bell,
+                          struct stream_reader *reader, pawl_error *error)
+{
+    *reader = (struct stream_reader){.judged.judge = seek->judge, .upto = seek->upto, .bell = bell};
+    return cursor_open(stream, seek->judge.at, bell, &reader->cursor, error);
+}
+
 void stream_reader_suspend(struct stream_reader *reader)
 {
     cursor_close(&reader->cursor);
@@ -45,7 +52,7 @@ void stream_reader_close(struct stream_reader *reader)
 bool stream_reader_at_end(const struct stream_reader *reader)
 {
     uint64_t at = reader->judged.judge.at;
-    return at >= reader->known && cursor_end(&reader->cursor) <= at;
+    return reader->upto == 0 && at >= reader->known && cursor_end(&reader->cursor) <= at;
 }
 
 static int keep_part(struct stream_reader *reader, const struct kafka_record *r, pawl_error *error)
@@ -70,14 +77,46 @@ static int keep_part(struct stream_reader *reader, const struct kafka_record *r,
     return PAWL_OK;
 }
 
+/* Of a reader that began at a place that was found. False: it is lost. */
+static bool judge_found(struct stream_reader *reader, const struct claim_record *r,
+                        enum claim_verdict *ret_verdict)
+{
+    if (reader->judged.judge.next > reader->upto)
+        return false;
+    *ret_verdict = finder_judge_next(&reader->judged.judge, r);
+    return *ret_verdict == CLAIM_COUNTS || *ret_verdict == CLAIM_PART || *ret_verdict == CLAIM_STALE;
+}
+
+static int judge_record(struct stream_reader *reader, const struct claim_record *r,
+                        enum claim_verdict *ret_verdict, pawl_error *error)
+{
+    const struct stream *s = reader->cursor.stream;
+    enum claim_verdict verdict = judge_next(&reader->judged.judge, r);
+    if (claim_verdict_fatal(verdict))
+        return stream_fault(s, PAWL_ECORRUPT, verdict == CLAIM_HOLE ? reader->judged.judge.at : r->position,
+                            error, verdict == CLAIM_HOLE ? "it is missing" : "it does not continue the chain");
+    reader->judged.sum = r->checksum;
+    if (verdict != CLAIM_COUNTS && verdict != CLAIM_PART)
+        reader->ignored++;
+    *ret_verdict = verdict;
+    return PAWL_OK;
+}
+
 int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *m, enum found *ret_found,
                        pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error)
 {
     const struct stream *s = reader->cursor.stream;
     struct kafka_record r;
     enum found found;
+    enum claim_verdict verdict = CLAIM_STALE;
     int status = message_read(s, m, &reader->judged, &found, &r, error);
     *ret_found = FOUND_NOTHING;
+    if (reader->upto > 0
+        && (status != PAWL_OK || found == FOUND_DOUBT || found == FOUND_END
+            || (found == FOUND_ENTRY && !judge_found(reader, &r.head, &verdict)))) {
+        *ret_found = FOUND_LOST; /* whatever it is: whoever reads from a resume point will say it */
+        return PAWL_OK;
+    }
     if (status != PAWL_OK)
         return status;
     if (found == FOUND_DOUBT)
@@ -89,13 +128,11 @@ int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *m
             *ret_found = FOUND_END;
         return PAWL_OK;
     }
-    enum claim_verdict verdict = judge_next(&reader->judged.judge, &r.head);
-    if (claim_verdict_fatal(verdict))
-        return stream_fault(s, PAWL_ECORRUPT, verdict == CLAIM_HOLE ? reader->judged.judge.at : r.head.position,
-                            error, verdict == CLAIM_HOLE ? "it is missing" : "it does not continue the chain");
-    reader->judged.sum = r.head.checksum;
-    if (verdict != CLAIM_COUNTS && verdict != CLAIM_PART)
-        reader->ignored++;
+    if (reader->upto == 0) {
+        status = judge_record(reader, &r.head, &verdict, error);
+        if (status != PAWL_OK)
+            return status;
+    }
     if (r.head.kind != CLAIM_KIND_EVENT || (verdict != CLAIM_COUNTS && verdict != CLAIM_PART))
         return PAWL_OK;
     if (r.head.fragment == 0)

@@ -2,7 +2,7 @@
  *
  * What is in it is of this node only and is in no log: which lanes are paused (engine/lanes/paused.c), the leases of
  * external workers (engine/lanes/kept_leases.c), access tokens (engine/tokens/tokens.c), a snapshot of group0
- * (engine/node/snapshot.c).
+ * (engine/node/snapshot.c), how far a log on Kafka is known (engine/node/known.c).
  *
  *     any thread, also a shard ── local_add ──► queue ──► the thread: one transaction, one sync, for all
  *     who must know            ── local_sync ─────────────────────┘ waits

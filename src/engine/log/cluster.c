@@ -28,6 +28,17 @@ int cluster_scan(pawl_log *log, pawl_stream stream, cluster_scan_visit visit, vo
     return kafka_scan(log, stream, visit, arg, error);
 }
 
+void cluster_known(pawl_log *log, uint64_t records,
+                   void (*visit)(void *arg, pawl_stream stream, pawl_bytes known), void *arg)
+{
+    kafka_log_known(log, records, visit, arg);
+}
+
+int cluster_learn(pawl_log *log, pawl_stream stream, pawl_bytes known)
+{
+    return kafka_log_learn(log, stream, known);
+}
+
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)
 {
     return kafka_cluster_partitions(url, ret_partitions, error);
@@ -85,6 +96,16 @@ int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_l
 int cluster_scan(pawl_log *log, pawl_stream stream, cluster_scan_visit visit, void *arg, pawl_error *error)
 {
     return refuse("kafka://", error);
+}
+
+void cluster_known(pawl_log *log, uint64_t records,
+                   void (*visit)(void *arg, pawl_stream stream, pawl_bytes known), void *arg)
+{
+}
+
+int cluster_learn(pawl_log *log, pawl_stream stream, pawl_bytes known)
+{
+    return PAWL_EINVAL;
 }
 
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)

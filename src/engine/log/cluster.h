@@ -16,6 +16,11 @@ int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_l
 typedef void (*cluster_scan_visit)(void *arg, uint64_t node, const pawl_entry *entry);
 int cluster_scan(pawl_log *log, pawl_stream stream, cluster_scan_visit visit, void *arg, pawl_error *error);
 
+/* As kafka_log_known and kafka_log_learn, of a log that cluster_open opened. */
+void cluster_known(pawl_log *log, uint64_t records,
+                   void (*visit)(void *arg, pawl_stream stream, pawl_bytes known), void *arg);
+int cluster_learn(pawl_log *log, pawl_stream stream, pawl_bytes known);
+
 /* How many partitions the PLog has. PAWL_ENOTFOUND: there is no such topic; errors as in pawl/cluster.h. */
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error);
 

@@ -21,6 +21,7 @@
 #include "engine/directory/directory.h"
 #include "engine/knobs.h"
 #include "engine/local/local.h"
+#include "engine/node/known.h"
 #include "engine/node/owner.h"
 #include "engine/shard/shard.h"
 #include "engine/tokens/tokens.h"
@@ -45,6 +46,7 @@ struct pawl_engine {
     struct group0 *group0;
     uint64_t assignment; /* its position in group0; 0: the log is the directory's own. Set while it is opened */
     struct owner_watch owner;
+    struct known_streams known;
     uint64_t group0_epoch;
     uint64_t group0_next;
     bool group0_open; /* it was claimed and read; from now on another's claim means that the log is lost */

@@ -199,8 +199,14 @@ static int gather_witness(pawl_engine *e, pawl_place *highest, pawl_error *error
 
 static int open_log(pawl_engine *e, pawl_error *error)
 {
-    if (node_is_on_kafka(&e->file))
-        return cluster_open(e->file.log, e->env, e->file.node, &e->log, error);
+    if (node_is_on_kafka(&e->file)) {
+        int opened = cluster_open(e->file.log, e->env, e->file.node, &e->log, error);
+        if (opened == PAWL_OK)
+            known_load(e);
+        if (opened == PAWL_OK && !e->options.read_only)
+            known_start(e);
+        return opened;
+    }
     char path[NODE_PATH_MAX];
     pawl_place witness = {0};
     struct journal_options options = {.dir = path,
@@ -329,6 +335,7 @@ static int put_away(pawl_engine *e)
     if (e->partitions)
         close_partitions(e);
     owner_close(e);
+    known_close(e);
     if (e->log)
         log = pawl_log_close(e->log);
     if (e->shards && e->env)

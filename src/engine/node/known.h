@@ -1,0 +1,31 @@
+/* engine/node/known.h: how far a node knows each stream of its log on Kafka, kept in DIR/local.
+ *
+ * To claim a stream, or to read its end, one must have judged everything before (port/claim.h). A log that is opened
+ * knows nothing, and would read every stream from its beginning. So a node keeps what its log knows:
+ *
+ *     log ── every few seconds, and at closing ──► DIR/local ── at opening ──► log: it reads from there on
+ *
+ * What is kept is a fact about the log, and stays true whatever becomes of the node: it need not be written with the
+ * state, and may be older or newer than that. If it is lost, opening reads more. */
+#ifndef ENGINE_NODE_KNOWN_H
+#define ENGINE_NODE_KNOWN_H
+
+#include <pawl/pawl.h>
+
+#include "port/env.h"
+
+struct known_streams {
+    pawl_timer timer;
+    bool started;
+};
+
+/* Teach the log what is kept; at opening. A row that cannot be used is ignored. */
+void known_load(pawl_engine *engine);
+
+/* From now on keep what the log learns. Not on a shard. It may fail: then it is kept at closing only. */
+void known_start(pawl_engine *engine);
+
+/* Keep what the log knows, before it is closed. */
+void known_close(pawl_engine *engine);
+
+#endif
