@@ -90,6 +90,7 @@ int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *m
         return PAWL_OK;
     }
     enum claim_verdict verdict = judge_next(&reader->judged.judge, &r.head);
+    reader->verdict = verdict;
     if (claim_verdict_fatal(verdict))
         return stream_fault(s, PAWL_ECORRUPT, verdict == CLAIM_HOLE ? reader->judged.judge.at : r.head.position,
                             error, verdict == CLAIM_HOLE ? "it is missing" : "it does not continue the chain");
