@@ -3,6 +3,7 @@
  *     pawl_cluster_init      make the topics that are not there, and check all
  *     pawl_cluster_check     are the topics such that nothing that is acknowledged can be lost?
  *     pawl_cluster_verify    read every record: is it as it was written?
+ *     pawl_cluster_skip      skip a record that is not Pawl's, or is damaged
  *     pawl_cluster_import    copy the log of a directory into an empty cluster
  *     pawl_cluster_export    copy the log of a cluster into a new directory
  *
@@ -39,6 +40,7 @@ typedef struct pawl_cluster_topics {
     uint32_t partitions;  /* of plog, and of raw */
     uint16_t replication; /* every topic has at least so many replicas */
     bool broker_sync;     /* a broker syncs a record before it acknowledges it */
+    uint32_t skipped;     /* records that are skipped */
 } pawl_cluster_topics;
 
 /* Check every topic's replicas and settings; replication 0: as the URL says. Changes nothing.
@@ -46,6 +48,30 @@ typedef struct pawl_cluster_topics {
  * (a topic is not there). */
 PAWL_API int pawl_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
                                 pawl_error *error);
+
+/* --- skip a record --- */
+
+/* A record that is skipped, by the decision of a person. */
+typedef struct pawl_cluster_skipped {
+    pawl_stream stream;
+    uint64_t at;  /* Kafka's offset */
+    bool damaged; /* it was one of Pawl's, perhaps an entry; otherwise it is not Pawl's at all */
+    pawl_wall time;
+    char who[256];
+    char reason[256];
+} pawl_cluster_skipped;
+
+/* A record that is not Pawl's, or whose checksum is wrong, stops its stream for readers and writers. Decide that it is
+ * skipped: all that is opened from now on passes it, as if it were not there, and verify shows the decision. It is kept in
+ * the topic CLUSTER.skips, which is made with the first, and is never taken back. What was opened before stops at the
+ * record: open it again. who and reason have at most 255 bytes, and are not empty.
+ * Errors, besides those above: PAWL_EINVAL (it is a sound record of Pawl's, or entries behind it rest on it, so that it was
+ * an entry that counted; or a text is too long), PAWL_ENOTFOUND (there is no such record, or no such topic), PAWL_EEXISTS
+ * (it is skipped already), PAWL_ECORRUPT (a record before it stops the stream), PAWL_EVERSION (a newer Pawl has written
+ * it), PAWL_EFULL (there are 4,096), PAWL_EUNKNOWN (the decision may be there or not). After any @ret_skipped is
+ * untouched. */
+PAWL_API int pawl_cluster_skip(const char *url, pawl_stream stream, uint64_t at, const char *who,
+                               const char *reason, pawl_cluster_skipped *ret_skipped, pawl_error *error);
 
 /* --- verify --- */
 
@@ -73,6 +99,9 @@ typedef struct pawl_cluster_report {
 
     pawl_cluster_report_stream *streams; /* those with records: by kind, lane, generation, partition */
     size_t stream_count;
+
+    pawl_cluster_skipped *skipped; /* records that are skipped, of all streams; no faults */
+    size_t skipped_count;
 
     size_t stream_room; /* Pawl's own */
 } pawl_cluster_report;

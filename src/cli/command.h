@@ -42,6 +42,7 @@ extern const struct command command_cluster_check;
 extern const struct command command_cluster_export;
 extern const struct command command_cluster_import;
 extern const struct command command_cluster_init;
+extern const struct command command_cluster_skip;
 extern const struct command command_command;
 extern const struct command command_completion;
 extern const struct command command_doctor;

@@ -545,6 +545,82 @@ TEST(a_record_that_breaks_the_chain_stops_the_stream)
     mock_close(m);
 }
 
+/* Records by hand; the chain follows. */
+struct hand {
+    struct judge judge;
+};
+
+static void put_event(struct mock *m, struct hand *h, uint64_t epoch, uint64_t offset, uint64_t chain)
+{
+    struct kafka_record r = {
+        .head = {.kind = CLAIM_KIND_EVENT, .epoch = epoch, .offset = offset, .chain = chain, .last = true},
+        .fragments = 1,
+        .body = text_bytes("body")};
+    uint8_t bytes[KAFKA_RECORD_HEADER + 16];
+    kafka_record_encode(&r, kafka_record_seed(TOPIC, 1), bytes);
+    put(m, bytes, KAFKA_RECORD_HEADER + r.body.size);
+    r.head.position = h->judge.at;
+    (void)judge_next(&h->judge, &r.head);
+}
+
+static void put_first_claim(struct mock *m, struct hand *h)
+{
+    struct kafka_record r = {.head = {.kind = CLAIM_KIND_CLAIM, .epoch = 1, .node = 666, .nonce = 1}};
+    uint8_t bytes[KAFKA_RECORD_HEADER];
+    judge_init(&h->judge, 0);
+    kafka_record_encode(&r, kafka_record_seed(TOPIC, 1), bytes);
+    put(m, bytes, sizeof bytes);
+    assert_int_equal(judge_next(&h->judge, &r.head), CLAIM_COUNTS);
+}
+
+static int skip_at(struct mock *m, uint64_t at)
+{
+    const pawl_cluster_skipped wanted = {.stream = stream, .at = at, .who = "ada", .reason = "a test"};
+    pawl_cluster_skipped skipped;
+    return kafka_skip(m->log, &wanted, &skipped, &m->error);
+}
+
+TEST(a_record_that_others_rest_on_is_not_skipped)
+{
+    static const char junk[] = "not written by Pawl at all, and long enough to be a record";
+    struct hand h;
+    struct mock *m = mock_open();
+    put_first_claim(m, &h);
+    put_event(m, &h, 1, 1, judge_chain(&h.judge));
+    put(m, junk, sizeof junk); /* where entry 2 was */
+    h.judge.at++;
+    put_event(m, &h, 1, 3, 12345);
+    assert_status(skip_at(m, 2), PAWL_EINVAL);
+    assert_contains(m->error.text, "rest on it");
+    mock_close(m);
+
+    m = mock_open();
+    put_first_claim(m, &h);
+    put_event(m, &h, 1, 1, judge_chain(&h.judge));
+    put(m, junk, sizeof junk);
+    h.judge.at++;
+    put_event(m, &h, 1, 2, judge_chain(&h.judge) + 1); /* it continues another chain */
+    assert_status(skip_at(m, 2), PAWL_EINVAL);
+    assert_contains(m->error.text, "rest on it");
+    mock_close(m);
+}
+
+TEST(a_sound_record_and_a_place_without_one_are_not_skipped)
+{
+    struct hand h;
+    struct mock *m = mock_open();
+    put_first_claim(m, &h);
+    put_event(m, &h, 1, 1, judge_chain(&h.judge));
+    put_event(m, &h, 9, 9, 0); /* of an epoch that nobody has claimed: it does not count, and stops nothing */
+    for (uint64_t at = 0; at < 3; at++) {
+        assert_status(skip_at(m, at), PAWL_EINVAL);
+        assert_contains(m->error.text, "sound record");
+    }
+    assert_status(skip_at(m, 3), PAWL_ENOTFOUND);
+    assert_int_equal(entries_in(m), 1);
+    mock_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +641,8 @@ int main(void)
         RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),
         RUN(who_follows_slowly_lags_behind_until_he_has_caught_up),
         RUN(a_record_that_breaks_the_chain_stops_the_stream),
+        RUN(a_record_that_others_rest_on_is_not_skipped),
+        RUN(a_sound_record_and_a_place_without_one_are_not_skipped),
     };
     return TEST_MAIN(tests);
 }

@@ -1,5 +1,7 @@
 """A log on Kafka that is not as it should be: told in words that name the place, with nothing lost or made up."""
 import concurrent.futures
+import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import time
 from brokers import Brokers, main, run
 
 PAWL, CLIENT, CLOCK_AHEAD = os.environ['PAWL'], os.environ['KAFKA_CLIENT'], os.environ['CLOCK_AHEAD']
-FAILED, CORRUPT = 1, 3
+FAILED, USAGE, CORRUPT, LOCKED = 1, 2, 3, 4
 PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 GOOD = {'flush.messages': 1, 'retention.ms': -1, 'retention.bytes': -1, 'max.message.bytes': 2097152}
 
@@ -187,6 +189,77 @@ def what_is_not_pawls_stops_the_stream_and_is_named(_, scene):
     refused(CORRUPT, place, 'verify', '--log', scene.url())
 
 
+def a_record_that_is_not_pawls_is_skipped_by_decision_and_everybody_agrees(_, scene):
+    scene.init()
+    assert scene.append('one', 'two') == ['1', '2']
+    skip = ('cluster', 'skip', '--log', scene.url(), '--stream', 'raw/0')
+    why = ('--who', 'ada', '--reason', 'a test of another program')
+    with Writer(scene.url('timeout-ms=5000')) as zombie:
+        assert zombie.says('three') == '3'
+        assert scene.client('produce', 'hello') == '5'  # two claims and three entries lie before it
+        assert zombie.says('four') == ''
+        zombie.ends(CORRUPT, f'topic {scene.topic}, partition 0, offset 5', 'not written by Pawl')
+    refused(FAILED, ['offset 2', 'sound record of Pawl'], *skip, '--at', '2', *why)
+    refused(FAILED, ['offset 99', 'no such record'], *skip, '--at', '99', *why)
+    for wrong in (('--at', '5'), ('--at', 'x') + why, ('--at', '5', '--reason', 'x' * 256)):
+        refused(USAGE, [], *skip, *wrong)
+    refused(USAGE, [], *skip[:-1], 'nowhere/0', '--at', '5', *why)
+    refused(CORRUPT, ['offset 5'], 'verify', '--log', scene.url())
+    assert 'is skipped' in run(PAWL, *skip, '--at', '5', *why)
+    refused(FAILED, ['ada has skipped it already', 'another program'], *skip, '--at', '5', *why)
+    # What the writer sent behind it without knowing of it counts by the same rules as before: it is there, for all.
+    lines = scene.read()
+    assert lines == ['1\tone', '2\ttwo', '3\tthree', '4\tfour'], lines
+    assert scene.append('five') == ['5']
+    told = run(PAWL, 'verify', '--log', scene.url())
+    assert 'is sound' in told and 'skipped: raw/0, Kafka offset 5, by ada at 20' in told, told
+    assert 'another program' in told
+    assert '1 record is skipped' in run(PAWL, 'cluster', 'check', '--log', scene.url())
+    # A damaged one, and a second one behind it: each is decided for itself.
+    assert scene.client('spoil', '1') == '9'
+    assert scene.client('produce', 'again') == '10'
+    refused(CORRUPT, ['offset 9'], *skip, '--at', '10', *why)
+    assert '"damaged":true' in run(PAWL, *skip, '--at', '9', *why, '--json')
+    refused(CORRUPT, ['offset 10'], 'verify', '--log', scene.url())
+    run(PAWL, *skip, '--at', '10', *why)
+    assert scene.append('six') == ['6']
+    assert len(scene.read()) == 6
+    # Without the decisions the stream stops again.
+    scene.client('delete', topic=f'{scene.name}.skips')
+    refused_in_time(CORRUPT, ['offset 5'], 'verify', '--log', scene.url())
+
+
+def every_verb_of_a_cluster_ends_with_the_code_that_the_manual_names(folder, scene):
+    folder, other = os.path.join(folder, 'dir'), os.path.join(folder, 'other')
+    run(PAWL, 'init', '--dir', folder, '--partitions', '1')
+    skip = ('skip', '--stream', 'raw/0', '--at', '1', '--reason', 'x')
+    verbs = (('init',), ('check',), ('import', folder), ('export', other), skip)
+    nowhere = scene.url('timeout-ms=1000', address='127.0.0.1:1')
+    for verb in verbs:
+        refused(USAGE, ['--log'], 'cluster', *verb)
+        refused(USAGE, ['kafka://'], 'cluster', *verb, '--log', '/tmp/dir')
+        refused(USAGE, [], 'cluster', *verb, '--log', nowhere, '--url', 'http://127.0.0.1:1')
+        refused(USAGE, [], 'cluster', *verb, '--log', nowhere, '--nonsense')
+        refused(FAILED, ['127.0.0.1:1'], 'cluster', *verb, '--log', nowhere)
+        done = refused(FAILED, ['127.0.0.1:1'], 'cluster', *verb, '--log', nowhere, '--json')
+        assert json.loads(done.stderr)['error']['code'] == 'PAWL_EIO', done.stderr
+    for verb in (('import',), ('export',), ('export', other, '--shards', '65')):
+        refused(USAGE, [], 'cluster', *verb, '--log', nowhere)
+    scene.init()
+    where = ('--log', scene.url())
+    assert json.loads(run(PAWL, 'cluster', 'check', *where, '--json'))['skipped'] == 0
+    with open(os.path.join(folder, 'lock'), 'w', encoding='ascii') as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        refused(LOCKED, [folder], 'cluster', 'import', folder, *where)
+    refused(FAILED, ['nowhere'], 'cluster', 'import', '/nowhere', *where)
+    assert json.loads(run(PAWL, 'cluster', 'import', folder, *where, '--json'))['ended_before'] is False
+    refused(FAILED, ['not empty'], 'cluster', 'export', folder, *where)
+    assert json.loads(run(PAWL, 'cluster', 'export', other, *where, '--json'))['entries'] == 1
+    scene.client('produce', 'hello')
+    refused(CORRUPT, ['not written by Pawl'], 'cluster', 'export', other + '2', *where)
+    refused(FAILED, ['not empty'], 'cluster', 'import', other, *where)
+
+
 def a_record_with_a_flipped_bit_stops_the_stream_and_is_named(_, scene):
     scene.init()
     assert scene.append('one') == ['1']
@@ -251,7 +324,9 @@ def cases(brokers, word=''):
              a_clock_two_hours_ahead_does_no_harm_to_a_topic_of_today_and_is_named_by_an_old_one,
              a_password_that_is_wrong_is_refused_and_a_right_one_is_not,
              a_topic_with_too_few_replicas_or_weak_settings_is_refused_by_name,
-             what_is_not_pawls_stops_the_stream_and_is_named, a_record_with_a_flipped_bit_stops_the_stream_and_is_named,
+             what_is_not_pawls_stops_the_stream_and_is_named,
+             a_record_that_is_not_pawls_is_skipped_by_decision_and_everybody_agrees,
+             every_verb_of_a_cluster_ends_with_the_code_that_the_manual_names, a_record_with_a_flipped_bit_stops_the_stream_and_is_named,
              a_topic_that_is_deleted_under_a_writer_is_missed,
              a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one,
              an_event_that_the_topic_has_no_room_for_is_not_said_to_be_written]

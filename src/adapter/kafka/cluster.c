@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "adapter/kafka/kafka.h"
+#include "adapter/kafka/skips.h"
 #include "adapter/kafka/topics.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -75,6 +76,21 @@ static int check_one(void *arg, const char *topic, uint32_t partitions, pawl_err
     return topic_check(c->client, c->url, topic, NULL, error);
 }
 
+/* The topic of skipped records is there if there are any, and must be as good as the others. */
+static int count_skips(rd_kafka_t *client, const struct kafka_url *url, uint32_t *ret_count, pawl_error *error)
+{
+    struct skip_list list = {0};
+    char topic[KAFKA_TOPIC_MAX];
+    int status = skips_load(client, url, &list, error);
+    if (status == PAWL_OK && list.count > 0) {
+        kafka_skips_topic(url->cluster, topic);
+        status = topic_check(client, url, topic, NULL, error);
+    }
+    *ret_count = (uint32_t)list.count;
+    skips_release(&list);
+    return status;
+}
+
 int kafka_cluster_check(const char *text, uint16_t replication, pawl_cluster_topics *ret_topics,
                         pawl_error *error)
 {
@@ -92,6 +108,8 @@ int kafka_cluster_check(const char *text, uint16_t replication, pawl_cluster_top
     }
     if (status == PAWL_OK)
         status = topics_each(client, &url, check_one, &checking, error);
+    if (status == PAWL_OK)
+        status = count_skips(client, &url, &found.skipped, error);
     client_close(client);
     found.topics = checking.topics;
     if (status == PAWL_OK)

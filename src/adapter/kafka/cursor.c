@@ -187,6 +187,9 @@ int message_read(const struct stream *s, const rd_kafka_message_t *m, const stru
         return error_read(s, m, before->judge.at, error);
     uint64_t position = (uint64_t)m->offset;
     enum kafka_record_fault fault = kafka_record_decode((pawl_bytes){m->payload, m->len}, s->seed, ret_record);
+    if (fault != KAFKA_RECORD_GOOD && fault != KAFKA_RECORD_NEWER
+        && stream_skips(s, position, (pawl_bytes){m->payload, m->len}, ret_record))
+        fault = KAFKA_RECORD_GOOD;
     if (fault != KAFKA_RECORD_GOOD)
         return stream_fault(s, fault == KAFKA_RECORD_NEWER ? PAWL_EVERSION : PAWL_ECORRUPT, position, error,
                             kafka_record_fault_text(fault));

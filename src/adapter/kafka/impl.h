@@ -20,6 +20,7 @@
 #include "adapter/kafka/client.h"
 #include "adapter/kafka/kafka.h"
 #include "adapter/kafka/record.h"
+#include "adapter/kafka/skips.h"
 #include "base/map.h"
 #include "base/wait.h"
 #include "port/claim_find.h"
@@ -122,6 +123,7 @@ struct stream_reader {
     size_t part_size;
     size_t part_room;
     uint64_t ignored;
+    enum claim_verdict verdict; /* of the last record that was judged */
 };
 
 /* FOUND_DOUBT: the broker says that the position is out of range. The cursor has stopped. FOUND_LOST: a reader that
@@ -310,6 +312,8 @@ struct kafka_log {
     bool producer_failed;
     uint8_t *scratch; /* one record */
 
+    struct skip_list skips; /* set while the log is opened */
+
     pthread_mutex_t fetch_lock;
     struct fetcher *fetchers;
 };
@@ -381,10 +385,12 @@ int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *m
                        pawl_entry *ret_entry, pawl_place *ret_place, pawl_error *error);
 bool stream_reader_at_end(const struct stream_reader *reader);
 
-/* scan.c: visit every record of a stream up to its present end; an error of visit, tick or wait ends it. tick, after some
- * records, and wait, while nobody says where the stream ends, may be NULL. Of a damaged stream *ret_judged says how far
+/* scan.c: visit every record of a stream up to its present end; an error of visit, tick or wait ends it. tick, after
+ * some records, and wait, while nobody says where the stream ends, may be NULL. Of a damaged stream the end says how far
  * it is good. Blocks; without the lock. */
 struct scanned {
+    uint64_t position;
+    enum claim_verdict verdict;
     uint64_t node;           /* whose claim is the current one */
     bool claimed;            /* this record made it that */
     const pawl_entry *entry; /* NULL: none is complete with this record */
@@ -398,8 +404,19 @@ struct stream_scan {
     void *arg;
 };
 
+struct scan_end {
+    struct judged judged;
+    enum claim_verdict verdict; /* of the last record that was judged */
+    uint64_t ignored;
+};
+
 int stream_scan(struct kafka_log *log, pawl_stream stream, const struct stream_scan *scan,
-                struct judged *ret_judged, uint64_t *ret_ignored, pawl_error *error);
+                struct scan_end *ret_end, pawl_error *error);
+
+/* skips.c: whether the record that lies there, and cannot be read, is skipped; then
+ * *ret_record is one that counts for nobody. */
+bool stream_skips(const struct stream *stream, uint64_t position, pawl_bytes value,
+                  struct kafka_record *ret_record);
 
 /* find.c. begin: with the lock; whether it is worth a search. seek: blocks, without the lock; the stream is known to
  * reach high. */

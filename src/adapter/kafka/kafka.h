@@ -82,6 +82,11 @@ int kafka_cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_err
 typedef void (*kafka_scan_visit)(void *arg, uint64_t node, const pawl_entry *entry);
 int kafka_scan(pawl_log *log, pawl_stream stream, kafka_scan_visit visit, void *arg, pawl_error *error);
 
+/* Skip a record of a log that was just opened, and is used for nothing else: wanted has stream, at, time, who and reason.
+ * Errors as of pawl_cluster_skip. */
+int kafka_skip(pawl_log *log, const pawl_cluster_skipped *wanted, pawl_cluster_skipped *ret_skipped,
+               pawl_error *error);
+
 /* As pawl_cluster_verify, of a log that kafka_log_open opened. Release the report with kafka_verify_release. */
 int kafka_verify(pawl_log *log, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
                  pawl_error *error);

@@ -168,6 +168,7 @@ static void log_free(struct kafka_log *log)
     mem_free(log->alloc, log->streams, log->stream_room * sizeof *log->streams);
     map_release(&log->by_stream);
     mem_free(log->alloc, log->outboxes, log->shards * sizeof *log->outboxes);
+    skips_release(&log->skips);
     mem_free(log->alloc, log->scratch, KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX);
     if (log->bell >= 0)
         close(log->bell);
@@ -218,6 +219,7 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     log->window = o->window && o->window < KAFKA_WINDOW_MAX ? o->window : KAFKA_WINDOW_MAX;
     log->window = log->window < KAFKA_FRAGMENTS_MAX ? KAFKA_FRAGMENTS_MAX : log->window;
     log->trust_topics = o->trust_topics;
+    log->skips.alloc = o->alloc;
     log->shards = pawl_env_shards(o->env);
     pthread_mutex_init(&log->lock, NULL);
     pthread_cond_init(&log->round_ended, NULL);
@@ -270,6 +272,8 @@ int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, 
         status = client_open(&log->url, CLIENT_CONSUMER, &log->front, error);
     if (status == PAWL_OK)
         status = look_for_brokers(log, error);
+    if (status == PAWL_OK && !log->trust_topics)
+        status = skips_load(log->front, &log->url, &log->skips, error);
     if (status == PAWL_OK && pthread_create(&log->thread, NULL, log_thread, log) != 0)
         status = error_set(error, PAWL_ENOMEM, "cannot start a thread");
     if (status != PAWL_OK) {

@@ -27,7 +27,9 @@ static int take(struct scanning *s, const rd_kafka_message_t *message, bool *dou
     *doubted = *doubted || found == FOUND_DOUBT;
     if (status != PAWL_OK || message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
         return status;
-    const struct scanned scanned = {.node = reader->judged.judge.node,
+    const struct scanned scanned = {.position = (uint64_t)message->offset,
+                                    .verdict = reader->verdict,
+                                    .node = reader->judged.judge.node,
                                     .claimed = reader->judged.judge.epoch > epoch,
                                     .entry = found == FOUND_ENTRY ? &entry : NULL,
                                     .bytes = message->len};
@@ -76,12 +78,13 @@ static int find_end(const struct stream_scan *scan, const struct stream *s, stru
 }
 
 int stream_scan(struct kafka_log *log, pawl_stream stream, const struct stream_scan *scan,
-                struct judged *ret_judged, uint64_t *ret_ignored, pawl_error *error)
+                struct scan_end *ret_end, pawl_error *error)
 {
     struct scanning s = {.scan = scan};
     struct stream *known;
     struct bounds bounds = {0};
-    judge_init(&ret_judged->judge, 0);
+    *ret_end = (struct scan_end){0};
+    judge_init(&ret_end->judged.judge, 0);
     pthread_mutex_lock(&log->lock);
     int status = stream_find(log, stream, &known);
     pthread_mutex_unlock(&log->lock);
@@ -99,8 +102,8 @@ int stream_scan(struct kafka_log *log, pawl_stream stream, const struct stream_s
         return status;
     s.end = bounds.high;
     status = read_all(&s, log, error);
-    *ret_judged = s.reader.judged;
-    *ret_ignored = s.reader.ignored;
+    *ret_end =
+        (struct scan_end){.judged = s.reader.judged, .verdict = s.reader.verdict, .ignored = s.reader.ignored};
     stream_reader_close(&s.reader);
     return status;
 }
@@ -124,11 +127,10 @@ int kafka_scan(pawl_log *port, pawl_stream stream, kafka_scan_visit visit, void 
     struct kafka_log *log = (struct kafka_log *)port;
     struct visiting v = {.visit = visit, .arg = arg};
     const struct stream_scan scan = {.visit = pass_on, .arg = &v};
-    struct judged judged;
-    uint64_t ignored;
+    struct scan_end end;
     char topic[KAFKA_TOPIC_MAX];
     uint32_t partitions;
     kafka_topic_of(log->url.cluster, stream, topic);
     int status = topic_find(log->front, &log->url, topic, stream, &partitions, error);
-    return status == PAWL_OK ? stream_scan(log, stream, &scan, &judged, &ignored, error) : status;
+    return status == PAWL_OK ? stream_scan(log, stream, &scan, &end, error) : status;
 }

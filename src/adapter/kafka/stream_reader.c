@@ -92,6 +92,7 @@ static int judge_record(struct stream_reader *reader, const struct claim_record 
 {
     const struct stream *s = reader->cursor.stream;
     enum claim_verdict verdict = judge_next(&reader->judged.judge, r);
+    reader->verdict = verdict;
     if (claim_verdict_fatal(verdict))
         return stream_fault(s, PAWL_ECORRUPT, verdict == CLAIM_HOLE ? reader->judged.judge.at : r->position,
                             error, verdict == CLAIM_HOLE ? "it is missing" : "it does not continue the chain");

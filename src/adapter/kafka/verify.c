@@ -73,10 +73,11 @@ static int verify_stream(struct verifying *job, pawl_stream stream, pawl_error *
 {
     struct verified_stream v = {.job = job, .stream = {.id = stream}};
     const struct stream_scan scan = {.visit = note, .tick = tick, .wait = wait, .arg = &v};
-    struct judged judged;
-    int status = stream_scan(job->log, stream, &scan, &judged, &v.stream.ignored, error);
-    v.stream.records = judged.judge.at;
-    v.stream.epoch = judged.judge.epoch;
+    struct scan_end end;
+    int status = stream_scan(job->log, stream, &scan, &end, error);
+    v.stream.records = end.judged.judge.at;
+    v.stream.epoch = end.judged.judge.epoch;
+    v.stream.ignored = end.ignored;
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
         if (job->report->faults++ == 0)
             job->report->first = *error;
@@ -111,6 +112,18 @@ static int by_name(const void *a, const void *b)
     return (x->id.partition > y->id.partition) - (x->id.partition < y->id.partition);
 }
 
+static int copy_skips(const struct kafka_log *log, pawl_cluster_report *report, pawl_error *error)
+{
+    if (log->skips.count == 0)
+        return PAWL_OK;
+    report->skipped = mem_new(NULL, log->skips.count, sizeof *report->skipped);
+    if (!report->skipped)
+        return error_set(error, PAWL_ENOMEM, "no memory for the report");
+    for (size_t i = 0; i < log->skips.count; i++)
+        report->skipped[report->skipped_count++] = log->skips.items[i].shown;
+    return PAWL_OK;
+}
+
 int kafka_verify(pawl_log *port, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
                  pawl_error *error)
 {
@@ -120,6 +133,8 @@ int kafka_verify(pawl_log *port, pawl_progress progress, void *arg, pawl_cluster
     int status = topics_each(job.log->front, &job.log->url, verify_topic, &job, error);
     if (status == PAWL_OK)
         status = step(&job, report.records, report.records, error);
+    if (status == PAWL_OK)
+        status = copy_skips(job.log, &report, error);
     if (status != PAWL_OK) {
         kafka_verify_release(&report);
         return status;
@@ -133,5 +148,6 @@ int kafka_verify(pawl_log *port, pawl_progress progress, void *arg, pawl_cluster
 void kafka_verify_release(pawl_cluster_report *report)
 {
     mem_free(NULL, report->streams, report->stream_room * sizeof *report->streams);
+    mem_free(NULL, report->skipped, report->skipped_count * sizeof *report->skipped);
     *report = (pawl_cluster_report){0};
 }

@@ -1,7 +1,5 @@
 #include "cli/care/verify_cluster.h"
 
-#include <pawl/cluster.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -23,6 +21,10 @@ void print_cluster(const json_t *found)
                json_u64_in(s, "epoch"));
     printf("\n%" PRIu64 " entries, %" PRIu64 " claims, %" PRIu64 " records that do not count, %s\n",
            json_u64_in(found, "entries"), json_u64_in(found, "claims"), json_u64_in(found, "ignored"), bytes);
+    json_array_foreach(json_object_get(found, "skipped"), i, s)
+        printf("skipped: %s, Kafka offset %" PRIu64 "%s, by %s at %s: %s\n", json_text_in(s, "stream"),
+               json_u64_in(s, "at"), json_is_true(json_object_get(s, "damaged")) ? " (damaged)" : "",
+               json_text_in(s, "who"), json_text_in(s, "time"), json_text_in(s, "reason"));
     printf("read in %.3f s: %.0f records/s\n", seconds, (double)json_u64_in(found, "records") / seconds);
     if (faults == 0) {
         printf("%s is sound\n", json_text_in(found, "log"));
@@ -31,6 +33,26 @@ void print_cluster(const json_t *found)
     printf("CORRUPT: %s\n", json_text_in(json_object_get(found, "first_fault"), "text"));
     if (faults > 1)
         printf("and %" PRIu64 " more streams with faults\n", faults - 1);
+}
+
+/* Somebody has typed it: only printable ASCII is shown. */
+static const char *printable(const char *text, char shown[256])
+{
+    size_t i = 0;
+    for (; text[i] && i < 255; i++)
+        shown[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    shown[i] = '\0';
+    return shown;
+}
+
+json_t *skipped_json(const pawl_cluster_skipped *s)
+{
+    char name[PAWL_STREAM_TEXT_MAX], time[PAWL_WALL_TEXT_MAX], who[256], reason[256];
+    pawl_stream_format(s->stream, name);
+    pawl_wall_format(s->time, time);
+    return json_pack("{s:s,s:o,s:b,s:s,s:s,s:s}", "stream", name, "at", json_u64(s->at), "damaged",
+                     (int)s->damaged, "time", time, "who", printable(s->who, who), "reason",
+                     printable(s->reason, reason));
 }
 
 static json_t *report_json(const char *url, const pawl_cluster_report *r, double seconds)
@@ -50,6 +72,10 @@ static json_t *report_json(const char *url, const pawl_cluster_report *r, double
                   json_u64(r->records), "entries", json_u64(r->entries), "claims", json_u64(r->claims),
                   "ignored", json_u64(r->ignored), "bytes", json_u64(r->bytes), "faults", json_u64(r->faults),
                   "seconds", seconds, "streams", streams);
+    json_t *skipped = json_array();
+    for (size_t i = 0; i < r->skipped_count; i++)
+        json_array_append_new(skipped, skipped_json(&r->skipped[i]));
+    json_object_set_new(object, "skipped", skipped);
     if (r->faults)
         json_object_set_new(object, "first_fault", json_pack("{s:s}", "text", r->first.text));
     return object;

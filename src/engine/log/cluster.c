@@ -76,6 +76,35 @@ int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg, pawl
     return status;
 }
 
+static int copy_text(char to[256], const char *text, const char *what, pawl_error *error)
+{
+    size_t size = text ? strlen(text) : 0;
+    if (size == 0 || size > 255)
+        return error_set(error, PAWL_EINVAL, "%s: at least 1 byte, at most 255", what);
+    memcpy(to, text, size + 1);
+    return PAWL_OK;
+}
+
+int pawl_cluster_skip(const char *url, pawl_stream stream, uint64_t at, const char *who, const char *reason,
+                      pawl_cluster_skipped *ret_skipped, pawl_error *error)
+{
+    struct engine_log *log;
+    pawl_cluster_skipped wanted = {.stream = stream, .at = at};
+    if (!cluster_is(url))
+        return error_set(error, PAWL_EINVAL, "%s: a log on Kafka is kafka://HOST:PORT/CLUSTER", url);
+    int status = copy_text(wanted.who, who, "who skips it", error);
+    if (status == PAWL_OK)
+        status = copy_text(wanted.reason, reason, "why it is skipped", error);
+    if (status == PAWL_OK)
+        status = engine_log_open(url, true, &log, error);
+    if (status != PAWL_OK)
+        return status;
+    wanted.time = pawl_env_wall_now(engine_log_env(log));
+    status = kafka_skip(engine_log_port(log), &wanted, ret_skipped, error);
+    (void)engine_log_close(log);
+    return status;
+}
+
 void pawl_cluster_report_release(pawl_cluster_report *report)
 {
     kafka_verify_release(report);
@@ -131,6 +160,12 @@ int pawl_cluster_check(const char *url, uint16_t replication, pawl_cluster_topic
 
 int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
                         pawl_error *error)
+{
+    return refuse(url, error);
+}
+
+int pawl_cluster_skip(const char *url, pawl_stream stream, uint64_t at, const char *who, const char *reason,
+                      pawl_cluster_skipped *ret_skipped, pawl_error *error)
 {
     return refuse(url, error);
 }

@@ -1,0 +1,303 @@
+/* adapter/kafka/skips.c: the decisions of skip.h: read when a log is opened, asked at every record that cannot be read,
+ * and made. */
+#include "adapter/kafka/skips.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "adapter/kafka/impl.h"
+#include "adapter/kafka/topics.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define LOAD_MS_MAX 10000
+#define TAKE_MS     100
+
+static const struct kafka_skip *find(const struct skip_list *list, pawl_stream stream, uint64_t position)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].shown.at == position && pawl_stream_equal(list->items[i].shown.stream, stream))
+            return &list->items[i];
+    return NULL;
+}
+
+bool stream_skips(const struct stream *s, uint64_t position, pawl_bytes value, struct kafka_record *ret_record)
+{
+    const struct kafka_skip *skip = find(&s->log->skips, s->id, position);
+    if (!skip || skip->hash != kafka_skip_hash(value))
+        return false;
+    *ret_record = (struct kafka_record){.head = {.position = position,
+                                                 .kind = CLAIM_KIND_EVENT, /* of epoch 0: it is nobody's */
+                                                 .last = true,
+                                                 .checksum = skip->hash},
+                                        .fragments = 1};
+    return true;
+}
+
+static int add(struct skip_list *list, const struct kafka_skip *skip, pawl_error *error)
+{
+    if (find(list, skip->shown.stream, skip->shown.at))
+        return PAWL_OK;
+    if (list->count == KAFKA_SKIPS_MAX)
+        return error_set(error, PAWL_EFULL, "there are %d records that are skipped, and cannot be more",
+                         KAFKA_SKIPS_MAX);
+    if (list->count == list->room) {
+        size_t room = list->room ? list->room * 2 : 4;
+        void *items =
+            mem_resize(list->alloc, list->items, list->room * sizeof *list->items, room * sizeof *list->items);
+        if (!items)
+            return error_set(error, PAWL_ENOMEM, "no memory for a record that is skipped");
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count++] = *skip;
+    return PAWL_OK;
+}
+
+void skips_release(struct skip_list *list)
+{
+    mem_free(list->alloc, list->items, list->room * sizeof *list->items);
+    *list = (struct skip_list){0};
+}
+
+/* --- reading them --- */
+
+static int take(struct skip_list *list, const char *topic, const rd_kafka_message_t *m, bool *over,
+                pawl_error *error)
+{
+    struct kafka_skip skip;
+    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        *over = true;
+        return PAWL_OK;
+    }
+    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return client_status(m->err) == PAWL_EACCES
+                   ? error_set(error, PAWL_EACCES, "topic %s: %s", topic, rd_kafka_err2str(m->err))
+                   : PAWL_OK; /* the client tries again by itself */
+    if (!kafka_skip_decode((pawl_bytes){m->payload, m->len}, kafka_record_seed(topic, 0), &skip))
+        return PAWL_OK; /* not one of ours: it skips nothing */
+    return add(list, &skip, error);
+}
+
+static int read_all(const struct kafka_url *url, rd_kafka_topic_t *handle, const char *topic,
+                    struct skip_list *list, pawl_error *error)
+{
+    uint32_t wait = url->timeout_ms < LOAD_MS_MAX ? url->timeout_ms : LOAD_MS_MAX;
+    uint64_t until = clock_boot_ns() + (uint64_t)wait * 1000000;
+    bool over = false;
+    int status = PAWL_OK;
+    while (!over && status == PAWL_OK) {
+        rd_kafka_message_t *m = rd_kafka_consume(handle, 0, TAKE_MS);
+        if (m)
+            status = take(list, topic, m, &over, error);
+        if (m)
+            rd_kafka_message_destroy(m);
+        else if (clock_boot_ns() > until)
+            status = error_set(error, PAWL_EIO, "topic %s: no broker answers", topic);
+    }
+    return status;
+}
+
+int skips_load(rd_kafka_t *client, const struct kafka_url *url, struct skip_list *list, pawl_error *error)
+{
+    char topic[KAFKA_TOPIC_MAX];
+    uint32_t partitions = 0;
+    kafka_skips_topic(url->cluster, topic);
+    int status = topic_partitions(client, url, topic, &partitions, error);
+    if (status == PAWL_EACCES)
+        return PAWL_OK; /* who may not see the decisions stops at the records */
+    if (status != PAWL_OK || partitions == 0)
+        return status;
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(client, topic, NULL);
+    if (!handle || rd_kafka_consume_start(handle, 0, 0))
+        status = error_set(error, PAWL_EIO, "cannot read topic %s: %s", topic,
+                           rd_kafka_err2str(rd_kafka_last_error()));
+    if (status == PAWL_OK) {
+        status = read_all(url, handle, topic, list, error);
+        (void)rd_kafka_consume_stop(handle, 0);
+    }
+    if (handle)
+        rd_kafka_topic_destroy(handle);
+    return status;
+}
+
+/* --- making one --- */
+
+static int refuse(const struct stream *s, uint64_t at, int status, const char *why, pawl_error *error)
+{
+    return stream_fault(s, status, at, error, why);
+}
+
+/* What lies there, and whether it may be skipped at all. */
+static int look_at(struct stream *s, struct kafka_skip *skip, pawl_error *error)
+{
+    struct kafka_log *log = s->log;
+    struct cursor cursor = {0};
+    rd_kafka_message_t *messages[TAKE_MAX];
+    uint64_t at = skip->shown.at, until = clock_boot_ns() + (uint64_t)log->url.timeout_ms * 1000000;
+    bool found = false;
+    pthread_mutex_lock(&log->lock);
+    int status = cursor_open(s, at, false, &cursor, error);
+    pthread_mutex_unlock(&log->lock);
+    while (status == PAWL_OK && !found) {
+        size_t taken = cursor_take(&cursor, TAKE_MS, messages);
+        for (size_t i = 0; i < taken; i++) {
+            const rd_kafka_message_t *m = messages[i];
+            if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && (uint64_t)m->offset == at && !found) {
+                struct kafka_record record;
+                const pawl_bytes value = {m->payload, m->len};
+                enum kafka_record_fault fault = kafka_record_decode(value, s->seed, &record);
+                found = true;
+                skip->hash = kafka_skip_hash(value);
+                skip->shown.damaged = fault != KAFKA_RECORD_FOREIGN;
+                if (fault == KAFKA_RECORD_GOOD)
+                    status = refuse(s, at, PAWL_EINVAL,
+                                    "it is a sound record of Pawl's: such a record is never skipped", error);
+                if (fault == KAFKA_RECORD_NEWER)
+                    status = refuse(s, at, PAWL_EVERSION, "it was written by a newer Pawl: use that", error);
+            }
+            rd_kafka_message_destroy(messages[i]);
+        }
+        if (taken == 0 && clock_boot_ns() > until)
+            status = refuse(s, at, PAWL_EIO, "no broker answers", error);
+    }
+    cursor_close(&cursor);
+    return status;
+}
+
+struct trial {
+    uint64_t at;
+    bool decided; /* the first entry behind it has told */
+    bool rests;   /* it rests on what was skipped */
+};
+
+/* The first entry behind it, of whatever epoch is the current one then, is the next one, or is there already; if an entry
+ * is missing before it, that was perhaps the record that is to be skipped. */
+static int try_one(void *arg, const struct scanned *found, pawl_error *error)
+{
+    struct trial *t = arg;
+    (void)error;
+    if (t->decided || found->position <= t->at || found->claimed)
+        return PAWL_OK;
+    t->rests = found->verdict == CLAIM_AHEAD;
+    t->decided = t->rests || found->verdict == CLAIM_COUNTS || found->verdict == CLAIM_PART
+                 || found->verdict == CLAIM_REPEATED;
+    return PAWL_OK;
+}
+
+/* Read the stream as it would be read then. */
+static int try_without(struct stream *s, uint64_t at, pawl_error *error)
+{
+    static const char needed[] =
+        "entries behind it rest on it: it was an entry that counted, and they would be lost without it";
+    struct trial trial = {.at = at};
+    const struct stream_scan scan = {.visit = try_one, .arg = &trial};
+    struct scan_end end;
+    int status = stream_scan(s->log, s->id, &scan, &end, error);
+    if (status == PAWL_ECORRUPT && end.judged.judge.at > at && end.verdict != CLAIM_BROKEN)
+        status = PAWL_OK; /* the next record that stops the stream: it is decided for itself */
+    else if (status == PAWL_ECORRUPT && end.judged.judge.at > at)
+        trial.rests = true;
+    else if (status != PAWL_OK)
+        return error_wrap(error, status, "the stream stops before offset %" PRIu64, at);
+    return trial.rests ? refuse(s, at, PAWL_EINVAL, needed, error) : PAWL_OK;
+}
+
+static int await_report(rd_kafka_t *producer, const char *topic, uint32_t timeout_ms, pawl_error *error)
+{
+    rd_kafka_queue_t *queue = rd_kafka_queue_get_main(producer);
+    uint64_t until = clock_boot_ns() + ((uint64_t)timeout_ms + 5000) * 1000000;
+    int status = PAWL_EBUSY;
+    while (status == PAWL_EBUSY && clock_boot_ns() < until) {
+        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TAKE_MS);
+        const rd_kafka_message_t *m = event && rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR
+                                          ? rd_kafka_event_message_next(event)
+                                          : NULL;
+        if (m && m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+            status = PAWL_OK;
+        else if (m)
+            status = error_set(error, client_refused(m) ? client_status(m->err) : PAWL_EUNKNOWN,
+                               "topic %s: %s: %s", topic,
+                               client_refused(m) ? "the brokers refused the decision"
+                                                 : "the decision may be there or not; look with 'pawl verify'",
+                               client_reason(m));
+        if (event)
+            rd_kafka_event_destroy(event);
+    }
+    rd_kafka_queue_destroy(queue);
+    return status != PAWL_EBUSY
+               ? status
+               : error_set(error, PAWL_EUNKNOWN,
+                           "topic %s: the decision may be there or not; look with 'pawl verify'", topic);
+}
+
+static int write_down(struct kafka_log *log, const struct kafka_skip *skip, pawl_error *error)
+{
+    char topic[KAFKA_TOPIC_MAX];
+    uint8_t bytes[KAFKA_SKIP_BYTES_MAX];
+    rd_kafka_t *producer;
+    kafka_skips_topic(log->url.cluster, topic);
+    int status = topic_create(log->front, &log->url, topic, 1, error);
+    if (status == PAWL_OK)
+        status = topic_check(log->front, &log->url, topic, NULL, error);
+    if (status == PAWL_OK)
+        status = client_open(&log->url, CLIENT_PRODUCER, &producer, error);
+    if (status != PAWL_OK)
+        return status;
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(producer, topic, NULL);
+    size_t size = kafka_skip_encode(skip, kafka_record_seed(topic, 0), bytes);
+    if (!handle || rd_kafka_produce(handle, 0, RD_KAFKA_MSG_F_COPY, bytes, size, NULL, 0, NULL))
+        status = error_set(error, PAWL_EIO, "topic %s: %s", topic, rd_kafka_err2str(rd_kafka_last_error()));
+    else
+        status = await_report(producer, topic, log->url.timeout_ms, error);
+    if (handle)
+        rd_kafka_topic_destroy(handle);
+    client_close(producer);
+    return status;
+}
+
+static int decide(struct stream *s, struct kafka_skip *skip, pawl_error *error)
+{
+    struct kafka_log *log = s->log;
+    struct bounds bounds = {0};
+    uint64_t at = skip->shown.at;
+    const struct kafka_skip *before = find(&log->skips, s->id, at);
+    if (before)
+        return error_set(error, PAWL_EEXISTS,
+                         "topic %s, partition %u, offset %" PRIu64 ": %s has skipped it already: %s", s->topic,
+                         s->id.partition, at, before->shown.who, before->shown.reason);
+    int status = stream_bounds_wait(s, &bounds, error);
+    if (status == PAWL_OK && (at >= bounds.high || at < bounds.low))
+        return refuse(s, at, PAWL_ENOTFOUND, "there is no such record", error);
+    if (status == PAWL_OK)
+        status = look_at(s, skip, error);
+    if (status == PAWL_OK)
+        status = add(&log->skips, skip, error);
+    return status == PAWL_OK ? try_without(s, at, error) : status;
+}
+
+int kafka_skip(pawl_log *port, const pawl_cluster_skipped *wanted, pawl_cluster_skipped *ret_skipped,
+               pawl_error *error)
+{
+    struct kafka_log *log = (struct kafka_log *)port;
+    struct kafka_skip skip = {.shown = *wanted};
+    struct stream *s;
+    uint32_t partitions;
+    if (!pawl_stream_valid(wanted->stream))
+        return error_set(error, PAWL_EINVAL, "there is no such stream");
+    pthread_mutex_lock(&log->lock);
+    int status = stream_find(log, wanted->stream, &s);
+    pthread_mutex_unlock(&log->lock);
+    if (status != PAWL_OK)
+        return error_set(error, status, "no memory for another stream");
+    status = topic_find(log->front, &log->url, s->topic, s->id, &partitions, error);
+    if (status == PAWL_OK)
+        status = decide(s, &skip, error);
+    if (status == PAWL_OK)
+        status = write_down(log, &skip, error);
+    if (status == PAWL_OK)
+        *ret_skipped = skip.shown;
+    return status;
+}
