@@ -37,7 +37,8 @@ const struct command *const commands[] = {
     &command_token_list,    &command_token_revoke,
     &command_help,          &command_man,
     &command_completion,    &command_version,
-    &command_top,           &command_bench,
+    &command_status,        &command_top,
+    &command_bench,
 #ifdef PAWL_SERVER
     &command_serve,
 #endif
