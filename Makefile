@@ -26,7 +26,7 @@ quick:
 N = 10
 
 again:
-	tools/install build deb test
+	tools/install build kafka deb test
 	tools/again $(OPTIONS) $(N)
 
 install:
@@ -44,26 +44,26 @@ deb:
 bench bench-views bench-http: PEERS = bench
 
 bench:
-	tools/install build test $(PEERS)
+	tools/install build kafka test $(PEERS)
 	tools/bench $(if $(JSON),--json $(JSON)) $(OPTIONS)
 
 bench-%:
-	tools/install build test $(PEERS)
+	tools/install build kafka test $(PEERS)
 	tools/bench $* $(if $(JSON),--json $(JSON)) $(OPTIONS)
 
 performance: bench
 	tools/performance $(if $(NOTE),--note '$(NOTE)') $(JSON)
 
 fuzz:
-	tools/install build test
+	tools/install build kafka test
 	tools/fuzz
 
 sabotage:
-	tools/install build test
+	tools/install build kafka test
 	tools/sabotage
 
 soak:
-	tools/install build test
+	tools/install build kafka test
 	tools/build gcc
 	tools/run-tests gcc --suite soak --timeout-multiplier 0
 
@@ -72,7 +72,7 @@ format:
 	tools/format
 
 lint:
-	tools/install build test lint
+	tools/install build kafka test lint
 	tools/lint
 
 clean:

@@ -191,6 +191,7 @@ export function adaptFigures(raw) {
             p50: raw.log.sync_10s.count ? raw.log.sync_10s.p50 : null,
             p99: raw.log.sync_10s.count ? raw.log.sync_10s.p99 : null,
             batch: raw.log.batch_mean_10s,
+            kafka: raw.log.kafka || null,
         },
         checkpoint: raw.checkpoint,
         partitions: raw.partitions.map((p) => ({ ...p, offset: Number(p.offset) })),

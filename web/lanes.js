@@ -45,6 +45,8 @@ const figures = [
     ['Expired', (lane) => count(lane.expired), 'leases that ended before their work was handed in'],
     ['Efficiency', (lane) => percent(100 * Number(lane.efficiency)), 'share of the time in which leased numbers were worked on'],
     ['Repeated', (lane) => count(lane.repeated), 'runs that were made again, because something that they had read had changed'],
+    ['Runs ahead', (lane) => (lane.run_ahead === null ? '–' : count(lane.run_ahead)), 'so many numbers behind the last one in order are given out at most; it shrinks while runs are repeated'],
+    ['Repeated time', (lane) => duration(lane.repeated_time), 'that went into runs which were made again'],
     ['p99 wait', (lane) => duration(lane.p99_wait), 'from ready to committed'],
 ];
 

@@ -3,14 +3,15 @@ import { Chart } from './charts.js';
 import { card, empty, fillMeter, h, icon, keyed, meter, text } from './dom.js';
 import { bytes, bytesParts, count, duration, durationParts, percent, rate } from './format.js';
 import { laneBadge, windowBar } from './lanes.js';
+import { LogCard } from './log.js';
 import { viewBadge } from './views.js';
 
 // --- tiles ---
 
 function tile(label) {
     const value = h('b', null, '–'), unit = h('small');
-    const note = h('p', null, '\u00a0');
-    return { element: h('div', { class: 'tile' }, h('h3', null, label), h('div', { class: 'tile-value' }, value, unit), note),
+    const note = h('p', null, '\u00a0'), title = h('h3', null, label);
+    return { label: title, element: h('div', { class: 'tile' }, title, h('div', { class: 'tile-value' }, value, unit), note),
              set([number, of], words) { text(value, number); text(unit, of); text(note, words); } };
 }
 
@@ -20,13 +21,14 @@ const sum = (rows, name) => rows.reduce((total, row) => total + Number(row[name]
 
 const shortNames = {
     different: 'The two states differ', live: 'Live state damaged', checkpoint: 'Checkpoint damaged', log: 'Log damaged',
+    no_broker: 'No broker', fenced: 'Taken over by another node', settings: 'Topic settings weakened',
     expired: 'Leases expire', wait: 'Operations wait long', active: 'Many leases at once', voids: 'Operations were void',
     stalled: 'Lane stalled',
 };
 
 function alertRow(alert) {
     const where = alert.lane ? `${alert.lane}, most in partition ${alert.most_in_partition}`
-        : `partition ${alert.partition}, offset ${count(alert.offset)}`;
+        : alert.partition === undefined ? '' : `partition ${alert.partition}, offset ${count(alert.offset)}`;
     return h('li', { class: 'alert' }, icon('alert'), h('div', null,
         h('strong', null, shortNames[alert.alert] || alert.alert), h('span', { class: 'alert-where' }, where),
         h('p', { class: 'alert-text' }, alert.text), h('p', { class: 'alert-advice' }, alert.advice)));
@@ -58,6 +60,7 @@ export class Overview {
         this.alerts = h('ul', { class: 'alerts' });
         this.clear = h('div', { class: 'clear', hidden: true }, icon('check'), h('span', null, 'All clear'));
         this.alertCount = h('span', { class: 'count', hidden: true });
+        this.log = new LogCard();
         this.partitions = h('tbody');
         this.shards = h('tbody');
         this.lanes = h('ul', { class: 'rows' });
@@ -87,6 +90,7 @@ export class Overview {
             h('div', { class: 'pair' },
                 card('Lanes', { note: h('a', { href: '#/lanes' }, 'Lease windows') }, this.noLanes, this.lanes),
                 card('Views', { note: h('a', { href: '#/views' }, 'Tablet maps') }, this.noViews, this.views)),
+            this.log.element,
             h('div', { class: 'pair wide-left' },
                 card('Partitions', {}, h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Partitions, a table' },
                     h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Partition'), h('th', { scope: 'col' }, 'Shard'),
@@ -107,6 +111,7 @@ export class Overview {
         this.updateTiles(f);
         this.draw();
         this.updateAlerts(f.alerts);
+        this.log.update(f.log);
         this.updateTables(f);
         this.updateLists(f);
     }
@@ -117,11 +122,20 @@ export class Overview {
         const stored = Object.values(f.stores).reduce((total, n) => total + Number(n), 0);
         t.rate.set([rate(f.rate), '/s'], `${count(f.answered)} answered\n${count(f.failed)} failed`);
         t.latency.set(durationParts(f.recent?.p99), f.recent ? `p50 ${duration(f.recent.p50)}\nover the last 10 s` : 'no command in the last 10 s');
-        t.sync.set(durationParts(f.log.p99), f.log.p99 === null ? 'nothing written in the last 10 s'
-            : `${rate(f.log.syncs)} syncs/s\n${Number(f.log.batch).toFixed(1)} records each`);
+        this.updateSync(f.log);
         t.events.set([count(sum(f.partitions, 'offset')), ''], `${count(f.node.partitions)} partitions\n${count(f.node.shards)} shards`);
         t.lag.set([count(behind), behind === 1 ? 'event' : 'events'], f.lanes.length ? `${f.lanes.length} lanes\n${count(sum(f.lanes, 'leased'))} leases` : 'no lanes');
         t.size.set(bytesParts(stored), `log ${bytes(f.stores.log)}\nmemory ${bytes(f.node.memory_bytes)}`);
+    }
+
+    /** How long durability takes: a sync of the disk, or the brokers' acknowledgement. */
+    updateSync(log) {
+        const t = this.tiles.sync, acks = log.kafka?.ack_10s;
+        text(t.label, log.kafka ? 'Brokers p99' : 'Disk sync p99');
+        const p99 = log.kafka ? (acks.count ? acks.p99 : null) : log.p99;
+        t.set(durationParts(p99), p99 === null ? 'nothing written in the last 10 s'
+            : log.kafka ? `p50 ${duration(acks.p50)}\n${rate(log.kafka.acks_10s)} acknowledged/s`
+            : `${rate(log.syncs)} syncs/s\n${Number(log.batch).toFixed(1)} records each`);
     }
 
     updateAlerts(alerts) {

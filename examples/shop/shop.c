@@ -1,9 +1,9 @@
 /* shop.c: a shop with many tenants on an embedded engine.
  *
  *     shop load    --dir DIR [--schema FILE] [--tenants N] [--threads N] [--seconds N] [--seed N]
- *                  [--slow MS] [--lease MS]
+ *                  [--slow MS] [--lease MS] [--log URL] [--take-over]
  *     shop view    --dir DIR [--tenants N] [--threads N]
- *     shop project --dir DIR [--slow MS]
+ *     shop project --dir DIR [--slow MS] [--log URL] [--take-over]
  *     shop check   --dir DIR [--tenants N]
  *     shop serve   --dir DIR [--tenants N] [--threads N] [--rate N] [--slow MS] [--listen HOST:PORT]
  *
@@ -20,6 +20,8 @@
  * the last invoices of a customer.
  *
  * project lets the lanes work until they have caught up.
+ *
+ * With --log kafka://... the log is on Kafka; an empty directory, and --take-over, bring everything back from there.
  *
  * check looks for what an auditor would: invoices numbered 1, 2, 3, ... with no gap and none twice; accounts and
  * statements that are what the events, one after the other, make of them; views that are what their base says;
@@ -104,7 +106,11 @@ static int load(const struct options *o)
     pawl_engine *engine;
     pawl_error error = {0};
     const pawl_duration lease = o->lease * 1000000;
-    const pawl_options options = {.lease_first = lease, .lease_min = lease, .max_run = 5 * lease};
+    const pawl_options options = {.lease_first = lease,
+                                  .lease_min = lease,
+                                  .max_run = 5 * lease,
+                                  .log = o->log,
+                                  .take_over = o->take_over};
     if (pawl_open(o->dir, &options, &engine, &error) != PAWL_OK)
         return complain("open", &error);
     signal(SIGINT, end_soon);
@@ -131,8 +137,14 @@ static int project(const struct options *o)
 {
     pawl_engine *engine;
     pawl_error error = {0};
-    if (pawl_open(o->dir, &(pawl_options){.must_exist = true}, &engine, &error) != PAWL_OK)
+    const pawl_options options = {.must_exist = !o->log,
+                                  .log = o->log,
+                                  .take_over = o->take_over,
+                                  .progress = o->take_over ? window_progress : NULL};
+    if (pawl_open(o->dir, &options, &engine, &error) != PAWL_OK)
         return complain("open", &error);
+    if (o->take_over)
+        window_progress_end();
     int status = statements_register(engine, o, &error);
     if (status == PAWL_OK) {
         const pawl_duration slice = UINT64_C(200000000);
@@ -164,9 +176,9 @@ static bool parse_number(const char *text, uint64_t limit, uint64_t *ret_number)
 static int usage(void)
 {
     fputs("usage: shop load    --dir DIR [--schema FILE] [--tenants N] [--threads N] [--seconds N] [--seed N]\n"
-          "                    [--slow MS] [--lease MS]\n"
+          "                    [--slow MS] [--lease MS] [--log URL] [--take-over]\n"
           "       shop view    --dir DIR [--tenants N] [--threads N]\n"
-          "       shop project --dir DIR [--slow MS]\n"
+          "       shop project --dir DIR [--slow MS] [--log URL] [--take-over]\n"
           "       shop check   --dir DIR [--tenants N]\n"
           "       shop serve   --dir DIR [--tenants N] [--threads N] [--rate N] [--slow MS]\n"
           "                    [--listen HOST:PORT]\n",
@@ -182,6 +194,8 @@ static bool take_option(struct options *o, const char *name, const char *value)
         o->schema = value;
     else if (strcmp(name, "--listen") == 0)
         o->listen = value;
+    else if (strcmp(name, "--log") == 0)
+        o->log = value;
     else if (strcmp(name, "--tenants") == 0)
         return parse_number(value, 10000000, &o->tenants);
     else if (strcmp(name, "--threads") == 0)
@@ -209,10 +223,15 @@ int main(int argc, char **argv)
                         .seconds = 5,
                         .seed = 1,
                         .slow = 20};
-    for (int i = 2; i + 1 < argc; i += 2)
-        if (!take_option(&o, argv[i], argv[i + 1]))
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--take-over") == 0)
+            o.take_over = true;
+        else if (i + 1 == argc || !take_option(&o, argv[i], argv[i + 1]))
             return usage();
-    if (argc < 2 || argc % 2 != 0 || !o.dir)
+        else
+            i++;
+    }
+    if (argc < 2 || !o.dir)
         return usage();
     if (strcmp(argv[1], "load") == 0)
         return load(&o);

@@ -2,7 +2,7 @@
  *
  *     clerk.c       threads that send commands, as a day would bring them
  *     statement.c   a projector's handler, deliberately slow
- *     window.c      how the lanes are doing, as a picture
+ *     window.c      how the lanes are doing, as a picture; how far opening has come, as a bar
  *     view.c        a view that is made while the shops are open
  *     audit.c       whether everything is as the events say
  *     audit_view.c  whether the views are what their base says
@@ -21,6 +21,8 @@ struct options {
     const char *dir;
     const char *schema;
     const char *listen;
+    const char *log; /* kafka://HOST:PORT,.../CLUSTER; NULL: in the directory, or where it was before */
+    bool take_over;  /* the log belongs to a node that is gone */
     uint64_t tenants;
     uint64_t threads;
     uint64_t seconds;
@@ -59,6 +61,10 @@ uint64_t statement_chain(uint64_t chain, uint64_t workspace_offset);
  * line of its own, or NULL. */
 void window_show(pawl_engine *engine, const char *head);
 bool window_is_live(void);
+
+/* A pawl_progress: how much of the state was derived from the log. end: the last line of it. */
+bool window_progress(void *arg, uint64_t done, uint64_t total);
+void window_progress_end(void);
 
 /* Print what became of all leases. */
 void window_sum(pawl_engine *engine);

@@ -34,12 +34,50 @@ struct look {
     size_t count;
 };
 
+#define BAR 40
+
+static uint64_t derived, derived_of;
 static int lines_before; /* lines of the picture that the next one replaces */
 
 bool window_is_live(void)
 {
     return isatty(STDOUT_FILENO);
 }
+
+/* --- opening --- */
+
+static void draw_bar(uint64_t done, uint64_t total)
+{
+    char bar[BAR + 1];
+    size_t full = total ? (size_t)(done * BAR / total) : 0;
+    for (size_t i = 0; i < BAR; i++)
+        bar[i] = i < full ? '=' : ' ';
+    bar[BAR] = '\0';
+    printf("%s  [%s] %3" PRIu64 " %%  %" PRIu64 " of %" PRIu64 " events%s", window_is_live() ? "\r" : "", bar,
+           total ? done * 100 / total : 0, done, total, window_is_live() ? "\033[K" : "\n");
+    fflush(stdout);
+}
+
+bool window_progress(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    if (total == 0) /* not known yet */
+        return true;
+    derived = done;
+    derived_of = total;
+    draw_bar(done, total);
+    return true;
+}
+
+void window_progress_end(void)
+{
+    if (derived < derived_of)
+        draw_bar(derived_of, derived_of);
+    if (derived_of > 0 && window_is_live())
+        printf("\n");
+}
+
+/* --- lanes --- */
 
 static bool note(void *arg, const pawl_lane_status *status)
 {

@@ -3,6 +3,7 @@
 #define PAWL_FIGURES_H
 
 #include <pawl/engine.h>
+#include <pawl/log.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,7 +28,8 @@ typedef struct pawl_figures {
     uint64_t audits_missed; /* one side was too far behind */
     uint64_t scrubs;        /* tables of a partition that were read, in one of the two states */
     uint64_t scrubs_missed; /* tables that were too large to be read */
-    uint64_t alerts;        /* how often something was found: see pawl_alerts */
+    uint64_t
+        alerts; /* how often something was found, and what is wrong with a log on Kafka now: see pawl_alerts */
 
     /* The sequencers, which give numbers: one for each partition (pawl/sequencer.h). A partition whose
      * sequencer is not ready lets its commands wait. pawl_numbering_get tells of one partition.
@@ -86,12 +88,62 @@ PAWL_API uint32_t pawl_shards(const pawl_engine *engine);
 PAWL_API int pawl_shard_figures_get(pawl_engine *engine, uint32_t shard, pawl_shard_figures *ret_figures,
                                     pawl_error *error);
 
+/* --- the log --- */
+
+/* Sums since opening, unless it says otherwise. Everything is zero or empty if the log is in files. */
+typedef struct pawl_log_figures {
+    bool kafka;        /* false: it is in files */
+    char cluster[204]; /* its name, the addresses of brokers, and what topics must have, as the URL says */
+    char brokers[1024];
+    uint16_t replication;
+    bool broker_sync;    /* false: brokers acknowledge what is in the memory of a majority */
+    uint64_t node;       /* the ID of this node */
+    uint64_t assignment; /* position in group0 of the assignment that its claims rest on; 0: it only reads */
+
+    uint64_t acknowledged; /* entries */
+    uint64_t
+        unknown; /* entries whose outcome was told to be unknown, and which no claim has settled yet: now */
+    uint64_t unknown_total; /* entries whose outcome ever was */
+    uint64_t gaps;          /* how often records of others had to be read before acknowledging */
+    uint64_t ignored;       /* records that were read and did not count */
+    uint64_t claims_held;   /* streams that this node owns: now */
+    uint64_t claims_won;
+    uint64_t claims_lost;
+    uint64_t lag; /* records that followers have not come to yet: now */
+
+    pawl_duration silence; /* since a broker answered last: now. Somebody asks every second */
+    pawl_duration
+        stalled;      /* for so long entries have waited, and none was acknowledged: now, of the worst stream */
+    uint64_t outages; /* how often no broker answered for a third of the URL's timeout-ms, and 3 s at least */
+    pawl_duration outage_time;  /* how long that lasted, together */
+    uint64_t connection_errors; /* connections to a broker that broke or could not be made */
+    uint32_t weak_topics; /* topics of streams that this node owns, whose settings are too weak, as seen last */
+} pawl_log_figures;
+
+/* Any thread that is not one of Pawl's own. Errors: PAWL_EMISUSE, PAWL_ECLOSED. */
+PAWL_API int pawl_log_figures_get(pawl_engine *engine, pawl_log_figures *ret_figures, pawl_error *error);
+
+/* Who owns a stream of a log on Kafka, as far as this node has read it. */
+typedef struct pawl_claim_figures {
+    pawl_stream stream;
+    uint64_t node; /* its ID */
+    uint64_t epoch;
+    uint64_t assignment; /* position in group0 of the assignment that the claim rests on */
+    bool held;           /* by this node, which writes to it */
+} pawl_claim_figures;
+
+/* The claims that this node knows, at most room of them; ret_count: how many there are. None, if the log is in files.
+ * Errors: PAWL_EMISUSE, PAWL_ECLOSED. Any thread that is not one of Pawl's own. */
+PAWL_API int pawl_claim_figures_get(pawl_engine *engine, pawl_claim_figures *claims, size_t room,
+                                    size_t *ret_count, pawl_error *error);
+
 /* --- how long things take --- */
 
 typedef enum pawl_histogram_kind {
     PAWL_HISTOGRAM_COMMAND = 1, /* ns from sending a command to its answer, refused ones too */
     PAWL_HISTOGRAM_SYNC = 2,    /* ns that a sync of the log takes */
     PAWL_HISTOGRAM_BATCH = 3,   /* records that are written to the log with one sync */
+    PAWL_HISTOGRAM_ACK = 4,     /* ns from handing a record to Kafka's client to the brokers' acknowledgement */
 } pawl_histogram_kind;
 
 /* A bucket has the values that are less than its bound, and not less than that of the one before. Bounds grow by
@@ -147,6 +199,11 @@ typedef enum pawl_alert_kind {
     PAWL_ALERT_LIVE,          /* the rows of the live state are not those that it has written */
     PAWL_ALERT_CHECKPOINT,    /* the same of the checkpoint's */
     PAWL_ALERT_LOG,           /* the log cannot be read: it is damaged */
+
+    /* Of a log on Kafka, as long as it is so (docs/KAFKA.md). Partition, table and offset are 0. */
+    PAWL_ALERT_BROKER,   /* no broker answers, or none acknowledges */
+    PAWL_ALERT_FENCED,   /* another node has taken over the log; it is over when this node is opened again */
+    PAWL_ALERT_SETTINGS, /* topics have weaker settings than this log needs */
 } pawl_alert_kind;
 
 /* Something that was found wrong while the engine was running. 'pawl verify --audit' says which of the states
@@ -159,8 +216,8 @@ typedef struct pawl_alert {
     char text[256];
 } pawl_alert;
 
-/* The alerts since opening, one for each kind, partition and table, at most room of them; ret_count: how many
- * there are. Any thread. */
+/* The alerts since opening, one for each kind, partition and table, and those of a log on Kafka that there are now; at
+ * most room of them. ret_count: how many there are. Any thread. */
 PAWL_API void pawl_alerts(pawl_engine *engine, pawl_alert *alerts, size_t room, size_t *ret_count);
 
 /* What to do about it: one sentence. */

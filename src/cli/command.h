@@ -82,6 +82,7 @@ extern const struct command command_tablet_split;
 extern const struct command command_token_create;
 extern const struct command command_token_list;
 extern const struct command command_token_revoke;
+extern const struct command command_status;
 extern const struct command command_top;
 extern const struct command command_verify;
 extern const struct command command_version;

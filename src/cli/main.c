@@ -23,7 +23,7 @@ const struct command *const commands[] = {
     &command_tablet_list,   &command_tablet_split,   &command_tablet_merge,   &command_system,
     &command_token_create,  &command_token_list,     &command_token_revoke,   &command_help,
     &command_man,           &command_completion,     &command_version,        &command_top,
-    &command_bench,
+    &command_status,        &command_bench,
 #ifdef PAWL_SERVER
     &command_serve,
 #endif

@@ -200,6 +200,20 @@ static void put_claim(struct mock *m, uint64_t epoch)
                       .head = {.kind = CLAIM_KIND_CLAIM, .epoch = epoch, .node = 666, .nonce = epoch}});
 }
 
+static pawl_log_figures look_at(struct mock *m)
+{
+    pawl_log_figures figures;
+    kafka_log_look(m->log, &figures);
+    return figures;
+}
+
+/* Poll until the log says that it is without brokers, or no longer. What it said last is in error. */
+static void wait_for_outage(struct mock *m, bool out)
+{
+    while ((kafka_log_outage(m->log, &m->error) != PAWL_OK) != out)
+        sched_yield();
+}
+
 TEST(appends_are_acknowledged_without_reading_anything_back)
 {
     struct mock *m = mock_open();
@@ -211,6 +225,14 @@ TEST(appends_are_acknowledged_without_reading_anything_back)
     assert_int_equal(figures.gaps, 0);
     assert_int_equal(figures.claims_won, 1);
     assert_int_equal(entries_in(m), 20);
+    pawl_histogram acks = {0};
+    kafka_log_acks(m->log, 0, &acks);
+    assert_int_equal(acks.count, 21); /* the claim, too */
+    assert_true(acks.sum > 0);
+    pawl_claim_figures claim;
+    assert_int_equal(kafka_log_claims(m->log, &claim, 1), 1);
+    assert_true(claim.held && claim.epoch == m->epoch && pawl_stream_equal(claim.stream, stream));
+    assert_int_equal(look_at(m).claims_held, 1);
     mock_close(m);
 }
 
@@ -356,10 +378,17 @@ TEST(brokers_that_are_gone_make_outcomes_unknown_and_come_back)
     assert_ok(claim_patiently(m));
     assert_ok(append_at(m, 1));
     rd_kafka_mock_broker_set_down(m->brokers, BROKER);
+    wait_for_outage(m, true);
+    assert_contains(m->error.text, "has answered for");
     assert_status(append_at(m, 2), PAWL_EUNKNOWN);
     assert_int_not_equal(claim(m), PAWL_OK);
+    assert_int_equal(look_at(m).unknown, 1);
     rd_kafka_mock_broker_set_up(m->brokers, BROKER);
     assert_ok(claim_patiently(m));
+    wait_for_outage(m, false);
+    pawl_log_figures seen = look_at(m);
+    assert_true(seen.unknown == 0 && seen.unknown_total == 1 && seen.connection_errors > 0);
+    assert_true(seen.outages == 1 && seen.outage_time > 0);
     assert_ok(append_at(m, m->next));
     assert_int_equal(entries_in(m), m->next);
     mock_close(m);
@@ -375,11 +404,18 @@ TEST(too_few_replicas_in_sync_are_waited_for_and_then_it_is_unknown)
     rd_kafka_mock_push_request_errors_array(m->brokers, PRODUCE, 2, few);
     assert_ok(append_at(m, 1)); /* they came back */
     rd_kafka_mock_push_request_errors_array(m->brokers, PRODUCE, 200, few);
-    assert_status(append_at(m, 2), PAWL_EUNKNOWN);
+    struct appending second;
+    append_begin(m, 2, &second);
+    pawl_error seen = {0};
+    while (kafka_log_outage(m->log, &seen) == PAWL_OK)
+        sched_yield();
+    assert_contains(seen.text, "have acknowledged nothing for"); /* though they answer */
+    assert_status(append_end(&second), PAWL_EUNKNOWN);
     assert_contains(m->error.text, "topic " TOPIC ", partition 1");
     rd_kafka_mock_clear_request_errors(m->brokers, PRODUCE);
     assert_ok(claim_patiently(m));
     assert_int_equal(m->next, 2);
+    wait_for_outage(m, false);
     mock_close(m);
 }
 

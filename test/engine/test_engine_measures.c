@@ -69,7 +69,8 @@ TEST(histograms_tell_times_of_commands_and_syncs_and_sizes_of_batches)
     uint64_t most = pawl_histogram_quantile(&times, PAWL_HISTOGRAM_COMMAND, 1);
     assert_true(half > 0 && half <= most && times.sum / times.count <= most);
     assert_int_equal(pawl_histogram_quantile(&(pawl_histogram){0}, PAWL_HISTOGRAM_COMMAND, 0.5), 0);
-    assert_int_equal(pawl_histogram_get(bed.engine, 4, 0, &times, &bed.error), PAWL_EINVAL);
+    assert_int_equal(histogram_of(&bed, PAWL_HISTOGRAM_ACK).count, 0); /* there are no brokers */
+    assert_int_equal(pawl_histogram_get(bed.engine, 5, 0, &times, &bed.error), PAWL_EINVAL);
     assert_int_equal(
         pawl_histogram_get(bed.engine, PAWL_HISTOGRAM_SYNC, PAWL_HISTOGRAM_SECONDS_MAX + 1, &times, &bed.error),
         PAWL_EINVAL);
@@ -151,6 +152,46 @@ TEST(an_engine_that_only_reads_has_figures_too)
     bed_end(&bed);
 }
 
+TEST(a_log_in_files_has_no_brokers_and_no_claims)
+{
+    struct lanes_bed bed = {0};
+    pawl_log_figures log = {.kafka = true};
+    size_t claims = 7;
+    bed_begin(&bed, LANES_SCHEMA(""));
+    assert_ok(pawl_log_figures_get(bed.engine, &log, &bed.error));
+    assert_false(log.kafka);
+    assert_string_equal(log.brokers, "");
+    assert_ok(pawl_claim_figures_get(bed.engine, NULL, 0, &claims, &bed.error));
+    assert_int_equal(claims, 0);
+    json_t *figures = figures_of(&bed), *shown = json_object_get(figures, "log");
+    assert_string_equal(json_string_value(json_object_get(shown, "kind")), "files");
+    assert_null(json_object_get(shown, "kafka"));
+    json_decref(figures);
+    bed_end(&bed);
+}
+
+TEST(a_lane_tells_how_far_it_runs_ahead)
+{
+    struct lanes_bed bed = {0};
+    bed_begin(&bed, LANES_SCHEMA(""));
+    bed_send(&bed, 1, "t.Bill", "ada", 1);
+    bed_wait(&bed, NULL);
+    for (int reading = 0; reading < 2; reading++) {
+        json_t *figures = figures_of(&bed), *lanes = json_object_get(figures, "lanes");
+        assert_true(json_array_size(lanes) > 0);
+        for (size_t i = 0; i < json_array_size(lanes); i++) {
+            const json_t *ahead = json_object_get(json_array_get(lanes, i), "run_ahead");
+            assert_true(reading ? json_is_null(ahead) : json_integer_value(ahead) > 0);
+            assert_true(json_is_number(json_object_get(json_array_get(lanes, i), "repeated_time")));
+        }
+        json_decref(figures);
+        bed_close(&bed);
+        bed.options.read_only = true;
+        bed_open(&bed);
+    }
+    bed_end(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +200,8 @@ int main(void)
         RUN(partitions_and_shards_tell_where_they_are),
         RUN(a_stalled_lane_is_an_alert_with_its_advice_until_it_is_decided),
         RUN(an_engine_that_only_reads_has_figures_too),
+        RUN(a_log_in_files_has_no_brokers_and_no_claims),
+        RUN(a_lane_tells_how_far_it_runs_ahead),
     };
     return TEST_MAIN(tests);
 }

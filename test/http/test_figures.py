@@ -33,6 +33,8 @@ def figures_show_what_happens(folder):
     times = commands['latency_10s']
     assert times['count'] == 5 and 0 < times['p50'] <= times['p99'] < 60 and times['mean'] > 0, times
     assert after['log']['sync_10s']['count'] > 0 and after['log']['batch_mean_10s'] >= 1
+    assert after['log']['kind'] == 'files' and 'kafka' not in after['log'], after['log']
+    assert all(lane['run_ahead'] > 0 and lane['repeated_time'] == 0 for lane in after['lanes']), after['lanes']
     assert sum(p['offset'] for p in after['partitions']) == 5 and len(after['partitions']) == 4
     assert [p['shard'] for p in after['partitions']] == [0, 1, 0, 1]
     assert {lane['lane'] for lane in after['lanes']} == {'shop.accounts', 'shop.statements'}
@@ -76,7 +78,8 @@ def promtool_accepts_the_metrics(folder):
     assert 'wsid' not in text and 'workspace=' not in text  # never a label per workspace
     for name in ('pawl_commands_total', 'pawl_command_seconds_bucket', 'pawl_log_sync_seconds_bucket', 'pawl_log_batch_events_bucket',
                  'pawl_partition_offset', 'pawl_sequencer_status', 'pawl_sequencer_unflushed', 'pawl_recovery_seconds',
-                 'pawl_lease_active', 'pawl_view_build_tasks', 'pawl_view_build_rows_total', 'pawl_store_bytes',
+                 'pawl_lease_active', 'pawl_lease_run_ahead', 'pawl_lease_repeated_seconds_total', 'pawl_log_info', 'pawl_log_ack_seconds_bucket',
+                 'pawl_log_unknown_entries', 'pawl_log_claims_held', 'pawl_log_silence_seconds', 'pawl_log_weak_topics', 'pawl_view_build_tasks', 'pawl_view_build_rows_total', 'pawl_store_bytes',
                  'pawl_mailbox_depth', 'pawl_alerts', 'pawl_http_followers'):
         assert name in names_of(text), name
     assert re.search(r'^pawl_commands_total\{result="ok"\} 1$', text, re.M)

@@ -311,6 +311,14 @@ TEST(a_node_that_is_taken_over_is_out_and_nothing_that_it_acknowledged_is_lost)
     assert_contains(bed.error.text, "has taken over");
     assert_contains(bed.error.text, other.path);
     assert_status(pawl_schema_apply(bed.engine, LANES_SCHEMA(NOTES), NULL, &bed.error), PAWL_EFENCED);
+    pawl_alert alert;
+    size_t alerts;
+    pawl_alerts(bed.engine, &alert, 1, &alerts);
+    assert_true(alerts == 1 && alert.kind == PAWL_ALERT_FENCED);
+    assert_contains(alert.text, other.path);
+    assert_contains(pawl_alert_advice(alert.kind), "take_over");
+    pawl_alerts(other.engine, &alert, 1, &alerts);
+    assert_int_equal(alerts, 0);
     assert_true(bed_row(&bed, 1, "t.Total", "[\"ada\"]", 0)[0] != '\0'); /* it still reads */
 
     for (size_t i = 0; i < 4; i++) {

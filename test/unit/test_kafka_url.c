@@ -13,8 +13,11 @@ TEST(a_url_has_brokers_a_cluster_and_options)
     assert_false(url.no_broker_sync);
     assert_string_equal(url.config, "");
     assert_int_equal(url.timeout_ms, 30000);
-    assert_ok(kafka_url_parse("kafka://a:1/c?no-broker-sync=1&replication=1&config=/etc/k&timeout-ms=1000",
-                              &url, NULL));
+    assert_int_equal(url.check_ms, 60000);
+    assert_ok(kafka_url_parse(
+        "kafka://a:1/c?no-broker-sync=1&replication=1&config=/etc/k&timeout-ms=1000&check-ms=2000", &url,
+        NULL));
+    assert_int_equal(url.check_ms, 2000);
     assert_int_equal(url.replication, 1);
     assert_true(url.no_broker_sync);
     assert_string_equal(url.config, "/etc/k");
@@ -48,6 +51,7 @@ TEST(a_wrong_url_is_refused_and_named)
         {"kafka://a:1/c?timeout-ms=999", "timeout-ms is a number from 1000"},
         {"kafka://a:1/c?timeout-ms=600001", "timeout-ms is a number"},
         {"kafka://a:1/c?timeout-ms=", "timeout-ms is a number"},
+        {"kafka://a:1/c?check-ms=999", "check-ms is a number from 1000"},
         {"kafka://a:1/c?config=", "config is the path"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -55,6 +55,7 @@ const cases = {
         await until('the charts have values', async () => (await page.locator('.legend b').allTextContents()).every((words) => /\d/.test(words)));
         assert.equal(await page.locator('.chart canvas').count(), 2);
         assert.equal(await page.locator('section[aria-label="Partitions"] tbody tr').count(), 4);
+        assert.match(await page.locator('section[aria-label="Log"]').textContent(), /files of this node.*Sync p99/);
         await page.locator('.segments button', { hasText: '1 min' }).click();
         await page.locator('.segments button[aria-pressed="true"]', { hasText: '1 min' }).waitFor();
         await until('the charts have a minute', async () => (await age(page)) > 70);

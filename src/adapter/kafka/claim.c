@@ -191,6 +191,18 @@ static void write_claim(struct stream *s)
         claim_end(s, PAWL_EIO, rd_kafka_err2str(err));
 }
 
+/* Another claim counts than the one that was sent. If it is an earlier one of this log, which was given up because nobody
+ * knew what became of it, nobody has taken anything: it is the next claim's turn. */
+static void claim_missed(struct stream *s, const char *words)
+{
+    const struct judge *j = &s->owner.judge;
+    bool own = j->node == s->log->node && j->nonce >> 32 == (uint32_t)s->log->session;
+    if (own)
+        claim_end(s, PAWL_EUNKNOWN, "an earlier claim of this writer counts instead; claim again");
+    else
+        claim_end(s, PAWL_EFENCED, words);
+}
+
 void claim_step(struct stream *s, bool at_end)
 {
     if (s->phase == PHASE_LOOK && at_end) {
@@ -201,9 +213,9 @@ void claim_step(struct stream *s, bool at_end)
             s->read_to = 0;
             claim_end(s, PAWL_OK, "");
         } else if (s->owner.state != OWNER_CLAIMING) {
-            claim_end(s, PAWL_EFENCED, "a rival's claim was faster");
+            claim_missed(s, "a rival's claim was faster");
         } else if (s->claim_at != CLAIM_NOWHERE && s->owner.judge.at > s->claim_at) {
-            claim_end(s, PAWL_EFENCED, "the claim does not count");
+            claim_missed(s, "the claim does not count");
         }
     }
 }

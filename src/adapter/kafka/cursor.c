@@ -131,8 +131,10 @@ void fetchers_serve(struct kafka_log *log)
 {
     pthread_mutex_lock(&log->fetch_lock);
     for (struct fetcher *f = log->fetchers; f; f = f->next)
-        for (rd_kafka_event_t *event; (event = rd_kafka_queue_poll(f->events, 0));)
+        for (rd_kafka_event_t *event; (event = rd_kafka_queue_poll(f->events, 0));) {
+            watch_event(log, event);
             rd_kafka_event_destroy(event);
+        }
     pthread_mutex_unlock(&log->fetch_lock);
 }
 

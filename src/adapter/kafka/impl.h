@@ -21,6 +21,7 @@
 #include "adapter/kafka/kafka.h"
 #include "adapter/kafka/record.h"
 #include "adapter/kafka/skips.h"
+#include "base/histogram.h"
 #include "base/map.h"
 #include "base/wait.h"
 #include "port/claim_find.h"
@@ -249,6 +250,7 @@ struct stream {
     size_t flight_room, flight_first, flight_count, flight_sent;
     uint64_t refused; /* the append that is refused */
     uint64_t unknown; /* entries whose outcome was reported as unknown, since the last claim */
+    uint64_t moved;   /* when an entry was acknowledged last, or nothing waited for that (watch.c) */
 
     struct cursor cursor; /* the owner's */
     uint64_t read_to;
@@ -271,6 +273,20 @@ struct stream {
     rd_kafka_topic_t *producing;
 };
 
+/* Whether brokers answer, and topics are still what they must be. Under lock. */
+struct watch {
+    pthread_t thread;
+    pthread_cond_t wake;
+    uint64_t heard; /* when a broker answered last */
+    bool out;       /* that is too long ago */
+    uint64_t outages;
+    uint64_t out_ns;            /* of outages that are over */
+    uint64_t connection_errors; /* connections to brokers that broke or could not be made */
+    uint64_t check_at;          /* when topics are looked at again */
+    uint32_t weak_topics;
+    pawl_error weak; /* of the first of them */
+};
+
 struct kafka_log {
     pawl_log port;
     struct kafka_url url;
@@ -289,6 +305,8 @@ struct kafka_log {
     uint64_t serial;
     _Atomic size_t outstanding;
     struct kafka_figures figures;
+    struct watch watch;
+    struct histogram acks; /* ns from producing a record to its report */
 
     struct map by_stream; /* struct stream * */
     struct stream **streams;
@@ -457,6 +475,12 @@ void producer_close(struct kafka_log *log);
 void producer_serve(struct kafka_log *log);
 rd_kafka_resp_err_t producer_send(struct stream *stream, struct kafka_record *record, uint64_t ticket);
 rd_kafka_resp_err_t producer_send_claim(struct stream *stream, struct kafka_record *record, uint64_t number);
+
+/* watch.c: start and stop its thread. heard: a broker has answered, at this time; with the lock. */
+int watch_start(struct kafka_log *log);
+void watch_stop(struct kafka_log *log); /* log->stopping is set; without the lock */
+void watch_heard(struct kafka_log *log, uint64_t now);
+void watch_event(struct kafka_log *log, rd_kafka_event_t *event); /* an error of a handle; with the lock */
 
 /* append.c */
 int kafka_append(pawl_log *log, pawl_append *append);

@@ -16,6 +16,7 @@
 #define KAFKA_KAFKA_H
 
 #include <pawl/cluster.h>
+#include <pawl/figures.h>
 
 #include "port/env.h"
 #include "port/log.h"
@@ -66,6 +67,21 @@ void kafka_log_figures(pawl_log *log, struct kafka_figures *ret_figures);
 typedef void (*kafka_known_visit)(void *arg, pawl_stream stream, pawl_bytes known);
 void kafka_log_known(pawl_log *log, uint64_t records, kafka_known_visit visit, void *arg);
 int kafka_log_learn(pawl_log *log, pawl_stream stream, pawl_bytes known);
+
+/* watch.c: the same for people, and how the brokers are doing; but for who is assigned, of which the log knows nothing.
+ * Any thread. */
+void kafka_log_look(pawl_log *log, pawl_log_figures *ret_figures);
+
+/* What is wrong now, in words: it has been without an answer for too long; a topic of a stream that it owns is too weak.
+ * PAWL_OK: nothing. Any thread. */
+int kafka_log_outage(pawl_log *log, pawl_error *ret_error);
+int kafka_log_weakness(pawl_log *log, pawl_error *ret_error);
+
+/* The claims that are known, of at most room streams; returns how many there are. Any thread. */
+size_t kafka_log_claims(pawl_log *log, pawl_claim_figures *claims, size_t room);
+
+/* How long the brokers take to acknowledge: as pawl_histogram_get. Any thread. */
+void kafka_log_acks(pawl_log *log, uint32_t seconds, pawl_histogram *sum);
 
 /* As pawl_cluster_init and pawl_cluster_check, but that there must be partitions. */
 int kafka_cluster_init(const char *url, uint32_t partitions, uint16_t replication, pawl_error *error);

@@ -178,16 +178,22 @@ static void log_free(struct kafka_log *log)
     mem_free(log->alloc, log, sizeof *log);
 }
 
-static int log_close(pawl_log *port)
+static void stop_thread(struct kafka_log *log)
 {
-    struct kafka_log *log = (struct kafka_log *)port;
-    if (atomic_load(&log->outstanding) > 0 || pthread_equal(pthread_self(), log->thread))
-        return PAWL_EMISUSE;
     pthread_mutex_lock(&log->lock);
     log->stopping = true;
     kafka_ring(log);
     pthread_mutex_unlock(&log->lock);
     pthread_join(log->thread, NULL);
+}
+
+static int log_close(pawl_log *port)
+{
+    struct kafka_log *log = (struct kafka_log *)port;
+    if (atomic_load(&log->outstanding) > 0 || pthread_equal(pthread_self(), log->thread))
+        return PAWL_EMISUSE;
+    stop_thread(log);
+    watch_stop(log);
     uint32_t mine = kafka_in_round(log);
     if (mine)
         round_here->log = NULL;
@@ -221,6 +227,7 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     log->trust_topics = o->trust_topics;
     log->skips.alloc = o->alloc;
     log->shards = pawl_env_shards(o->env);
+    log->acks.scale = HISTOGRAM_NS;
     pthread_mutex_init(&log->lock, NULL);
     pthread_cond_init(&log->round_ended, NULL);
     pthread_mutex_init(&log->fetch_lock, NULL);
@@ -276,6 +283,10 @@ int kafka_log_open(const struct kafka_log_options *options, pawl_log **ret_log, 
         status = skips_load(log->front, &log->url, &log->skips, error);
     if (status == PAWL_OK && pthread_create(&log->thread, NULL, log_thread, log) != 0)
         status = error_set(error, PAWL_ENOMEM, "cannot start a thread");
+    if (status == PAWL_OK && watch_start(log) != PAWL_OK) {
+        stop_thread(log);
+        status = error_set(error, PAWL_ENOMEM, "cannot start a thread");
+    }
     if (status != PAWL_OK) {
         log_free(log);
         return status;

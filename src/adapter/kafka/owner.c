@@ -57,6 +57,7 @@ static void acknowledge(struct stream *s, uint64_t upto)
             return;
         f->status = PAWL_OK;
         s->log->figures.acknowledged++;
+        s->moved = s->log->watch.heard;
     }
 }
 

@@ -26,6 +26,16 @@ int producer_open(struct kafka_log *log, pawl_error *error)
     return PAWL_OK;
 }
 
+/* librdkafka knows when it was given the message. */
+static void measure(struct kafka_log *log, const rd_kafka_message_t *m, uint64_t now)
+{
+    int64_t us = rd_kafka_message_latency(m);
+    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || us < 0)
+        return;
+    watch_heard(log, now);
+    histogram_add(&log->acks, (pawl_instant){now}, (uint64_t)us * 1000);
+}
+
 static void report(struct kafka_log *log, const rd_kafka_message_t *m)
 {
     uint64_t label = (uint64_t)(uintptr_t)m->_private;
@@ -39,12 +49,16 @@ static void report(struct kafka_log *log, const rd_kafka_message_t *m)
 static void take_event(struct kafka_log *log, rd_kafka_event_t *event)
 {
     const rd_kafka_message_t *m;
+    uint64_t now = clock_boot_ns();
     switch (rd_kafka_event_type(event)) {
     case RD_KAFKA_EVENT_DR:
-        while ((m = rd_kafka_event_message_next(event)))
+        while ((m = rd_kafka_event_message_next(event))) {
+            measure(log, m, now);
             report(log, m);
+        }
         break;
     case RD_KAFKA_EVENT_ERROR:
+        watch_event(log, event);
         if (rd_kafka_event_error_is_fatal(event)) {
             log->producer_failed = true;
             rd_kafka_purge(log->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);

@@ -100,6 +100,11 @@ static int parse_option(const char *at, size_t size, struct kafka_url *url, pawl
             return error_set(error, PAWL_EINVAL, "timeout-ms is a number from %d to %d", KAFKA_TIMEOUT_MS_MIN,
                              KAFKA_TIMEOUT_MS_MAX);
         url->timeout_ms = (uint32_t)number;
+    } else if (IS("check-ms")) {
+        if (!parse_number(value, length, KAFKA_CHECK_MS_MAX, &number) || number < KAFKA_CHECK_MS_MIN)
+            return error_set(error, PAWL_EINVAL, "check-ms is a number from %d to %d", KAFKA_CHECK_MS_MIN,
+                             KAFKA_CHECK_MS_MAX);
+        url->check_ms = (uint32_t)number;
     } else if (IS("config")) {
         if (length == 0 || length >= sizeof url->config)
             return error_set(error, PAWL_EINVAL, "config is the path of a file");
@@ -107,7 +112,8 @@ static int parse_option(const char *at, size_t size, struct kafka_url *url, pawl
         url->config[length] = '\0';
     } else {
         return error_set(error, PAWL_EINVAL,
-                         "'%.*s' is no option; there are replication, no-broker-sync, timeout-ms and config",
+                         "'%.*s' is no option; there are replication, no-broker-sync, timeout-ms, check-ms and "
+                         "config",
                          (int)name, at);
     }
 #undef IS
@@ -140,7 +146,7 @@ static int parse(const char *text, struct kafka_url *url, pawl_error *error)
 
 int kafka_url_parse(const char *text, struct kafka_url *ret_url, pawl_error *error)
 {
-    struct kafka_url url = {.replication = 3, .timeout_ms = KAFKA_TIMEOUT_MS};
+    struct kafka_url url = {.replication = 3, .timeout_ms = KAFKA_TIMEOUT_MS, .check_ms = KAFKA_CHECK_MS};
     int status = parse(text, &url, error);
     if (status != PAWL_OK)
         return error_wrap(error, status, "%s", text);

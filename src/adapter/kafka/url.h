@@ -5,6 +5,7 @@
  *     replication=N       topics have at least so many replicas (3)
  *     no-broker-sync=1    topics need not be synced by the brokers for every batch
  *     timeout-ms=N        an error is reported when no broker has answered for so long (30000, at least 1000)
+ *     check-ms=N          how often the settings of topics are looked at while the log is open (60000, at least 1000)
  *     config=PATH         a file of librdkafka properties, for security; it cannot weaken what Pawl sets itself
  *
  * A stream is one partition of one topic:
@@ -26,6 +27,9 @@
 #define KAFKA_TIMEOUT_MS     30000
 #define KAFKA_TIMEOUT_MS_MIN 1000
 #define KAFKA_TIMEOUT_MS_MAX 600000
+#define KAFKA_CHECK_MS       60000
+#define KAFKA_CHECK_MS_MIN   1000
+#define KAFKA_CHECK_MS_MAX   86400000
 
 struct kafka_url {
     char brokers[KAFKA_BROKERS_MAX];
@@ -33,6 +37,7 @@ struct kafka_url {
     char config[KAFKA_PATH_MAX]; /* empty: none */
     uint16_t replication;
     uint32_t timeout_ms;
+    uint32_t check_ms;
     bool no_broker_sync;
 };
 

@@ -66,16 +66,39 @@ static void draw_shards(const json_t *shards)
     }
 }
 
+static void draw_log(const json_t *log)
+{
+    const json_t *kafka = json_object_get(log, "kafka"),
+                 *times = kafka ? json_object_get(kafka, "ack_10s") : json_object_get(log, "sync_10s");
+    char p50[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX];
+    format_seconds(real_in(times, "p50"), p50);
+    format_seconds(real_in(times, "p99"), p99);
+    if (!kafka) {
+        printf("%-12s %.0f syncs/s, p50 %s, %.1f entries each\033[K\n", "log", real_in(log, "syncs_10s"), p50,
+               real_in(log, "batch_mean_10s"));
+        return;
+    }
+    printf("%-12s Kafka, cluster %s: %.0f acknowledged/s, p50 %s, p99 %s\033[K\n", "log",
+           text_in(kafka, "cluster"), real_in(kafka, "acks_10s"), p50, p99);
+    printf("%-12s %" PRIu64 " entries unknown, %" PRIu64 " streams held, %" PRIu64 " outages\033[K\n", "",
+           number_in(kafka, "unknown"), number_in(json_object_get(kafka, "claims"), "held"),
+           number_in(kafka, "outages"));
+}
+
+static void draw_alerts(const json_t *alerts)
+{
+    for (size_t i = 0; i < json_array_size(alerts); i++)
+        printf("%-12s %s\033[K\n", i == 0 ? "alerts" : "", text_in(json_array_get(alerts, i), "text"));
+}
+
 /* From the top left on, each line cleared to its end, and then all below. */
 static void draw(const json_t *f)
 {
     const json_t *node = json_object_get(f, "node"), *commands = json_object_get(f, "commands"),
-                 *log = json_object_get(f, "log"), *sync = json_object_get(log, "sync_10s"),
-                 *latency = json_object_get(commands, "latency_10s");
-    char p50[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX], sync_p50[DURATION_TEXT_MAX], memory[BYTES_TEXT_MAX];
+                 *log = json_object_get(f, "log"), *latency = json_object_get(commands, "latency_10s");
+    char p50[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX], memory[BYTES_TEXT_MAX];
     format_seconds(real_in(latency, "p50"), p50);
     format_seconds(real_in(latency, "p99"), p99);
-    format_seconds(real_in(sync, "p50"), sync_p50);
     bytes_format(number_in(node, "memory_bytes"), memory);
     printf("\033[H%s  %s  pawl %s\033[K\n\033[K\n", text_in(node, "directory"), text_in(f, "time"),
            text_in(node, "version"));
@@ -85,12 +108,12 @@ static void draw(const json_t *f)
            number_in(commands, "repeated"));
     printf("%-12s %" PRIu64 " in %" PRIu64 " partitions\033[K\n", "events", count_events(f),
            number_in(node, "partitions"));
-    printf("%-12s %.0f syncs/s, p50 %s, %.1f entries each\033[K\n", "log", real_in(log, "syncs_10s"), sync_p50,
-           real_in(log, "batch_mean_10s"));
+    draw_log(log);
     printf("%-12s lag %" PRIu64 " of %" PRIu64 "\033[K\n", "checkpoint",
            number_in(json_object_get(f, "checkpoint"), "lag"),
            number_in(json_object_get(f, "checkpoint"), "lag_max"));
     printf("%-12s %s\033[K\n", "memory", memory);
+    draw_alerts(json_object_get(f, "alerts"));
     draw_shards(json_object_get(f, "shards"));
     fputs("\033[J", stdout);
 }
@@ -150,7 +173,7 @@ const struct command command_top = {
     .name = "top",
     .summary = "show what a node is doing, once a second",
     .about =
-        "Commands a second and how long they take, events, syncs of the log, the checkpoint, each shard. On a\n"
+        "Commands a second and how long they take, events, the log, the checkpoint, alerts, each shard. On a\n"
         "terminal the figures stay in their places; otherwise there is a line each time. A directory that no\n"
         "process serves shows what is in its files. Goes on until SIGINT or SIGTERM.\n",
     .options = {OPTIONS_WHERE, {"count", "N", "end after so many times"}, OPTION_JSON},

@@ -62,6 +62,31 @@ int pawl_cluster_check(const char *url, uint16_t replication, pawl_cluster_topic
     return kafka_cluster_check(url, replication, ret_topics, error);
 }
 
+void cluster_look(pawl_log *log, pawl_log_figures *ret_figures)
+{
+    kafka_log_look(log, ret_figures);
+}
+
+size_t cluster_claims(pawl_log *log, pawl_claim_figures *claims, size_t room)
+{
+    return kafka_log_claims(log, claims, room);
+}
+
+void cluster_acks(pawl_log *log, uint32_t seconds, pawl_histogram *sum)
+{
+    kafka_log_acks(log, seconds, sum);
+}
+
+int cluster_outage(pawl_log *log, pawl_error *ret_error)
+{
+    return kafka_log_outage(log, ret_error);
+}
+
+int cluster_weakness(pawl_log *log, pawl_error *ret_error)
+{
+    return kafka_log_weakness(log, ret_error);
+}
+
 int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg, pawl_cluster_report *ret_report,
                         pawl_error *error)
 {
@@ -172,6 +197,29 @@ int pawl_cluster_skip(const char *url, pawl_stream stream, uint64_t at, const ch
 
 void pawl_cluster_report_release(pawl_cluster_report *report)
 {
+}
+
+void cluster_look(pawl_log *log, pawl_log_figures *ret_figures)
+{
+}
+
+size_t cluster_claims(pawl_log *log, pawl_claim_figures *claims, size_t room)
+{
+    return 0;
+}
+
+void cluster_acks(pawl_log *log, uint32_t seconds, pawl_histogram *sum)
+{
+}
+
+int cluster_outage(pawl_log *log, pawl_error *ret_error)
+{
+    return PAWL_OK;
+}
+
+int cluster_weakness(pawl_log *log, pawl_error *ret_error)
+{
+    return PAWL_OK;
 }
 
 #endif

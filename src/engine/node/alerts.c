@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/log/log.h"
 #include "engine/node/node.h"
 
 #define AUDIT_EVERY UINT64_C(65536)
@@ -90,11 +91,42 @@ void engine_audit(pawl_engine *e, enum audit_side side, const struct position *p
     mem_free(e->options.allocator, tables, room * sizeof *tables);
 }
 
+/* --- a log on Kafka --- */
+
+static void alert_of(pawl_alert_kind kind, const pawl_error *error, pawl_alert *alert)
+{
+    *alert = (pawl_alert){.kind = kind};
+    snprintf(alert->text, sizeof alert->text, "%.*s", (int)sizeof alert->text - 1, error->text);
+}
+
+/* They are not kept: each is there as long as it is so. A node that was fenced writes nothing, so what it waits for does
+ * not matter. */
+size_t engine_log_alerts(const pawl_engine *e, pawl_alert alerts[LOG_ALERTS_MAX])
+{
+    size_t count = 0;
+    pawl_error error = {0};
+    if (!node_is_on_kafka(&e->file))
+        return 0;
+    if (owner_check(e, &error) != PAWL_OK)
+        alert_of(PAWL_ALERT_FENCED, &error, &alerts[count++]);
+    else if (cluster_outage(e->log, &error) != PAWL_OK)
+        alert_of(PAWL_ALERT_BROKER, &error, &alerts[count++]);
+    if (cluster_weakness(e->log, &error) != PAWL_OK)
+        alert_of(PAWL_ALERT_SETTINGS, &error, &alerts[count++]);
+    return count;
+}
+
 void pawl_alerts(pawl_engine *e, pawl_alert *alerts, size_t room, size_t *ret_count)
 {
+    pawl_alert now[LOG_ALERTS_MAX];
+    size_t more = engine_log_alerts(e, now), count = 0;
+    for (size_t i = 0; i < more; i++, count++)
+        if (count < room)
+            alerts[count] = now[i];
     pthread_mutex_lock(&e->audit_lock);
-    for (size_t i = 0; i < e->alert_count && i < room; i++)
-        alerts[i] = e->alerts[i];
-    *ret_count = e->alert_count;
+    for (size_t i = 0; i < e->alert_count; i++, count++)
+        if (count < room)
+            alerts[count] = e->alerts[i];
     pthread_mutex_unlock(&e->audit_lock);
+    *ret_count = count;
 }

@@ -46,6 +46,8 @@ int pawl_figures_get(pawl_engine *e, pawl_figures *ret_figures, pawl_error *erro
     }
     figures.alerts = e->alerted;
     pthread_mutex_unlock(&e->audit_lock);
+    pawl_alert now[LOG_ALERTS_MAX];
+    figures.alerts += status == PAWL_OK ? engine_log_alerts(e, now) : 0;
     if (status == PAWL_OK)
         *ret_figures = figures;
     return status;

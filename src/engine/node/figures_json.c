@@ -11,40 +11,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/json/json.h"
+#include "engine/node/log_json.h"
 #include "engine/node/node.h"
+#include "engine/node/put.h"
 #include "engine/read/read.h"
 
 #define PARTITIONS_SHOWN 256  /* of more, only the shards' sums are shown */
 #define TABLETS_SHOWN    1024 /* of more, none */
-
-static void put_number(struct json_out *out, const char *key, uint64_t number)
-{
-    out_key(out, key);
-    out_unsigned(out, number);
-}
-
-static void put_real(struct json_out *out, const char *key, double real)
-{
-    out_key(out, key);
-    out_real(out, real);
-}
-
-static void put_flag(struct json_out *out, const char *key, bool flag)
-{
-    out_key(out, key);
-    out_flag(out, flag);
-}
-
-static void put_words(struct json_out *out, const char *key, const char *words)
-{
-    out_key(out, key);
-    out_text(out, (pawl_bytes){words, strlen(words)});
-}
-
-static void put_seconds(struct json_out *out, const char *key, pawl_duration duration)
-{
-    put_real(out, key, (double)duration / 1e9);
-}
 
 /* --- alerts --- */
 
@@ -55,6 +28,9 @@ static const char *alert_name(pawl_alert_kind kind)
     case PAWL_ALERT_LIVE: return "live";
     case PAWL_ALERT_CHECKPOINT: return "checkpoint";
     case PAWL_ALERT_LOG: return "log";
+    case PAWL_ALERT_BROKER: return "no_broker";
+    case PAWL_ALERT_FENCED: return "fenced";
+    case PAWL_ALERT_SETTINGS: return "settings";
     }
     return "?";
 }
@@ -74,6 +50,18 @@ const char *pawl_alert_advice(pawl_alert_kind kind)
     case PAWL_ALERT_LOG:
         return "Stop writing, keep the directory as it is, and run 'pawl doctor': it says what the log still "
                "holds.";
+    case PAWL_ALERT_BROKER:
+        return "See whether the brokers run, and whether this machine reaches them; too few replicas in sync "
+               "stop "
+               "them, too. Nothing that was answered is lost, and commands go on by themselves.";
+    case PAWL_ALERT_FENCED:
+        return "The other node has the log and everything that this one acknowledged. Send clients there, and "
+               "close "
+               "this one. Only if the other one must not have it: open this one again with take_over.";
+    case PAWL_ALERT_SETTINGS:
+        return "Give the topic back its settings, with kafka-configs or the like; 'pawl cluster check' names "
+               "each "
+               "one. Until then acknowledged events may be lost with a broker, and the next start is refused.";
     }
     return "";
 }
@@ -101,16 +89,19 @@ static void end_alert(const struct alerting *a)
 
 static void put_alerts(pawl_engine *e, const struct alerting *a)
 {
-    pawl_alert alerts[ALERTS_MAX];
+    pawl_alert alerts[ALERTS_MAX + LOG_ALERTS_MAX];
     size_t count;
-    pawl_alerts(e, alerts, ALERTS_MAX, &count);
+    pawl_alerts(e, alerts, ALERTS_MAX + LOG_ALERTS_MAX, &count);
     for (size_t i = 0; i < count; i++) {
+        bool somewhere = alerts[i].kind < PAWL_ALERT_BROKER; /* the others are of the log as a whole */
         out_open(a->out, '{');
         put_words(a->out, "alert", alert_name(alerts[i].kind));
-        put_number(a->out, "partition", alerts[i].partition);
+        if (somewhere)
+            put_number(a->out, "partition", alerts[i].partition);
         if (alerts[i].table)
             put_number(a->out, "table", alerts[i].table);
-        put_number(a->out, "offset", alerts[i].offset);
+        if (somewhere)
+            put_number(a->out, "offset", alerts[i].offset);
         put_words(a->out, "text", alerts[i].text);
         put_words(a->out, "advice", pawl_alert_advice(alerts[i].kind));
         end_alert(a);
@@ -146,18 +137,7 @@ int pawl_alerts_json(pawl_engine *e, pawl_text *ret_text, pawl_error *error)
     return text_take(&out, status, ret_text, error);
 }
 
-/* --- commands and the log --- */
-
-static void put_times(struct json_out *out, const char *key, const pawl_histogram *h, pawl_histogram_kind kind)
-{
-    out_key(out, key);
-    out_open(out, '{');
-    put_number(out, "count", h->count);
-    put_seconds(out, "mean", h->count ? h->sum / h->count : 0);
-    put_seconds(out, "p50", pawl_histogram_quantile(h, kind, 0.5));
-    put_seconds(out, "p99", pawl_histogram_quantile(h, kind, 0.99));
-    out_close(out, '}');
-}
+/* --- commands --- */
 
 static void put_commands(pawl_engine *e, struct json_out *out)
 {
@@ -170,8 +150,8 @@ static void put_commands(pawl_engine *e, struct json_out *out)
     out_open(out, '{');
     put_real(out, "rate", (double)second.count);
     put_real(out, "rate_10s", (double)ten.count / 10);
-    put_times(out, "latency", &second, PAWL_HISTOGRAM_COMMAND);
-    put_times(out, "latency_10s", &ten, PAWL_HISTOGRAM_COMMAND);
+    times_json_put(out, "latency", &second, PAWL_HISTOGRAM_COMMAND);
+    times_json_put(out, "latency_10s", &ten, PAWL_HISTOGRAM_COMMAND);
     put_number(out, "ok", outcomes.ok);
     put_number(out, "repeated", outcomes.repeated);
     out_key(out, "failed");
@@ -180,20 +160,6 @@ static void put_commands(pawl_engine *e, struct json_out *out)
         if (outcomes.failed[i])
             put_number(out, pawl_status_name(-i), outcomes.failed[i]);
     out_close(out, '}');
-    out_close(out, '}');
-}
-
-static void put_log(pawl_engine *e, struct json_out *out)
-{
-    pawl_histogram syncs = {0}, batches = {0};
-    (void)pawl_histogram_get(e, PAWL_HISTOGRAM_SYNC, 10, &syncs, NULL);
-    (void)pawl_histogram_get(e, PAWL_HISTOGRAM_BATCH, 10, &batches, NULL);
-    out_key(out, "log");
-    out_open(out, '{');
-    put_real(out, "syncs_10s", (double)syncs.count / 10);
-    put_times(out, "sync_10s", &syncs, PAWL_HISTOGRAM_SYNC);
-    put_real(out, "batch_mean_10s", batches.count ? (double)batches.sum / (double)batches.count : 0);
-    put_number(out, "batch_p99_10s", pawl_histogram_quantile(&batches, PAWL_HISTOGRAM_BATCH, 0.99));
     out_close(out, '}');
 }
 
@@ -334,6 +300,7 @@ struct lane_sum {
     uint32_t states[PAWL_LANE_CLOSED + 1];
     uint64_t behind;
     uint64_t operations;
+    uint64_t run_ahead; /* of the partition that works ahead least; UINT64_MAX: nobody works on it here */
     pawl_lease_figures leases;
 };
 
@@ -359,7 +326,7 @@ static struct lane_sum *find_sum(struct lane_sums *s, const pawl_lane_status *st
         s->room = room;
     }
     struct lane_sum *sum = &s->sums[s->count++];
-    *sum = (struct lane_sum){.id = status->id, .generation = status->generation};
+    *sum = (struct lane_sum){.id = status->id, .generation = status->generation, .run_ahead = UINT64_MAX};
     snprintf(sum->name, sizeof sum->name, "%s", status->lane);
     return sum;
 }
@@ -377,6 +344,8 @@ static bool add_lane(void *arg, const pawl_lane_status *status)
     sum->states[status->state]++;
     sum->behind += status->end > status->offset ? status->end - status->offset : 0;
     sum->operations += status->operations;
+    if (status->state != PAWL_LANE_CLOSED && status->run_ahead < sum->run_ahead)
+        sum->run_ahead = status->run_ahead;
     pawl_lease_figures_add(&sum->leases, &status->leases);
     return true;
 }
@@ -409,6 +378,12 @@ static void put_lane(struct json_out *out, const struct lane_sum *s)
     put_number(out, "voids", f->voids);
     put_number(out, "fenced", f->fenced);
     put_number(out, "repeated", f->repeated);
+    put_seconds(out, "repeated_time", f->repeated_time);
+    out_key(out, "run_ahead");
+    if (s->run_ahead == UINT64_MAX)
+        out_null(out);
+    else
+        out_unsigned(out, s->run_ahead);
     put_real(out, "rate_minute", (double)f->minute.committed / 60);
     put_real(out, "utilisation", f->utilisation);
     put_real(out, "efficiency", f->efficiency);
@@ -498,8 +473,9 @@ static int put_all(pawl_engine *e, struct json_out *out, pawl_error *error)
     struct alerting alerting = {.out = out};
     put_node(e, out);
     put_commands(e, out);
-    put_log(e, out);
-    int status = put_state(e, out, error);
+    int status = log_json_put(e, out, error);
+    if (status == PAWL_OK)
+        status = put_state(e, out, error);
     if (status == PAWL_OK)
         status = put_partitions(e, out, error);
     if (status == PAWL_OK)

@@ -3,6 +3,7 @@
 
 #include "adapter/journal/journal.h"
 #include "base/error.h"
+#include "engine/log/log.h"
 #include "engine/node/node.h"
 
 int pawl_partition_figures_get(pawl_engine *e, uint16_t partition, pawl_partition_figures *ret_figures,
@@ -65,6 +66,31 @@ int pawl_shard_figures_get(pawl_engine *e, uint32_t index, pawl_shard_figures *r
     return PAWL_OK;
 }
 
+/* --- the log --- */
+
+int pawl_log_figures_get(pawl_engine *e, pawl_log_figures *ret_figures, pawl_error *error)
+{
+    pawl_log_figures figures = {0};
+    int status = engine_enter(e, error);
+    if (status != PAWL_OK)
+        return status;
+    if (node_is_on_kafka(&e->file)) {
+        cluster_look(e->log, &figures);
+        figures.assignment = e->assignment;
+    }
+    *ret_figures = figures;
+    return PAWL_OK;
+}
+
+int pawl_claim_figures_get(pawl_engine *e, pawl_claim_figures *claims, size_t room, size_t *ret_count,
+                           pawl_error *error)
+{
+    int status = engine_enter(e, error);
+    if (status == PAWL_OK)
+        *ret_count = node_is_on_kafka(&e->file) ? cluster_claims(e->log, claims, room) : 0;
+    return status;
+}
+
 /* --- histograms --- */
 
 int pawl_histogram_get(pawl_engine *e, pawl_histogram_kind kind, uint32_t seconds,
@@ -87,6 +113,10 @@ int pawl_histogram_get(pawl_engine *e, pawl_histogram_kind kind, uint32_t second
         if (journal)
             journal_batches(e->log, seconds, &sum);
         break;
+    case PAWL_HISTOGRAM_ACK:
+        if (!journal)
+            cluster_acks(e->log, seconds, &sum);
+        break;
     default: return error_set(error, PAWL_EINVAL, "there is no such histogram");
     }
     *ret_histogram = sum;
@@ -96,7 +126,7 @@ int pawl_histogram_get(pawl_engine *e, pawl_histogram_kind kind, uint32_t second
 uint64_t pawl_histogram_bound(pawl_histogram_kind kind, size_t bucket)
 {
     unsigned scale = kind == PAWL_HISTOGRAM_BATCH ? HISTOGRAM_COUNT : HISTOGRAM_NS;
-    if (kind < PAWL_HISTOGRAM_COMMAND || kind > PAWL_HISTOGRAM_BATCH || bucket >= PAWL_HISTOGRAM_BUCKETS)
+    if (kind < PAWL_HISTOGRAM_COMMAND || kind > PAWL_HISTOGRAM_ACK || bucket >= PAWL_HISTOGRAM_BUCKETS)
         return 0;
     return histogram_bound(scale, bucket);
 }

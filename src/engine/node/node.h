@@ -27,7 +27,8 @@
 #include "engine/tokens/tokens.h"
 #include "engine/views/views.h"
 
-#define ALERTS_MAX 32
+#define ALERTS_MAX     32
+#define LOG_ALERTS_MAX 2 /* of a log on Kafka; beside them */
 
 struct pawl_engine {
     char dir[NODE_PATH_MAX];
@@ -158,6 +159,9 @@ const struct schema *engine_schema_refresh(pawl_engine *engine);
 /* alerts.c: something is not as it should be. One alert is kept for each kind, partition and table. Any
  * thread. */
 void engine_alert(pawl_engine *engine, const pawl_alert *alert);
+
+/* What is wrong with a log on Kafka now; returns how many alerts that is. Any thread. */
+size_t engine_log_alerts(const pawl_engine *engine, pawl_alert alerts[LOG_ALERTS_MAX]);
 
 /* A table in the words of an alert: "table 70", "view shop.by_customer (table 2147483653)". Any thread. */
 void engine_describe_table(pawl_engine *engine, uint32_t table, char *text, size_t size);

@@ -85,6 +85,42 @@ static void put_times(const struct metrics *m)
                   64 * PAWL_SECOND);
     put_histogram(m, "pawl_log_batch_events", "Records that are written to the log with one sync.",
                   PAWL_HISTOGRAM_BATCH, 1, 65536);
+    put_histogram(m, "pawl_log_ack_seconds", "How long brokers take to acknowledge a record.",
+                  PAWL_HISTOGRAM_ACK, 1e9, 64 * PAWL_SECOND);
+}
+
+/* Those of Kafka are there, and 0, of a log in files, too: rules need not know which it is. */
+static int put_log(const struct metrics *m, pawl_error *error)
+{
+    pawl_log_figures f;
+    int status = pawl_log_figures_get(m->engine, &f, error);
+    if (status != PAWL_OK)
+        return status;
+    head(m, "pawl_log_info", "gauge", "Which log it is, and on how many brokers what is acknowledged is.");
+    fprintf(m->out, "pawl_log_info{kind=\"%s\",cluster=", f.kafka ? "kafka" : "files");
+    label(m, f.cluster);
+    fprintf(m->out, ",replication=\"%u\",broker_sync=\"%s\"} 1\n", f.replication,
+            f.broker_sync ? "true" : "false");
+    one(m, "pawl_log_unknown_entries", "gauge",
+        "Entries of which nobody knows yet whether they are in the log.", (double)f.unknown);
+    one(m, "pawl_log_unknown_entries_total", "counter", "Entries whose outcome was unknown at first.",
+        (double)f.unknown_total);
+    one(m, "pawl_log_ignored_records_total", "counter", "Records of the log that were read and did not count.",
+        (double)f.ignored);
+    one(m, "pawl_log_claims_held", "gauge", "Streams of the log that this node owns.", (double)f.claims_held);
+    head(m, "pawl_log_claims_total", "counter", "Claims on streams of the log, by result.");
+    fprintf(m->out, "pawl_log_claims_total{result=\"won\"} %" PRIu64 "\n", f.claims_won);
+    fprintf(m->out, "pawl_log_claims_total{result=\"lost\"} %" PRIu64 "\n", f.claims_lost);
+    one(m, "pawl_log_silence_seconds", "gauge", "Since a broker has answered.", (double)f.silence / 1e9);
+    one(m, "pawl_log_stalled_seconds", "gauge", "How long entries have waited while none was acknowledged.",
+        (double)f.stalled / 1e9);
+    one(m, "pawl_log_outages_total", "counter", "How often no broker answered for long.", (double)f.outages);
+    one(m, "pawl_log_outage_seconds_total", "counter", "How long no broker answered.",
+        (double)f.outage_time / 1e9);
+    one(m, "pawl_log_connection_errors_total", "counter",
+        "Connections to a broker that broke or could not be made.", (double)f.connection_errors);
+    one(m, "pawl_log_weak_topics", "gauge", "Topics whose settings are too weak.", (double)f.weak_topics);
+    return PAWL_OK;
 }
 
 /* --- partitions and shards --- */
@@ -174,6 +210,7 @@ struct lane_sum {
     char name[160];
     uint32_t generation;
     uint64_t behind;
+    uint64_t run_ahead; /* of the partition that works ahead least */
     pawl_lease_figures leases;
 };
 
@@ -196,10 +233,11 @@ static bool add_lane(void *arg, const pawl_lane_status *status)
     struct lane_sum *sum = &sums->lanes[i];
     if (i == sums->count) {
         sums->count++;
-        *sum = (struct lane_sum){.generation = status->generation};
+        *sum = (struct lane_sum){.generation = status->generation, .run_ahead = status->run_ahead};
         snprintf(sum->name, sizeof sum->name, "%s", status->lane);
     }
     sum->behind += status->end > status->offset ? status->end - status->offset : 0;
+    sum->run_ahead = status->run_ahead < sum->run_ahead ? status->run_ahead : sum->run_ahead;
     pawl_lease_figures_add(&sum->leases, &status->leases);
     return true;
 }
@@ -216,6 +254,8 @@ enum lane_value {
     LANE_VOIDS,
     LANE_FENCED,
     LANE_REPEATED,
+    LANE_REPEATED_TIME,
+    LANE_RUN_AHEAD,
     LANE_AVERAGE_WAIT,
     LANE_P99_WAIT,
     LANE_UTILISATION,
@@ -237,6 +277,8 @@ static double lane_value(const struct lane_sum *lane, enum lane_value value)
     case LANE_VOIDS: return (double)f->voids;
     case LANE_FENCED: return (double)f->fenced;
     case LANE_REPEATED: return (double)f->repeated;
+    case LANE_REPEATED_TIME: return (double)f->repeated_time / 1e9;
+    case LANE_RUN_AHEAD: return (double)lane->run_ahead;
     case LANE_AVERAGE_WAIT: return (double)f->average_wait / 1e9;
     case LANE_P99_WAIT: return (double)f->p99_wait / 1e9;
     case LANE_UTILISATION: return f->utilisation;
@@ -263,6 +305,10 @@ static const struct {
     {LANE_FENCED, "pawl_lease_fenced_total", "counter", "Calls of workers whose lease was no longer theirs."},
     {LANE_REPEATED, "pawl_lease_repeated_total", "counter",
      "Operations that were run again because what they had read changed."},
+    {LANE_REPEATED_TIME, "pawl_lease_repeated_seconds_total", "counter",
+     "Time that went into runs that were repeated."},
+    {LANE_RUN_AHEAD, "pawl_lease_run_ahead", "gauge",
+     "Operations behind the last one in order that are given out, at most."},
     {LANE_AVERAGE_WAIT, "pawl_lease_wait_average_seconds", "gauge",
      "Between handing in and the turn, over the last minute."},
     {LANE_P99_WAIT, "pawl_lease_wait_p99_seconds", "gauge", "The same, of 99 in 100."},
@@ -387,7 +433,9 @@ static int put_all(struct metrics *m, struct pawl_server *server, pawl_error *er
     put_times(m);
     put_sequencers(m);
     put_state(m);
-    status = put_partitions(m, error);
+    status = put_log(m, error);
+    if (status == PAWL_OK)
+        status = put_partitions(m, error);
     if (status == PAWL_OK)
         status = put_shards(m, error);
     if (status == PAWL_OK)

@@ -1,0 +1,172 @@
+"""What an operator of a node on Kafka sees: which log it is, how fast, who owns it, and what is wrong, until it is over."""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+
+from brokers import HERE, main, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'http'))
+from json_schema import check as fits  # noqa: E402  pylint: disable=wrong-import-position
+
+PAWL, CLIENT, ADDRESS = os.environ['PAWL'], os.environ['KAFKA_CLIENT'], os.environ['PAWL_KAFKA']
+CLUSTER, FOLDER = os.environ['PAWL_KAFKA_CLUSTER'], os.environ['PAWL_KAFKA_DIR']
+OPENAPI = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'docs', 'openapi.json')
+PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
+SCHEMA = {'schema': 1, 'package': 't', 'workspaces': {'tenant': {}},
+          'types': {'Item': {'kind': 'CDoc', 'fields': {'who': {'type': 'string'}}}},
+          'commands': {'Add': {'records': ['Item']}}}
+
+
+def wait_until(condition, what):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.1)
+
+
+class Served:
+    """A node on a cluster of its own, served over HTTP, with a workspace."""
+
+    def __init__(self, folder, name, options=''):
+        self.dir, self.cluster = os.path.join(folder, name), name
+        url = f'kafka://{ADDRESS}/{name}{options}'
+        run(PAWL, 'cluster', 'init', '--log', url, '--partitions', '2')
+        self.process = subprocess.Popen([PAWL, 'serve', '--dir', self.dir, '--log', url, '--listen', '127.0.0.1:0'],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.url = re.search(r'http://[0-9.]+:\d+', self.process.stdout.readline())[0]
+        schema = os.path.join(folder, 'schema.json')
+        with open(schema, 'w', encoding='ascii') as file:
+            json.dump(SCHEMA, file)
+        self.pawl('schema', 'apply', schema)
+        self.pawl('ws', 'create', '7', 't.tenant')
+
+    def pawl(self, *words, **how):
+        return run(PAWL, *words, '--dir', self.dir, **how)
+
+    def get(self, path):
+        assert self.process.poll() is None, f'it ended: {self.process.communicate()}'
+        with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:
+            return answer.read().decode()
+
+    def figures(self):
+        return json.loads(self.get('/v1/figures'))
+
+    def alerts(self):
+        return {alert['alert']: alert for alert in map(json.loads, self.get('/v1/alerts').splitlines())}
+
+    def add(self, check=True):
+        """A command; False: it was not acknowledged."""
+        body = json.dumps({'command': 't.Add', 'records': [{'id': 1, 'type': 't.Item', 'fields': {'who': 'ada'}}]})
+        done = subprocess.run([PAWL, 'command', '7', '--dir', self.dir], input=body, text=True, capture_output=True,
+                              check=False, timeout=PATIENCE)
+        assert done.returncode == 0 or not check, done
+        return done.returncode == 0 and '"error"' not in done.stdout
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.process.terminate()
+        self.process.communicate(timeout=PATIENCE)
+
+
+def figures_metrics_status_and_top_name_the_log_and_who_owns_it(folder):
+    with Served(folder, 'seen') as s:
+        for _ in range(20):
+            s.add()
+        wait_until(lambda: s.figures()['log']['kafka']['ack_10s']['count'] >= 20, 'nothing was measured')
+        log = s.figures()['log']
+        kafka = log['kafka']
+        assert log['kind'] == 'kafka' and log['sync_10s']['count'] == 0
+        assert (kafka['cluster'], kafka['brokers'], kafka['replication'], kafka['broker_sync']) == ('seen', ADDRESS, 3, True)
+        assert 0 < kafka['ack_10s']['p50'] <= kafka['ack_10s']['p99'] < 60 and kafka['acks_10s'] >= 2, kafka
+        assert kafka['acknowledged'] > 20 and kafka['unknown'] == kafka['unknown_total'] == kafka['outages'] == 0, kafka
+        assert kafka['silence'] < 60 and kafka['weak_topics'] == 0, kafka
+        claims = {topic['topic']: topic for topic in kafka['claims']['topics']}
+        assert set(claims) == {'group0', 'plog'} and claims['plog']['streams'] == claims['plog']['held'] == 2, claims
+        assert kafka['claims']['held'] == 3 and kafka['claims']['won'] >= 3 and kafka['assignment'] > 0
+        for topic in claims.values():
+            assert topic['node'] == kafka['node'] and topic['epoch'] > 0, topic
+            assert topic['assignment'] == kafka['assignment'], topic
+        assert s.alerts() == {}
+        with open(OPENAPI, encoding='utf-8') as file:
+            document = json.load(file)
+        fits(document, document['components']['schemas']['Figures'], s.figures(), '$')
+
+        text = s.get('/metrics')
+        assert 'pawl_log_info{kind="kafka",cluster="seen",replication="3",broker_sync="true"} 1' in text
+        assert int(re.search(r'^pawl_log_ack_seconds_count (\d+)$', text, re.M)[1]) > 20
+        assert re.search(r'^pawl_log_claims_held 3$', text, re.M) and re.search(r'^pawl_log_unknown_entries 0$', text, re.M)
+
+        said = s.pawl('status')
+        assert f'on Kafka: cluster seen at {ADDRESS}, replication 3, synced by the brokers' in said, said
+        assert '3 streams are held by this node' in said and 'plog: 2 of 2 held here' in said, said
+        assert re.search(r'^alerts +none$', said, re.M), said
+        assert json.loads(s.pawl('status', '--json'))['log']['kafka']['cluster'] == 'seen'
+        assert ' commands/s' in s.pawl('top', '--count', '1')
+    again = json.loads(run(PAWL, 'status', '--dir', s.dir, '--json'))['log']['kafka']  # nobody serves it
+    assert again['cluster'] == 'seen' and again['claims']['held'] == again['assignment'] == 0, again
+
+
+def a_topic_that_is_weakened_under_its_owner_is_an_alert_until_it_is_mended(folder):
+    with Served(folder, 'weakened', '?check-ms=1000') as s:
+        s.add()
+        run(CLIENT, ADDRESS, 'alter', 'weakened.plog', 'retention.ms=1000000', 'min.insync.replicas=2', 'flush.messages=1',
+            'retention.bytes=-1', 'max.message.bytes=2097152')
+        wait_until(lambda: 'settings' in s.alerts(), 'nobody has noticed')
+        alert = s.alerts()['settings']
+        assert 'weakened.plog' in alert['text'] and 'retention.ms=1000000' in alert['text'], alert
+        assert 'cluster check' in alert['advice'] and 'partition' not in alert, alert
+        assert s.figures()['log']['kafka']['weak_topics'] == 1
+        assert 'retention.ms=1000000' in s.pawl('status')
+        s.add()  # it is said, and the owner goes on: what it holds is no safer if nobody can write
+        run(CLIENT, ADDRESS, 'alter', 'weakened.plog', 'retention.ms=-1', 'min.insync.replicas=2', 'flush.messages=1',
+            'retention.bytes=-1', 'max.message.bytes=2097152')
+        wait_until(lambda: s.alerts() == {}, 'the alert stays')
+
+
+def brokers_that_hang_are_an_alert_until_they_go_on(folder):
+    with Served(folder, 'hung', '?timeout-ms=6000') as s:
+        s.add()
+        run(CLUSTER, 'pause', FOLDER, 'all')
+        try:
+            wait_until(lambda: 'no_broker' in s.alerts(), 'nobody has noticed')
+            alert = s.alerts()['no_broker']
+            assert ADDRESS.split(',', maxsplit=1)[0] in alert['text'] and 'has answered for' in alert['text'], alert
+            assert 'brokers run' in alert['advice'], alert
+            assert not s.add(check=False)
+            assert re.search(r'^pawl_alerts [1-9]', s.get('/metrics'), re.M)
+            assert s.figures()['log']['kafka']['unknown_total'] > 0
+        finally:
+            run(CLUSTER, 'resume', FOLDER, 'all')
+        wait_until(lambda: s.alerts() == {}, 'the alert stays')
+        wait_until(lambda: s.add(check=False), 'commands do not go on')
+        wait_until(lambda: s.figures()['log']['kafka']['unknown'] == 0, 'outcomes stay unknown')
+        kafka = s.figures()['log']['kafka']
+        assert kafka['outages'] == 1 and kafka['outage_time'] > 1 and kafka['connection_errors'] > 0, kafka
+        assert '1 outages' in s.pawl('status')
+
+
+def too_few_in_sync_are_an_alert_though_a_broker_answers(folder):
+    with Served(folder, f'few{os.urandom(4).hex()}', '?timeout-ms=6000') as s:
+        s.add()
+        run(CLUSTER, 'kill', FOLDER, '2', '3')
+        try:
+            wait_until(lambda: not s.add(check=False), 'a command was acknowledged by one broker')
+            wait_until(lambda: 'no_broker' in s.alerts(), 'nobody has noticed')
+        finally:
+            run(CLUSTER, 'restart', FOLDER, '2', '3')
+        # A claim that was given up as unknown may come late, and must not be taken for another node's.
+        wait_until(lambda: s.alerts() == {}, 'the alert stays')
+        wait_until(lambda: s.add(check=False), 'commands do not go on')
+
+
+if __name__ == '__main__':
+    CASES = [figures_metrics_status_and_top_name_the_log_and_who_owns_it,
+             a_topic_that_is_weakened_under_its_owner_is_an_alert_until_it_is_mended]
+    LONG = [brokers_that_hang_are_an_alert_until_they_go_on] + 5 * [too_few_in_sync_are_an_alert_though_a_broker_answers]
+    main(CASES + (LONG if sys.argv[1:] == ['long'] else []))
