@@ -193,7 +193,8 @@ static void note_idle(void *arg)
 {
     struct bed *bed = arg;
     assert_false(turn_appends_under_way(&bed->appends));
-    strcat(bed->trace, "i");
+    size_t size = strlen(bed->trace);
+    snprintf(bed->trace + size, sizeof bed->trace - size, "i");
 }
 
 TEST(whoever_waits_for_the_log_is_told_when_it_has_answered_all)
