@@ -41,6 +41,10 @@ static int refuse(const struct assignment *present, pawl_error *error)
 static int try_once(pawl_engine *e, bool take_over, pawl_error *error)
 {
     int status = engine_group0_read(e, error); /* nothing is claimed: a node that is refused disturbs nobody */
+    /* Behind the reading: an import claims before it copies anything, so an assignment that it has copied is not
+     * taken for one of this cluster. */
+    if (status == PAWL_OK)
+        status = import_check(e->log, e->file.log, error);
     if (status != PAWL_OK)
         return status;
     const struct assignment present = *group0_assignment(e->group0);
@@ -78,9 +82,7 @@ static void pause_before(pawl_engine *e, unsigned attempt)
 /* Only what was there at first is taken over: a node that has done so meanwhile keeps it. */
 int owner_open(pawl_engine *e, pawl_error *error)
 {
-    int status = import_check(e->log, e->file.log, error);
-    if (status != PAWL_OK)
-        return status;
+    int status = PAWL_OK;
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         if (attempt > 0)
             pause_before(e, attempt);

@@ -180,15 +180,15 @@ int engine_group0_claim(pawl_engine *e, pawl_error *error)
 
 int engine_group0_open(pawl_engine *e, pawl_error *error)
 {
-    int status = PAWL_OK;
+    int status;
     group0_snapshot_load(e);
-    if (e->options.read_only)
-        status =
-            node_is_on_kafka(&e->file) && !e->knobs.log ? import_check(e->log, e->file.log, error) : PAWL_OK;
-    if (e->options.read_only && status == PAWL_OK)
+    if (e->options.read_only) {
         status = read_group0(e, false, error);
-    else if (!e->options.read_only)
+        if (status == PAWL_OK && node_is_on_kafka(&e->file) && !e->knobs.log)
+            status = import_check(e->log, e->file.log, error);
+    } else {
         status = node_is_on_kafka(&e->file) ? owner_open(e, error) : engine_group0_claim(e, error);
+    }
     if (status != PAWL_OK)
         return status;
     e->group0_open = true;
