@@ -57,7 +57,7 @@ static int send(struct clerk *clerk, pawl_request *r, pawl_error *error)
     pawl_request_key(r, key);
     pawl_request_actor(r, "till");
     int status = pawl_command(clerk->engine, r, NULL, error);
-    while (status == PAWL_EBUSY || status == PAWL_EUNKNOWN) /* with its key it is safe to send it again */
+    while ((status == PAWL_EBUSY || status == PAWL_EUNKNOWN) && !atomic_load(&stop)) /* safe, with its key */
         status = pawl_command(clerk->engine, r, NULL, error);
     if (status == PAWL_OK)
         atomic_fetch_add_explicit(&answered, 1, memory_order_relaxed);
@@ -246,7 +246,8 @@ static void *clerk_main(void *arg)
         status = one_command(clerk, request, &tenants[below(clerk, count)], &error);
         rest(clerk);
     }
-    if (status != PAWL_OK) {
+    bool given_up = atomic_load(&stop) && (status == PAWL_EBUSY || status == PAWL_EUNKNOWN);
+    if (status != PAWL_OK && !given_up) {
         complain("command", &error);
         clerk->failed = true;
         atomic_store(&stop, true);
