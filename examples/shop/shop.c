@@ -144,7 +144,7 @@ static int project(const struct options *o)
     if (pawl_open(o->dir, &options, &engine, &error) != PAWL_OK)
         return complain("open", &error);
     if (o->take_over)
-        window_progress_end();
+        window_progress_end(engine);
     int status = statements_register(engine, o, &error);
     if (status == PAWL_OK) {
         const pawl_duration slice = UINT64_C(200000000);

@@ -62,9 +62,9 @@ uint64_t statement_chain(uint64_t chain, uint64_t workspace_offset);
 void window_show(pawl_engine *engine, const char *head);
 bool window_is_live(void);
 
-/* A pawl_progress: how much of the state was derived from the log. end: the last line of it. */
+/* A pawl_progress: how much of the state was derived from the log. end: all of it was. */
 bool window_progress(void *arg, uint64_t done, uint64_t total);
-void window_progress_end(void);
+void window_progress_end(pawl_engine *engine);
 
 /* Print what became of all leases. */
 void window_sum(pawl_engine *engine);

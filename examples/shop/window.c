@@ -36,7 +36,6 @@ struct look {
 
 #define BAR 40
 
-static uint64_t derived, derived_of;
 static int lines_before; /* lines of the picture that the next one replaces */
 
 bool window_is_live(void)
@@ -61,19 +60,19 @@ static void draw_bar(uint64_t done, uint64_t total)
 bool window_progress(void *arg, uint64_t done, uint64_t total)
 {
     (void)arg;
-    if (total == 0) /* not known yet */
-        return true;
-    derived = done;
-    derived_of = total;
-    draw_bar(done, total);
+    if (total > 0) /* it is known */
+        draw_bar(done, total);
     return true;
 }
 
-void window_progress_end(void)
+void window_progress_end(pawl_engine *engine)
 {
-    if (derived < derived_of)
-        draw_bar(derived_of, derived_of);
-    if (derived_of > 0 && window_is_live())
+    uint64_t events = 0, offset;
+    for (uint32_t i = 0; i < pawl_partitions(engine); i++)
+        if (pawl_offset_get(engine, (uint16_t)i, &offset, NULL) == PAWL_OK)
+            events += offset;
+    draw_bar(events, events);
+    if (window_is_live())
         printf("\n");
 }
 
