@@ -196,12 +196,11 @@ static int try_without(struct stream *s, uint64_t at, pawl_error *error)
     const struct stream_scan scan = {.visit = try_one, .arg = &trial};
     struct scan_end end;
     int status = stream_scan(s->log, s->id, &scan, &end, error);
-    if (status == PAWL_ECORRUPT && end.judged.judge.at > at && end.verdict != CLAIM_BROKEN)
-        status = PAWL_OK; /* the next record that stops the stream: it is decided for itself */
-    else if (status == PAWL_ECORRUPT && end.judged.judge.at > at)
-        trial.rests = true;
-    else if (status != PAWL_OK)
+    bool stops_behind = (status == PAWL_ECORRUPT || status == PAWL_EVERSION) && end.judged.judge.at > at;
+    if (status != PAWL_OK && !stops_behind)
         return error_wrap(error, status, "the stream stops before offset %" PRIu64, at);
+    /* Any other record that stops it there is decided for itself. */
+    trial.rests = trial.rests || (stops_behind && end.verdict == CLAIM_BROKEN);
     return trial.rests ? refuse(s, at, PAWL_EINVAL, needed, error) : PAWL_OK;
 }
 
