@@ -376,6 +376,24 @@ int shard_open(struct shard *shard, pawl_error *error)
     return status == PAWL_OK ? opening.status : status;
 }
 
+void shard_give_up(pawl_task *task)
+{
+    struct shard *shard = heap_entry(task, struct shard, give_up);
+    pawl_error error = {0};
+    (void)owner_check(shard->engine, &error);
+    for (size_t i = 0; !shard->closed && i < shard->partitions.count; i++) {
+        struct partition *partition = shard_partition(shard, i);
+        lanes_give_up(partition, error.text);
+        if (partition->processor)
+            processor_give_up(partition->processor, error.text);
+    }
+}
+
+void shard_give_up_soon(struct shard *shard)
+{
+    (void)pawl_env_post(shard->engine->env, shard->index, &shard->give_up); /* refused only when it is closed */
+}
+
 static void partition_closed(void *arg)
 {
     struct partition *partition = arg;
