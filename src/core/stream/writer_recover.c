@@ -78,6 +78,10 @@ static void claimed(pawl_claim *claim)
         writer_refuse(w, PAWL_EFENCED);
         return;
     }
+    if (claim->status == PAWL_ECORRUPT) { /* no other claim would find anything else */
+        writer_refuse(w, PAWL_ECORRUPT);
+        return;
+    }
     if (claim->status != PAWL_OK) {
         writer_retry(w);
         return;
