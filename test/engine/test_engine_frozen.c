@@ -4,6 +4,7 @@
 
 #include <pawl/pawl.h>
 
+#include "test/lib/beds.h"
 #include "test/lib/dir.h"
 
 static const char schema[] = "{\"schema\": 1, \"package\": \"t\", \"workspaces\": {\"tenant\": {}},"
@@ -22,7 +23,7 @@ struct bench {
 static void reopen(struct bench *b)
 {
     pawl_options options = {.partitions = 4, .shards = 2};
-    assert_ok(pawl_open(b->data, &options, &b->engine, &b->error));
+    assert_ok(beds_open(b->data, &options, &b->engine, &b->error));
     assert_ok(pawl_request_new(b->engine, &b->request));
 }
 

@@ -3,6 +3,7 @@
 #include <pawl/pawl.h>
 
 #include "base/id.h"
+#include "test/lib/beds.h"
 #include "test/lib/dir.h"
 #include "test/lib/event.h"
 
@@ -45,7 +46,7 @@ static char *quoted(const char *text)
 static void open_it(struct bench *b)
 {
     pawl_options options = {.partitions = 1, .shards = 1};
-    assert_ok(pawl_open(b->data, &options, &b->engine, &b->error));
+    assert_ok(beds_open(b->data, &options, &b->engine, &b->error));
     assert_ok(pawl_request_new(b->engine, &b->request));
 }
 

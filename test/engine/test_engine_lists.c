@@ -3,6 +3,7 @@
 #include <pawl/pawl.h>
 
 #include "base/bytes.h"
+#include "test/lib/beds.h"
 #include "test/lib/dir.h"
 
 static const char schema[] =
@@ -30,7 +31,7 @@ struct bench {
 
 static void open_it(struct bench *b, pawl_options options)
 {
-    assert_ok(pawl_open(b->data, &options, &b->engine, &b->error));
+    assert_ok(beds_open(b->data, &options, &b->engine, &b->error));
     assert_ok(pawl_request_new(b->engine, &b->request));
 }
 

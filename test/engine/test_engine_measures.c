@@ -53,6 +53,7 @@ TEST(every_answer_is_counted_once_by_its_outcome)
 TEST(histograms_tell_times_of_commands_and_syncs_and_sizes_of_batches)
 {
     struct lanes_bed bed = {0};
+    FOR_FILES_ONLY("the brokers sync, and make the batches");
     bed_begin(&bed, LANES_SCHEMA(""));
     pawl_histogram batches = histogram_of(&bed, PAWL_HISTOGRAM_BATCH);
     pawl_histogram syncs = histogram_of(&bed, PAWL_HISTOGRAM_SYNC);

@@ -3,6 +3,7 @@
 #include <pawl/pawl.h>
 
 #include "base/latch.h"
+#include "test/lib/beds.h"
 #include "test/lib/dir.h"
 
 static const char schema[] =
@@ -29,7 +30,7 @@ static void begin(struct shop *s)
     *s = (struct shop){0};
     test_dir_make(s->dir, sizeof s->dir);
     snprintf(data, sizeof data, "%s/data", s->dir);
-    assert_ok(pawl_open(data, &(pawl_options){.partitions = 1, .shards = 1}, &s->engine, &s->error));
+    assert_ok(beds_open(data, &(pawl_options){.partitions = 1, .shards = 1}, &s->engine, &s->error));
     assert_ok(pawl_request_new(s->engine, &s->request));
     assert_ok(pawl_schema_apply(s->engine, schema, NULL, &s->error));
     assert_ok(pawl_workspace_create(s->engine, s->request, 7, "t.tenant", NULL, &s->error));
@@ -318,7 +319,7 @@ TEST(an_asynchronous_call_that_is_refused_says_why)
     pawl_request_free(s.request);
     assert_ok(pawl_close(s.engine));
     snprintf(data, sizeof data, "%s/data", s.dir);
-    assert_ok(pawl_open(data, &(pawl_options){.read_only = true}, &s.engine, &s.error));
+    assert_ok(beds_open(data, &(pawl_options){.read_only = true}, &s.engine, &s.error));
     assert_ok(pawl_request_new(s.engine, &s.request));
     assert_status(pawl_command_async(s.engine, s.request, tell, &told, &s.error), PAWL_EREADONLY);
     assert_contains(s.error.text, "read-only");

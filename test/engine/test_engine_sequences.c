@@ -2,6 +2,7 @@
 #include <pawl/pawl.h>
 
 #include "base/bytes.h"
+#include "test/lib/beds.h"
 #include "test/lib/dir.h"
 
 #define MANY 1000
@@ -38,7 +39,7 @@ static const char *schema_of(struct bench *b, int sequences, int numbered)
 static void open_it(struct bench *b)
 {
     pawl_options options = {.partitions = 1, .shards = 1};
-    assert_ok(pawl_open(b->data, &options, &b->engine, &b->error));
+    assert_ok(beds_open(b->data, &options, &b->engine, &b->error));
     assert_ok(pawl_request_new(b->engine, &b->request));
 }
 

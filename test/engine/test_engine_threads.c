@@ -6,6 +6,7 @@
 #include <pawl/pawl.h>
 
 #include "base/latch.h"
+#include "test/lib/beds.h"
 #include "test/lib/dir.h"
 
 #define CLIENTS  6
@@ -101,7 +102,7 @@ TEST(many_clients_get_dense_numbers_while_the_schema_changes)
     struct latch landed;
     test_dir_make(dir, sizeof dir);
     snprintf(path, sizeof path, "%s/data", dir);
-    assert_ok(pawl_open(path, &options, &engine, &error));
+    assert_ok(beds_open(path, &options, &engine, &error));
     assert_ok(pawl_schema_apply(engine, SCHEMA(""), NULL, &error));
     assert_ok(pawl_request_new(engine, &request));
     for (uint64_t i = 0; i < CLIENTS + FLIGHTS; i++)
@@ -123,7 +124,7 @@ TEST(many_clients_get_dense_numbers_while_the_schema_changes)
     }
     uint64_t position;
     assert_ok(pawl_schema_apply(engine, SCHEMA(", \"order\": {\"first\": 10}"), &position, &error));
-    assert_int_equal(position, 2);
+    assert_int_equal(position, beds_are_on_kafka() ? 3 : 2); /* group0 begins with an assignment there */
     for (unsigned i = 0; i < CLIENTS; i++) {
         pthread_join(clients[i].thread, NULL);
         assert_ok(clients[i].status);

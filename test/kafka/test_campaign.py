@@ -9,8 +9,6 @@ of a campaign. In the end the node, and another one that came from nothing, are 
 import json
 import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,66 +16,13 @@ import time
 
 import clerks
 from brokers import Brokers, main, run
+from served import FAILED, LOCKED, PATIENCE, PAWL, Node
 
-PAWL, CLIENT = os.environ['PAWL'], os.environ['KAFKA_CLIENT']
+CLIENT = os.environ['KAFKA_CLIENT']
 SECONDS = float(sys.argv[1])
-PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 CLUSTER, PARTITIONS, WORKSPACES = 'campaign', 4, 6
 TIMEOUTS_MS = (8000, 30000)  # after which an outcome is unknown: before a command has waited long enough, or behind that
 SLEEP_SECONDS = (9, 14)  # longer than any time-out of a client, a broker or a producer
-FAILED, LOCKED = 1, 4
-
-
-class Node:
-    """`pawl serve` on a directory, once started."""
-
-    def __init__(self, folder, *options):
-        self.folder, self.port, self.naps, self.log = folder, None, [], f'{folder}.log'
-        with open(self.log, 'a', encoding='utf-8') as log:
-            self.process = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', '--', PAWL, 'serve', '--dir', folder,
-                                             '--listen', '127.0.0.1:0', *options],
-                                            stdout=subprocess.PIPE, stderr=log, text=True)
-
-    def is_ready(self):
-        """Once it serves, or has ended."""
-        line = self.process.stdout.readline()
-        if ' is served at ' not in line:
-            self.process.wait(PATIENCE)
-            return False
-        self.port = int(line.split('http://127.0.0.1:')[1].split()[0])
-        return True
-
-    def words(self):
-        with open(self.log, encoding='utf-8') as log:
-            return ''.join(log.readlines()[-3:])
-
-    def sleep(self):
-        self.naps.append([time.monotonic(), float('inf')])
-        self.process.send_signal(signal.SIGSTOP)
-
-    def wake(self):
-        self.process.send_signal(signal.SIGCONT)
-        self.naps[-1][1] = time.monotonic()
-
-    def slept(self, since):
-        """How long, since then."""
-        now = time.monotonic()
-        return sum(max(0, min(end, now) - max(begin, since)) for begin, end in self.naps)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def ends(self, code, *words):
-        """By itself."""
-        self.process.wait(PATIENCE)
-        assert self.process.returncode == code, f'{self.folder}: {self.process.returncode}, {self.words()}'
-        for word in words:
-            assert word in self.words(), f'no {word!r} in {self.words()!r}'
-
-    def stop(self):
-        self.process.terminate()
-        self.ends(0)
 
 
 class Campaign:

@@ -10,6 +10,7 @@
 #include <pawl/pawl.h>
 
 #include "base/wait.h"
+#include "test/lib/beds.h"
 #include "test/lib/dir.h"
 
 #define TENANTS      8
@@ -41,7 +42,7 @@
 struct lanes_bed {
     char dir[256];
     char path[300];
-    char log[400];
+    char log[BEDS_URL_MAX];
     pawl_options options;
     pawl_engine *engine;
     pawl_request *request;
@@ -72,21 +73,6 @@ static inline void bed_apply(struct lanes_bed *bed, const char *schema)
     assert_ok(status);
 }
 
-/* If PAWL_BEDS names brokers, the log is on them, in a cluster of its own: so the same tests hold there. */
-static inline void bed_choose_log(struct lanes_bed *bed)
-{
-    const char *brokers = getenv("PAWL_BEDS");
-    static unsigned beds;
-    if (!brokers || bed->options.log)
-        return;
-    snprintf(bed->log, sizeof bed->log, "kafka://%s/bed%d-%u", brokers, (int)getpid(), ++beds);
-    int status = pawl_cluster_init(bed->log, bed->options.partitions, 0, &bed->error);
-    if (status != PAWL_OK)
-        print_error("%s\n", bed->error.text);
-    assert_ok(status);
-    bed->options.log = bed->log;
-}
-
 /* Options are for the caller to set in a bed that is otherwise zero. By default nothing expires and nobody
  * gives up while the machine is busy with something else. */
 static inline void bed_begin(struct lanes_bed *bed, const char *schema)
@@ -99,7 +85,10 @@ static inline void bed_begin(struct lanes_bed *bed, const char *schema)
         bed->options.partitions = 4;
         bed->options.shards = 2;
     }
-    bed_choose_log(bed);
+    if (beds_are_on_kafka() && !bed->options.log) {
+        beds_make_log(bed->options.partitions, bed->log);
+        bed->options.log = bed->log;
+    }
     test_dir_make(bed->dir, sizeof bed->dir);
     snprintf(bed->path, sizeof bed->path, "%s/data", bed->dir);
     bed_open(bed);

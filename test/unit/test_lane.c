@@ -447,6 +447,33 @@ TEST(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once)
     close_lanes(&b);
 }
 
+TEST(a_lane_that_gives_up_writes_no_operation_more)
+{
+    struct lane_bed b;
+    struct attempt first, second;
+    open_lanes(&b);
+    lane_bed_event(&b, "Slow", WS, 1, 0);
+    lane_bed_event(&b, "Slow", WS, 2, 0);
+    acquire(&first, &b, SLOW);
+    acquire(&second, &b, SLOW);
+    attempt_put(&first, 1, 10);
+    attempt_explode(&first);
+    attempt_put(&second, 2, 20);
+    attempt_explode(&second);
+    assert_ok(attempt_hand_in(&first));
+    lane_bed_pass(&b, PAWL_SECOND);
+    uint64_t applied = lane_bed_figures(&b, MAIN).applied;
+    lane_give_up(b.lanes[MAIN], "another node has taken over");
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_int_equal(lane_bed_figures(&b, MAIN).state, WRITER_REFUSED);
+    assert_true(attempt_hand_in(&second) != PAWL_OK);
+    lane_bed_pass(&b, PAWL_SECOND);
+    assert_int_equal(lane_bed_figures(&b, MAIN).applied, applied);
+    attempt_release(&first);
+    attempt_release(&second);
+    close_lanes(&b);
+}
+
 TEST(results_that_pile_up_behind_a_slow_number_let_nothing_run_further_ahead)
 {
     struct lane_bed b;
@@ -522,6 +549,7 @@ int main(void)
         RUN(a_failure_after_a_read_counts_at_its_turn_if_the_read_stands),
         RUN(a_division_by_zero_is_for_the_policy_at_once_and_counts_only_at_its_turn),
         RUN(a_lane_that_is_refused_in_a_run_s_turn_tells_it_once),
+        RUN(a_lane_that_gives_up_writes_no_operation_more),
         RUN(results_that_pile_up_behind_a_slow_number_let_nothing_run_further_ahead),
         RUN(a_paused_lane_gives_out_nothing_and_takes_what_was_given_out),
     };

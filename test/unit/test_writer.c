@@ -255,6 +255,28 @@ TEST(gives_a_stream_up_that_was_taken_on_an_assignment_that_is_not_older)
     }
 }
 
+/* In whatever state it is, and whatever is under way. */
+TEST(gives_up_when_it_is_told_to_and_sends_nothing_more)
+{
+    for (int steps = 0; steps < 60; steps++) {
+        struct bed bed;
+        bed_open(&bed, 15);
+        bed.assignment = 5;
+        bed_boot(&bed);
+        bed_want(&bed, 40);
+        for (int i = 0; i < steps; i++)
+            mem_world_step(bed.world);
+        writer_give_up(&bed.writer, "node b has taken over");
+        writer_give_up(&bed.writer, "node c, too late");
+        assert_int_equal(bed_settle(&bed), WRITER_REFUSED);
+        assert_status(bed.writer.error.code, PAWL_EFENCED);
+        assert_string_equal(bed.writer.error.text, "node b has taken over");
+        bed_check_truth(&bed, false);
+        bed_halt(&bed);
+        bed_close(&bed);
+    }
+}
+
 /* A rival on an older assignment cannot take it at all: its claims do not count. */
 TEST(takes_a_stream_from_an_owner_whose_assignment_is_older)
 {
@@ -501,6 +523,7 @@ int main(void)
         RUN(claims_again_after_ever_longer_pauses),
         RUN(claims_the_stream_again_and_catches_up_when_another_has_taken_it),
         RUN(gives_a_stream_up_that_was_taken_on_an_assignment_that_is_not_older),
+        RUN(gives_up_when_it_is_told_to_and_sends_nothing_more),
         RUN(takes_a_stream_from_an_owner_whose_assignment_is_older),
         RUN(catches_up_with_what_a_predecessor_wrote),
         RUN(goes_on_from_what_the_store_has_after_a_replay_failed),

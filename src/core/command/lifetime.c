@@ -197,6 +197,11 @@ void processor_schema(struct processor *p, const struct schema *schema)
         recover_close_sequencer(p);
 }
 
+void processor_give_up(struct processor *p, const char *words)
+{
+    writer_give_up(&p->writer, words);
+}
+
 void processor_close(struct processor *p, void (*closed)(void *arg), void *arg)
 {
     writer_close(&p->writer, closed, arg);

@@ -135,6 +135,9 @@ struct processor;
  * PAWL_ENOMEM; PAWL_ECORRUPT, PAWL_EVERSION: the state's position. */
 int processor_new(const struct processor_options *options, struct processor **ret_processor, pawl_error *error);
 
+/* Another node has the log: take no more commands, and be refused, with these words. */
+void processor_give_up(struct processor *processor, const char *words);
+
 /* Queue a command; processor_run answers it. PAWL_EBUSY: the queue is full. PAWL_ECLOSED. After an error done
  * is not called. */
 int processor_submit(struct processor *processor, struct call *call);

@@ -185,6 +185,11 @@ void lane_pause(struct lane *lane, bool paused)
     lane_pump(lane);
 }
 
+void lane_give_up(struct lane *lane, const char *words)
+{
+    writer_give_up(&lane->writer, words);
+}
+
 const struct schema_projector *lane_projector(const struct lane *lane, uint32_t projection)
 {
     const struct schema *schema = lane->options.schema;

@@ -111,6 +111,9 @@ void lane_log_grew(struct lane *lane, uint64_t offset);
  * still be handed in. */
 void lane_pause(struct lane *lane, bool paused);
 
+/* Another node has the log: write no more operations, and be refused, with these words. */
+void lane_give_up(struct lane *lane, const char *words);
+
 /* --- runs, for workers --- */
 
 /* The lane's projectors in their order: a projection is an index into them. NULL beyond the last. */

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/heap.h"
 #include "core/stream/writer_impl.h"
 
@@ -66,6 +67,15 @@ void writer_refuse(struct writer *w, int status)
     w->error.code = status;
     writer_move(w, WRITER_REFUSED);
     writer_settle(w, FATE_UNKNOWN);
+}
+
+void writer_give_up(struct writer *w, const char *words)
+{
+    if (w->state == WRITER_REFUSED || w->state == WRITER_CLOSED || w->given_up)
+        return;
+    w->given_up = true;
+    error_set(&w->given_up_to, PAWL_EFENCED, "%s", words);
+    writer_soon(w); /* not at once: this may be a callback in the middle of a batch */
 }
 
 static void pause_over(pawl_timer *timer)

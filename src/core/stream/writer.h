@@ -25,7 +25,7 @@
  *     RUNNING       batches may be filled and sent.
  *     DRAINING      it waits until no batch is SENT or DURABLE.
  *     REFUSED       store and log contradict each other, the stream was taken by another node (PAWL_EFENCED), or
- *                   the user called writer_refuse. For good.
+ *                   the user called writer_refuse or writer_give_up. For good.
  *     CLOSED        writer_close was called. From any state.
  *
  * A batch:
@@ -219,7 +219,9 @@ struct writer {
     pawl_task close_task;
     void (*closed)(void *arg);
     void *closed_arg;
-    bool told; /* closed will be called by a task that is posted */
+    bool told;     /* closed will be called by a task that is posted */
+    bool given_up; /* it becomes REFUSED as soon as that is possible */
+    pawl_error given_up_to;
 };
 
 /* Borrows what options point to until deinit. Nothing happens before begin. PAWL_ENOMEM: nothing needs to be
@@ -276,6 +278,10 @@ void writer_retry(struct writer *writer);
 
 /* The writer can never run. Its error has the words. Not while DRAINING. */
 void writer_refuse(struct writer *writer, int status);
+
+/* Another node has the log: from the loop's next turn on send nothing more, and be REFUSED, with PAWL_EFENCED and these
+ * words, when what is under way is over. Copies words. Does nothing if it is refused or closed already. */
+void writer_give_up(struct writer *writer, const char *words);
 
 /* Close. The writer waits for the log's answers, and writes durable batches to the store if that is possible
  * now. closed: see W7; release the writer then, or later. Call this once. */

@@ -70,12 +70,16 @@ static void claimed(pawl_claim *claim)
     struct writer *w = claim->arg;
     char name[PAWL_STREAM_TEXT_MAX];
     w->claiming = false;
-    if (w->state == WRITER_CLOSED) {
-        writer_end(w);
+    if (w->state == WRITER_CLOSED || w->given_up) {
+        writer_step(w);
         return;
     }
     if (claim->status == PAWL_EFENCED && claim->group0 > 0 && claim->rival >= claim->group0) {
         writer_refuse(w, PAWL_EFENCED);
+        return;
+    }
+    if (claim->status == PAWL_ECORRUPT) { /* no other claim would find anything else */
+        writer_refuse(w, PAWL_ECORRUPT);
         return;
     }
     if (claim->status != PAWL_OK) {
@@ -206,8 +210,8 @@ static void entries_read(pawl_read *read)
 {
     struct writer *w = read->arg;
     w->reading = false;
-    if (w->state == WRITER_CLOSED) {
-        writer_end(w);
+    if (w->state == WRITER_CLOSED || w->given_up) {
+        writer_step(w);
         return;
     }
     int status = read->status == PAWL_OK ? w->copies.status : read->status;
@@ -256,12 +260,25 @@ static void catch_up(struct writer *w)
         writer_retry(w);
 }
 
+/* writer_give_up was called. What was sent is waited for. */
+static void give_up(struct writer *w)
+{
+    if (w->state == WRITER_RUNNING)
+        writer_drain(w);
+    if (w->state == WRITER_DRAINING || w->state == WRITER_REFUSED || w->claiming || w->reading)
+        return;
+    w->error = w->given_up_to;
+    writer_refuse(w, PAWL_EFENCED);
+}
+
 void writer_recover(struct writer *w)
 {
     if (w->state == WRITER_DRAINING)
         drain(w);
     if (w->state == WRITER_CLOSED)
         writer_end(w);
+    else if (w->given_up)
+        give_up(w);
     else if (w->retrying)
         return;
     else if (w->state == WRITER_CLAIMING && !w->claiming)

@@ -48,6 +48,9 @@ int lanes_find(pawl_engine *engine, const char *name, const struct schema_lane *
 /* Events up to this offset are applied: its lanes may take them up. */
 void lanes_applied(struct partition *partition, uint64_t offset);
 
+/* Another node has the log: the lanes of the partition write nothing more, and are refused. On its shard. */
+void lanes_give_up(struct partition *partition, const char *words);
+
 /* --- for readers of entities --- */
 
 /* The rows of every generation that serves when a read begins stay until the read ends. begin returns the

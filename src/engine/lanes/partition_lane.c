@@ -441,6 +441,13 @@ int partition_lane_refusal(const struct partition_lane *pl)
     return pl->superseded || pl->status != PAWL_OK ? PAWL_EFENCED : PAWL_EBUSY;
 }
 
+void lanes_give_up(struct partition *partition, const char *words)
+{
+    for (struct partition_lane *pl = partition->lanes; pl; pl = pl->next)
+        if (lanes_is_open(pl))
+            lane_give_up(pl->lane, words);
+}
+
 void lanes_applied(struct partition *partition, uint64_t offset)
 {
     for (struct partition_lane *pl = partition->lanes; pl; pl = pl->next)

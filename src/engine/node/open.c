@@ -155,6 +155,7 @@ static int open_stores(pawl_engine *e, pawl_error *error)
         shard->latency.scale = HISTOGRAM_NS;
         shard->notify.fn = shard_notify_lanes;
         shard->wake_callers.fn = shard_wake_callers;
+        shard->give_up.fn = shard_give_up;
         wake_group_init(&shard->callers);
         int status =
             mpsc_init(&shard->mailbox, e->options.allocator, e->options.mailbox, sizeof(pawl_request *));

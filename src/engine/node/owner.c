@@ -109,7 +109,9 @@ static void lose(pawl_engine *e, const struct assignment *to)
                   e->dir);
     }
     pthread_mutex_unlock(&o->lock);
-    atomic_store_explicit(&o->lost, true, memory_order_release);
+    if (!atomic_exchange_explicit(&o->lost, true, memory_order_acq_rel))
+        for (uint32_t i = 0; i < e->file.shards; i++)
+            shard_give_up_soon(&e->shards[i]);
 }
 
 int owner_check(const pawl_engine *e, pawl_error *error)

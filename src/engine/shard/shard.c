@@ -283,6 +283,16 @@ static void audit(void *ctx, const struct position *position, uint64_t offset)
     engine_audit(engine, AUDIT_LIVE, position, &shard_of(engine, position->partition)->views, offset);
 }
 
+/* A log that is not there, is too weak or lets nobody in stays so until somebody sees to it: whoever opens the node is
+ * told. Later, when it runs, the partition tries again. */
+static bool cannot_open(const struct processor *processor)
+{
+    int code = processor_error(processor)->code;
+    return processor_state(processor) == WRITER_REFUSED
+           || (processor_state(processor) == WRITER_CLAIMING
+               && (code == PAWL_EINVAL || code == PAWL_EACCES || code == PAWL_ENOTFOUND));
+}
+
 /* A partition runs now, cannot run, or will need a while. Opening waits for the first report of each. */
 static void changed(void *arg)
 {
@@ -295,8 +305,7 @@ static void changed(void *arg)
         return;
     partition->reported = true;
     int none = 0;
-    if (processor_state(partition->processor) == WRITER_REFUSED
-        && atomic_compare_exchange_strong(&engine->refused, &none, 1))
+    if (cannot_open(partition->processor) && atomic_compare_exchange_strong(&engine->refused, &none, 1))
         engine->error = *processor_error(partition->processor);
     if (atomic_fetch_sub(&engine->opening, 1) == 1)
         latch_set(&engine->opened);
@@ -374,6 +383,24 @@ int shard_open(struct shard *shard, pawl_error *error)
     struct opening opening = {.shard = shard, .error = error};
     int status = pawl_env_call(shard->engine->env, shard->index, open_partitions, &opening);
     return status == PAWL_OK ? opening.status : status;
+}
+
+void shard_give_up(pawl_task *task)
+{
+    struct shard *shard = heap_entry(task, struct shard, give_up);
+    pawl_error error = {0};
+    (void)owner_check(shard->engine, &error);
+    for (size_t i = 0; !shard->closed && i < shard->partitions.count; i++) {
+        struct partition *partition = shard_partition(shard, i);
+        lanes_give_up(partition, error.text);
+        if (partition->processor)
+            processor_give_up(partition->processor, error.text);
+    }
+}
+
+void shard_give_up_soon(struct shard *shard)
+{
+    (void)pawl_env_post(shard->engine->env, shard->index, &shard->give_up); /* refused only when it is closed */
 }
 
 static void partition_closed(void *arg)

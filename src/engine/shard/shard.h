@@ -58,6 +58,7 @@ struct shard {
     size_t outstanding;        /* commands that are not answered yet */
     struct wake_group callers; /* where blocking callers sleep */
     pawl_task wake_callers;
+    pawl_task give_up;
     struct applied_wait *waits;
 
     struct view_tables views;   /* of the store */
@@ -122,6 +123,11 @@ void shard_drain(pawl_task *task);
 void shard_wake(struct shard *shard);
 void shard_notify_lanes(pawl_task *task);
 void shard_wake_callers(pawl_task *task);
+void shard_give_up(pawl_task *task);
+
+/* The node does not own its log any more: all partitions of the shard, and their lanes, write nothing from the shard's
+ * next turn on, and are refused. Any thread; once. */
+void shard_give_up_soon(struct shard *shard);
 
 /* command.c. NULL is allowed. */
 struct answered_event;
