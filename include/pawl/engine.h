@@ -73,6 +73,9 @@ typedef struct pawl_options {
      * itself: its commands end with PAWL_EFENCED (pawl_owner_check). */
     const char *log;
     bool take_over;
+    uint64_t
+        mirror_bytes_max; /* 256 MiB: of a log on Kafka, what this node has seen last is kept in DIR/mirror, up to
+                                  so many bytes, and read there. Below 1 MiB: nothing is */
 
     /* Called on this thread while opening derives state that the directory lacks, with the events of all partitions
      * that it has, and those of the log, 0 while that is not known. False: opening ends with PAWL_ECANCELED, and the

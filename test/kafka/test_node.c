@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "adapter/kafka/kafka.h"
+#include "adapter/mirror/mirror.h"
 #include "base/latch.h"
 #include "engine/directory/directory.h"
 #include "engine/node/node.h"
@@ -158,14 +159,17 @@ TEST(a_node_claims_from_where_it_knows_its_streams)
 {
     struct lanes_bed bed;
     struct kafka_figures figures;
+    struct mirror_figures mirror;
     begin_first(&bed, "known");
     for (int i = 0; i < 300; i++)
         bed_send(&bed, 1 + (uint64_t)i % TENANTS, "t.Bill", "ada", 1);
     make_view(&bed);
     assert_bills(&bed, 1, 38);
+    mirror_figures(bed.engine->log, &mirror);
+    assert_true(mirror.hits > 0); /* lanes and checkpoints have read there */
     bed_close(&bed);
     bed_open(&bed);
-    kafka_log_figures(bed.engine->log, &figures);
+    kafka_log_figures(bed.engine->kafka, &figures);
     uint64_t claims = figures.claims_won;
     assert_true(claims >= PARTITIONS);
     assert_true(figures.owner_read

@@ -94,7 +94,9 @@ static int run(const struct options *options)
     settings.serve.program = own_path(path, sizeof path);
     block_signals(&signals); /* before there are other threads, so that all of them do */
     /* Only the option: a node that took over at every start would take back from others for ever. */
-    const pawl_options how = {.log = settings.log, .take_over = options_get(options, "take-over") != NULL};
+    const pawl_options how = {.log = settings.log,
+                              .take_over = options_get(options, "take-over") != NULL,
+                              .mirror_bytes_max = settings.mirror};
     int code = open_owner(options, settings.dir, &how, &signals, &engine);
     if (code == CLI_OK) {
         int status = serve(&settings, engine, &signals, &error);
@@ -121,6 +123,7 @@ const struct command command_serve = {
     .options = {OPTION_DIR,
                 OPTION_OWNED_LOG,
                 OPTION_TAKE_OVER,
+                {"mirror-bytes-max", "N", "of a log on Kafka, keep the last N bytes here (268435456; 1: none)"},
                 {"listen", "HOST:PORT", "where (127.0.0.1:7295; port 0: a free one; '': no TCP)"},
                 {"socket", "PATH", "the Unix socket (DIR/pawl.sock; '': none)"},
                 {"tls-cert", "FILE", "the certificate chain, PEM"},

@@ -11,7 +11,7 @@
 #define FILE_BYTES_MAX ((size_t)64 << 10)
 #define LINES_MAX      128
 
-enum kind { KIND_TEXT, KIND_FLAG, KIND_COUNT, KIND_BYTES, KIND_DURATION, KIND_LEVEL, KIND_HOST };
+enum kind { KIND_TEXT, KIND_FLAG, KIND_COUNT, KIND_BYTES, KIND_MIRROR, KIND_DURATION, KIND_LEVEL, KIND_HOST };
 
 #define OF(member) offsetof(struct serve_settings, member)
 
@@ -24,6 +24,7 @@ static const struct setting {
 } settings[] = {
     {"dir", KIND_TEXT, OF(dir), true},
     {"log", KIND_TEXT, OF(log), true},
+    {"mirror-bytes-max", KIND_MIRROR, OF(mirror), true},
     {"listen", KIND_TEXT, OF(serve.listen), true},
     {"socket", KIND_TEXT, OF(serve.socket), true},
     {"tls-cert", KIND_TEXT, OF(serve.tls_cert), true},
@@ -131,6 +132,11 @@ static int apply(struct serve_settings *s, const struct setting *setting, const 
             memcpy(place, &(uint32_t){(uint32_t)number}, sizeof(uint32_t));
         else
             memcpy(place, &(size_t){(size_t)number}, sizeof(size_t));
+        break;
+    case KIND_MIRROR:
+        if (!read_number(text, &rest, &number) || *rest || number == 0)
+            expected = "a number of bytes, at least 1";
+        memcpy(place, &number, sizeof number);
         break;
     case KIND_DURATION:
         if (!read_duration(text, (pawl_duration *)(void *)place))

@@ -16,6 +16,7 @@
 struct serve_settings {
     const char *dir;
     const char *log; /* NULL: as the directory was made */
+    uint64_t mirror; /* bytes; 0: as many as the engine takes */
     pawl_serve_options serve;
     const char *hosts[SERVE_HOSTS_MAX];
     char *file;  /* the file's text, to which the others point */

@@ -13,6 +13,7 @@ bool cluster_is(const char *where)
 
 #include "adapter/kafka/kafka.h"
 #include "adapter/kafka/url.h"
+#include "adapter/mirror/mirror.h"
 #include "engine/log/log.h"
 
 #define PARTITIONS_DEFAULT 16
@@ -37,6 +38,19 @@ void cluster_known(pawl_log *log, uint64_t records,
 int cluster_learn(pawl_log *log, pawl_stream stream, pawl_bytes known)
 {
     return kafka_log_learn(log, stream, known);
+}
+
+int cluster_mirror_open(pawl_log *log, pawl_env *env, const pawl_allocator *alloc,
+                        const struct cluster_mirror *mirror, pawl_log **ret_log, pawl_error *error)
+{
+    const struct mirror_options options = {.dir = mirror->dir,
+                                           .id = mirror->id,
+                                           .boot_id = mirror->boot_id,
+                                           .bytes_max = mirror->bytes_max,
+                                           .env = env,
+                                           .alloc = alloc,
+                                           .log = log};
+    return mirror_open(&options, ret_log, error);
 }
 
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)
@@ -160,6 +174,13 @@ void cluster_known(pawl_log *log, uint64_t records,
 int cluster_learn(pawl_log *log, pawl_stream stream, pawl_bytes known)
 {
     return PAWL_EINVAL;
+}
+
+int cluster_mirror_open(pawl_log *log, pawl_env *env, const pawl_allocator *alloc,
+                        const struct cluster_mirror *mirror, pawl_log **ret_log, pawl_error *error)
+{
+    *ret_log = log;
+    return PAWL_OK;
 }
 
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)

@@ -109,9 +109,9 @@ size_t engine_log_alerts(const pawl_engine *e, pawl_alert alerts[LOG_ALERTS_MAX]
         return 0;
     if (owner_check(e, &error) != PAWL_OK)
         alert_of(PAWL_ALERT_FENCED, &error, &alerts[count++]);
-    else if (cluster_outage(e->log, &error) != PAWL_OK)
+    else if (cluster_outage(e->kafka, &error) != PAWL_OK)
         alert_of(PAWL_ALERT_BROKER, &error, &alerts[count++]);
-    if (cluster_weakness(e->log, &error) != PAWL_OK)
+    if (cluster_weakness(e->kafka, &error) != PAWL_OK)
         alert_of(PAWL_ALERT_SETTINGS, &error, &alerts[count++]);
     return count;
 }

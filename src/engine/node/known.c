@@ -59,7 +59,7 @@ static bool learn(void *arg, pawl_bytes key, pawl_bytes value)
     memcpy(name, (const char *)key.data + PREFIX_BYTES, size);
     name[size] = '\0';
     if (pawl_stream_parse(name, &stream, NULL) == PAWL_OK)
-        (void)cluster_learn(e->log, stream, value);
+        (void)cluster_learn(e->kafka, stream, value);
     return true;
 }
 
@@ -71,7 +71,7 @@ void known_load(pawl_engine *e)
 static void keep_again(pawl_timer *timer)
 {
     pawl_engine *e = heap_entry(timer, pawl_engine, known.timer);
-    cluster_known(e->log, WORTH, keep, e);
+    cluster_known(e->kafka, WORTH, keep, e);
     pawl_env_after(e->env, timer, EVERY);
 }
 
@@ -99,5 +99,5 @@ void known_close(pawl_engine *e)
     if (!e->known.started)
         return;
     (void)pawl_env_call(e->env, 0, stop_here, e);
-    cluster_known(e->log, 1, keep, e);
+    cluster_known(e->kafka, 1, keep, e);
 }

@@ -75,7 +75,7 @@ int pawl_log_figures_get(pawl_engine *e, pawl_log_figures *ret_figures, pawl_err
     if (status != PAWL_OK)
         return status;
     if (node_is_on_kafka(&e->file)) {
-        cluster_look(e->log, &figures);
+        cluster_look(e->kafka, &figures);
         figures.assignment = e->assignment;
     }
     *ret_figures = figures;
@@ -87,7 +87,7 @@ int pawl_claim_figures_get(pawl_engine *e, pawl_claim_figures *claims, size_t ro
 {
     int status = engine_enter(e, error);
     if (status == PAWL_OK)
-        *ret_count = node_is_on_kafka(&e->file) ? cluster_claims(e->log, claims, room) : 0;
+        *ret_count = node_is_on_kafka(&e->file) ? cluster_claims(e->kafka, claims, room) : 0;
     return status;
 }
 
@@ -115,7 +115,7 @@ int pawl_histogram_get(pawl_engine *e, pawl_histogram_kind kind, uint32_t second
         break;
     case PAWL_HISTOGRAM_ACK:
         if (!journal)
-            cluster_acks(e->log, seconds, &sum);
+            cluster_acks(e->kafka, seconds, &sum);
         break;
     default: return error_set(error, PAWL_EINVAL, "there is no such histogram");
     }

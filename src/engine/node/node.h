@@ -39,6 +39,7 @@ struct pawl_engine {
     struct uv_env *uv;
     pawl_env *env;
     pawl_log *log;
+    pawl_log *kafka; /* NULL, or the log itself, behind its mirror */
     struct shard *shards;
     struct partition *partitions;
 

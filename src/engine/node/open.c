@@ -9,6 +9,7 @@
 #include <pawl/pawl.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,8 @@
 #define MAILBOX_MAX     ((uint32_t)1 << 20)
 #define POOL_DEFAULT    2
 #define LAG_DEFAULT     UINT64_C(1000000)
+#define MIRROR_DEFAULT  ((uint64_t)256 << 20)
+#define MIRROR_LEAST    ((uint64_t)1 << 20)
 #define LEASE_MAX       (600 * PAWL_SECOND)
 #define BACKOFF_MAX     (60 * PAWL_SECOND)
 #define PROGRESS_EVERY  (100 * PAWL_MILLISECOND)
@@ -33,6 +36,7 @@ static int check_options(pawl_options *o, pawl_error *error)
 {
     o->pool_threads = o->pool_threads ? o->pool_threads : POOL_DEFAULT;
     o->checkpoint_lag_max = o->checkpoint_lag_max ? o->checkpoint_lag_max : LAG_DEFAULT;
+    o->mirror_bytes_max = o->mirror_bytes_max ? o->mirror_bytes_max : MIRROR_DEFAULT;
     o->mailbox = o->mailbox ? o->mailbox : MAILBOX_DEFAULT;
     if (o->partitions > PARTITIONS_MAX || (o->partitions & (o->partitions - 1)))
         return error_set(error, PAWL_EINVAL, "%u partitions: it must be a power of two, at most %u",
@@ -198,16 +202,34 @@ static int gather_witness(pawl_engine *e, pawl_place *highest, pawl_error *error
     return status;
 }
 
+/* A log on Kafka, with what is known of it, and its mirror if this process writes. */
+static int open_cluster(pawl_engine *e, pawl_error *error)
+{
+    char path[NODE_PATH_MAX], id[64];
+    int status = cluster_open(e->file.log, e->env, e->file.node, &e->log, error);
+    if (status != PAWL_OK)
+        return status;
+    e->kafka = e->log;
+    known_load(e);
+    if (e->options.read_only)
+        return PAWL_OK;
+    known_start(e);
+    if (e->options.mirror_bytes_max < MIRROR_LEAST)
+        return PAWL_OK;
+    snprintf(id, sizeof id, "%016" PRIx64 " %016" PRIx64, e->file.node,
+             hash_checksum(0, (pawl_bytes){e->file.log, strlen(e->file.log)}));
+    const struct cluster_mirror mirror = {
+        .dir = path, .id = id, .boot_id = e->knobs.boot_id, .bytes_max = e->options.mirror_bytes_max};
+    status = node_path(e->dir, path, error, "mirror");
+    return status == PAWL_OK
+               ? cluster_mirror_open(e->kafka, e->env, e->options.allocator, &mirror, &e->log, error)
+               : status;
+}
+
 static int open_log(pawl_engine *e, pawl_error *error)
 {
-    if (node_is_on_kafka(&e->file)) {
-        int opened = cluster_open(e->file.log, e->env, e->file.node, &e->log, error);
-        if (opened == PAWL_OK)
-            known_load(e);
-        if (opened == PAWL_OK && !e->options.read_only)
-            known_start(e);
-        return opened;
-    }
+    if (node_is_on_kafka(&e->file))
+        return open_cluster(e, error);
     char path[NODE_PATH_MAX];
     pawl_place witness = {0};
     struct journal_options options = {.dir = path,

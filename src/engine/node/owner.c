@@ -44,7 +44,7 @@ static int try_once(pawl_engine *e, bool take_over, pawl_error *error)
     /* Behind the reading: an import claims before it copies anything, so an assignment that it has copied is not
      * taken for one of this cluster. */
     if (status == PAWL_OK)
-        status = import_check(e->log, e->file.log, error);
+        status = import_check(e->kafka, e->file.log, error);
     if (status != PAWL_OK)
         return status;
     const struct assignment present = *group0_assignment(e->group0);
@@ -55,9 +55,9 @@ static int try_once(pawl_engine *e, bool take_over, pawl_error *error)
     status = engine_group0_claim(e, error);
     if (status != PAWL_OK)
         return status;
-    if (present.position
-        == 0) /* an import may have begun before this claim; none begins behind an assignment */
-        status = import_check(e->log, e->file.log, error);
+    /* An import may have begun before this claim; none begins behind an assignment. */
+    if (present.position == 0)
+        status = import_check(e->kafka, e->file.log, error);
     if (status != PAWL_OK)
         return status;
     if (group0_assignment(e->group0)->position != present.position)

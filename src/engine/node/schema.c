@@ -185,7 +185,7 @@ int engine_group0_open(pawl_engine *e, pawl_error *error)
     if (e->options.read_only) {
         status = read_group0(e, false, error);
         if (status == PAWL_OK && node_is_on_kafka(&e->file) && !e->knobs.log)
-            status = import_check(e->log, e->file.log, error);
+            status = import_check(e->kafka, e->file.log, error);
     } else {
         status = node_is_on_kafka(&e->file) ? owner_open(e, error) : engine_group0_claim(e, error);
     }
