@@ -37,8 +37,11 @@ static int refuse(const struct assignment *present, pawl_error *error)
         "its log belongs to %s; if that node is gone, open it with take_over ('pawl serve --take-over')", text);
 }
 
-/* PAWL_EFENCED: somebody else wrote meanwhile; look again. */
-static int try_once(pawl_engine *e, bool take_over, pawl_error *error)
+#define NOT_SEEN UINT64_MAX
+
+/* first: the position of the assignment that was there at the first look, or NOT_SEEN. PAWL_EFENCED: somebody else wrote
+ * meanwhile; look again. */
+static int try_once(pawl_engine *e, uint64_t *first, pawl_error *error)
 {
     int status = engine_group0_read(e, error); /* nothing is claimed: a node that is refused disturbs nobody */
     /* Behind the reading: an import claims before it copies anything, so an assignment that it has copied is not
@@ -48,6 +51,8 @@ static int try_once(pawl_engine *e, bool take_over, pawl_error *error)
     if (status != PAWL_OK)
         return status;
     const struct assignment present = *group0_assignment(e->group0);
+    *first = *first == NOT_SEEN ? present.position : *first;
+    bool take_over = e->options.take_over && present.position == *first;
     enum assignment_step step = assignment_decide(&present, e->file.node, take_over);
     if (step == ASSIGNMENT_REFUSE)
         return refuse(&present, error);
@@ -79,14 +84,16 @@ static void pause_before(pawl_engine *e, unsigned attempt)
     (void)latch_wait_until(&never, engine_deadline(e, attempt * PAUSE + jitter));
 }
 
-/* Only what was there at first is taken over: a node that has done so meanwhile keeps it. */
+/* Only what was there at first is taken over, and as often as it takes: a claim may be lost, or come behind one of the
+ * present owner. A node that has taken over meanwhile keeps it. */
 int owner_open(pawl_engine *e, pawl_error *error)
 {
+    uint64_t first = NOT_SEEN;
     int status = PAWL_OK;
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         if (attempt > 0)
             pause_before(e, attempt);
-        status = try_once(e, e->options.take_over && attempt == 0, error);
+        status = try_once(e, &first, error);
         if (status != PAWL_EFENCED && status != PAWL_EUNKNOWN)
             return status;
     }
