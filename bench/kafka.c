@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "adapter/kafka/client.h"
+#include "adapter/kafka/kafka.h"
 #include "adapter/kafka/topics.h"
+#include "adapter/mirror/mirror.h"
 #include "base/latch.h"
 #include "bench/lib/bench.h"
 #include "engine/log/log.h"
@@ -29,7 +31,13 @@
 #define PRODUCED      0 /* partitions of raw: appended to, */
 #define FOLLOWED_AT   1 /* read, */
 #define CHANGED       2 /* and taken from each other */
-#define PARTITIONS    3
+#define LONG_AT       3 /* a long one, of which single entries are read */
+#define MIRRORED      4 /* written through a mirror */
+#define PARTITIONS    5
+#define LONG          1000000
+#define LONG_QUICK    100000
+#define READS         50
+#define MIRROR_READS  1000
 #define CLUSTER       SOURCE_ROOT "/test/kafka/cluster"
 
 static const char event[EVENT_BYTES];
@@ -306,6 +314,134 @@ static double ours_change(const struct bench_round *round)
     return worst;
 }
 
+/* Single entries. */
+
+static uint64_t long_entries;
+
+/* Of the stream that is long, however quick it should be: filled once, by one writer. */
+static bool fill_long(const struct bench_round *round)
+{
+    if (long_entries > 0)
+        return true;
+    uint64_t count = round->quick ? LONG_QUICK : LONG;
+    if (!own(logs[0], LONG_AT) || append_all(logs[0], IN_FLIGHT_MAX, 0, count) != count)
+        return false;
+    long_entries = count;
+    return true;
+}
+
+static bool see_entry(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    *(uint64_t *)read->arg = entry->offset;
+    return true;
+}
+
+static bool read_one(pawl_log *log, uint16_t partition, uint64_t offset)
+{
+    uint64_t seen = 0;
+    pawl_error error = {0};
+    pawl_read read = {.stream = raw(partition),
+                      .from = offset,
+                      .limit = 1,
+                      .alone = true,
+                      .visit = see_entry,
+                      .arg = &seen,
+                      .error = &error};
+    int status = pawl_log_read(log, &read);
+    return (status == PAWL_READ_DONE && read.status == PAWL_OK && seen == offset)
+           || failed("read", error.text) > 0;
+}
+
+/* Single entries all over the stream; the ms that one takes. The first, with which connections are made, does not
+ * count. */
+static double read_singly(pawl_log *log)
+{
+    uint64_t began = 0;
+    for (uint64_t i = 0; i <= READS; i++) {
+        if (!read_one(log, LONG_AT, 1 + (i * 7919 + 17) * 104729 % (long_entries - 2 * IN_FLIGHT_MAX)))
+            return 0;
+        began = i == 0 ? bench_begin() : began;
+    }
+    return (double)(bench_now() - began) / 1e6 / READS;
+}
+
+static double ours_read_unknown(const struct bench_round *round)
+{
+    struct engine_log *log;
+    pawl_error error;
+    if (!fill_long(round))
+        return 0;
+    if (engine_log_open(url_text, false, &log, &error) != PAWL_OK)
+        return failed("open", error.text);
+    double ms = read_singly(engine_log_port(log));
+    engine_log_close(log);
+    return ms;
+}
+
+static double ours_read_known(const struct bench_round *round)
+{
+    return fill_long(round) ? read_singly(engine_log_port(logs[0])) : 0;
+}
+
+static void teach(void *arg, pawl_stream stream, pawl_bytes known)
+{
+    (void)kafka_log_learn(engine_log_port(arg), stream, known);
+}
+
+/* Claim the long stream, as a node does that was closed and is opened again. */
+static double ours_claim_known(const struct bench_round *round)
+{
+    struct engine_log *first, *log;
+    pawl_error error;
+    uint64_t epoch, next;
+    if (!fill_long(round))
+        return 0;
+    if (engine_log_open(url_text, false, &first, &error) != PAWL_OK
+        || engine_log_open(url_text, false, &log, &error) != PAWL_OK)
+        return failed("open", error.text);
+    bool ok = claim(first, LONG_AT, &epoch, &next) == PAWL_OK;
+    kafka_log_known(engine_log_port(first), 1, teach, log);
+    uint64_t began = bench_begin();
+    ok = ok && claim(log, LONG_AT, &epoch, &next) == PAWL_OK && next == long_entries + 1;
+    double ms = (double)(bench_now() - began) / 1e6;
+    engine_log_close(first);
+    engine_log_close(log);
+    return ok ? ms : 0;
+}
+
+static double ours_read_mirror(const struct bench_round *round)
+{
+    char dir[4096];
+    pawl_error error;
+    struct mirror_options options = {
+        .dir = dir, .id = "bench", .bytes_max = (uint64_t)64 << 20, .env = engine_log_env(logs[0])};
+    const struct kafka_log_options kafka = {.url = url_text, .env = engine_log_env(logs[0])};
+    pawl_log *log;
+    uint64_t last = round->quick ? 4000 : 20000, before;
+    snprintf(dir, sizeof dir, "%s/mirror", round->dir);
+    if (kafka_log_open(&kafka, &options.log, &error) != PAWL_OK
+        || mirror_open(&options, &log, &error) != PAWL_OK)
+        return failed("open", error.text);
+    struct latch latch;
+    latch_init(&latch);
+    pawl_claim request = {.stream = raw(MIRRORED), .done = claim_ended, .arg = &latch, .error = &error};
+    if (pawl_log_claim(log, &request) == PAWL_OK)
+        latch_wait(&latch);
+    before = request.next - 1;
+    window = (struct window){.log = log,
+                             .stream = raw(MIRRORED),
+                             .epoch = request.epoch,
+                             .next = request.next,
+                             .task = {.fn = begin}};
+    bool ok = request.status == PAWL_OK && append_all(logs[0], IN_FLIGHT_MAX, 0, last) == last;
+    uint64_t began = bench_begin();
+    for (uint64_t i = 0; ok && i < MIRROR_READS; i++)
+        ok = read_one(log, MIRRORED, before + 1 + i * 104729 % last);
+    double ms = (double)(bench_now() - began) / 1e6 / MIRROR_READS;
+    pawl_log_close(log);
+    return ok ? ms : 0;
+}
+
 static bool make_topics(unsigned brokers)
 {
     pawl_error error;
@@ -346,11 +482,17 @@ int main(int argc, char **argv)
     }
     static uint64_t one = 1, some = 64, many = IN_FLIGHT_MAX;
     const struct bench_question questions[] = {
-        {"append 300 bytes, 1 in flight", "op/s", BENCH_MORE, 0.9, ours_produce, bare_produce, &one},
+        {"append 300 bytes, 1 in flight", "op/s", BENCH_MORE, 0.8, ours_produce, bare_produce, &one},
         {"append 300 bytes, 64 in flight", "op/s", BENCH_MORE, 0.9, ours_produce, bare_produce, &some},
         {"append 300 bytes, 2048 in flight", "op/s", BENCH_MORE, 0.9, ours_produce, bare_produce, &many},
         {"follow 200000 events of 300 bytes", "op/s", BENCH_MORE, 0.9, ours_follow, bare_follow, NULL},
         {"take a stream from a live writer, slowest of 20", "ms", BENCH_LESS, 50, ours_change, NULL, NULL},
+        {"read one of 1000000 entries, by a log that knows nothing of them", "ms", BENCH_LESS, 20,
+         ours_read_unknown, NULL, NULL},
+        {"read one of 1000000 entries, by their writer", "ms", BENCH_LESS, 20, ours_read_known, NULL, NULL},
+        {"read one entry from the mirror", "ms", BENCH_LESS, 1, ours_read_mirror, NULL, NULL},
+        {"claim a stream of 1000000 entries that is known", "ms", BENCH_LESS, 3000, ours_claim_known, NULL,
+         NULL},
     };
     int status = bench_main(argc, argv, questions, sizeof questions / sizeof questions[0]);
     for (int i = 0; i < 2; i++)
