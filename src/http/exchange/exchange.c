@@ -48,7 +48,7 @@ static void end(struct pawl_server *server, struct exchange *x)
         server->spare_count++;
     }
     if (--server->exchanges == 0)
-        pthread_cond_broadcast(&server->changed);
+        pthread_cond_broadcast(&server->idle);
     pthread_mutex_unlock(&server->lock);
     if (!keep)
         free(x);

@@ -486,6 +486,7 @@ int pawl_serve(pawl_engine *engine, const pawl_serve_options *options, pawl_serv
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&server->idle, &attributes);
     pthread_cond_init(&server->changed, &attributes);
     pthread_condattr_destroy(&attributes);
     int status = start(server, options, error);
@@ -520,14 +521,14 @@ static void drain(struct pawl_server *server)
     int waited = 0;
     pthread_mutex_lock(&server->lock);
     while (server->exchanges > 0 && waited == 0)
-        waited = pthread_cond_timedwait(&server->changed, &server->lock, &until);
+        waited = pthread_cond_timedwait(&server->idle, &server->lock, &until);
     if (server->exchanges > 0) {
         pthread_mutex_unlock(&server->lock);
         watch_cut_all(server);
         pthread_mutex_lock(&server->lock);
     }
     while (server->exchanges > 0)
-        pthread_cond_wait(&server->changed, &server->lock);
+        pthread_cond_wait(&server->idle, &server->lock);
     server->closed = true;
     pthread_mutex_unlock(&server->lock);
 }
@@ -559,6 +560,7 @@ void pawl_server_stop(pawl_server *server)
     free(server->hosts);
     free(server->cert);
     free(server->key);
+    pthread_cond_destroy(&server->idle);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
     free(server);

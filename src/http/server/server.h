@@ -142,7 +142,8 @@ struct pawl_server {
     struct jobs *jobs;
 
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* exchanges became 0, or watching ends */
+    pthread_cond_t idle;    /* exchanges became 0. Not for the watcher: that may be after every request */
+    pthread_cond_t changed; /* watching ends */
     size_t exchanges;
     struct exchange *spare; /* of exchanges that have ended, linked through next_stream */
     size_t spare_count;
