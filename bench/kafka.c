@@ -16,6 +16,7 @@
 #include "adapter/kafka/topics.h"
 #include "adapter/mirror/mirror.h"
 #include "base/latch.h"
+#include "bench/kafka/node.h"
 #include "bench/lib/bench.h"
 #include "engine/log/log.h"
 #include "port/env.h"
@@ -453,6 +454,7 @@ static bool make_topics(unsigned brokers)
     bool ok = topic_create(client, &url, "bench.raw", PARTITIONS, &error) == PAWL_OK
               && topic_create(client, &url, "bare.raw", 1, &error) == PAWL_OK;
     client_close(client);
+    node_brokers(getenv("PAWL_KAFKA"), brokers);
     for (int i = 0; ok && i < 2; i++)
         ok = engine_log_open(url_text, false, &logs[i], &error) == PAWL_OK;
     return ok || failed(url_text, error.text) > 0;
@@ -493,8 +495,16 @@ int main(int argc, char **argv)
         {"read one entry from the mirror", "ms", BENCH_LESS, 1, ours_read_mirror, NULL, NULL},
         {"claim a stream of 1000000 entries that is known", "ms", BENCH_LESS, 3000, ours_claim_known, NULL,
          NULL},
+        {"commands, 64 under way (peer: the log alone, 16 streams)", "op/s", BENCH_MORE, 0.5, node_commands,
+         node_entries, &some},
+        {"commands, 2048 under way (peer: the log alone, 16 streams)", "op/s", BENCH_MORE, 0.3, node_commands,
+         node_entries, &many},
+        {"open a node with 1000000 events", "ms", BENCH_LESS, 3000, node_open, NULL, NULL},
+        {"come back from nothing (peer: pawl replay, in files)", "op/s", BENCH_MORE, 0.5, node_back,
+         node_replay, NULL},
     };
     int status = bench_main(argc, argv, questions, sizeof questions / sizeof questions[0]);
+    node_end();
     for (int i = 0; i < 2; i++)
         engine_log_close(logs[i]);
     return status;

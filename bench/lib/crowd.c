@@ -3,6 +3,7 @@
 #include "bench/lib/crowd.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/latch.h"
 #include "bench/lib/bench.h"
@@ -19,7 +20,7 @@ struct running {
     _Atomic unsigned flying;
     atomic_bool failed;
     struct latch over;
-    struct flight flights[CROWD];
+    struct flight *flights;
 };
 
 static void fail(struct running *r, const pawl_error *error)
@@ -83,18 +84,21 @@ static void flown(void *arg, pawl_request *request, int status, const pawl_answe
 
 uint64_t crowd_run(const struct crowd *crowd)
 {
-    struct running r = {.crowd = crowd, .flying = CROWD};
-    int status = PAWL_OK;
+    size_t count = crowd->under_way ? crowd->under_way : CROWD;
+    struct running r = {
+        .crowd = crowd, .flying = (unsigned)count, .flights = calloc(count, sizeof r.flights[0])};
+    int status = r.flights ? PAWL_OK : PAWL_ENOMEM;
     latch_init(&r.over);
-    for (size_t i = 0; i < CROWD && status == PAWL_OK; i++) {
+    for (size_t i = 0; i < count && status == PAWL_OK; i++) {
         r.flights[i].running = &r;
         status = pawl_request_new(crowd->engine, &r.flights[i].request);
     }
-    for (size_t i = 0; i < CROWD && status == PAWL_OK; i++)
+    for (size_t i = 0; i < count && status == PAWL_OK; i++)
         fly_next(&r.flights[i]);
     if (status == PAWL_OK)
         latch_wait(&r.over);
-    for (size_t i = 0; i < CROWD; i++)
+    for (size_t i = 0; r.flights && i < count; i++)
         pawl_request_free(r.flights[i].request);
+    free(r.flights);
     return status == PAWL_OK && !atomic_load(&r.failed) ? atomic_load(&r.answered) : 0;
 }

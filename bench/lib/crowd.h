@@ -13,6 +13,7 @@ struct crowd {
     void *arg;
     uint64_t most;     /* commands; 0: as many as there is time for */
     uint64_t deadline; /* of bench_now; 0: none */
+    size_t under_way;  /* 0: CROWD */
 };
 
 /* Back when all are answered: how many. 0: one failed, and was printed. What the engine is too busy for is sent
