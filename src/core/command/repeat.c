@@ -101,12 +101,12 @@ static int judge_found(struct repeat *r, enum verdict *ret_verdict)
 static void answer(struct repeat *r, int status)
 {
     struct call *call = r->call;
+    call->offset = r->offset; /* of another body, too: whoever asks why is told which event it was */
     if (status != PAWL_OK) {
         error_set(call->error, status, "%s", r->error.text[0] ? r->error.text : pawl_status_text(status));
     } else {
         call->repeated = true;
         call->found = r->found; /* the call's from now on */
-        call->offset = r->offset;
         call->body = (pawl_bytes){r->found, r->size};
         r->found = NULL;
     }
