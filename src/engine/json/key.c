@@ -60,7 +60,7 @@ static void read_first(struct request_reader *r, const struct path *root, const 
     if (!array
         && !tree_expect(&r->v, root, json, tree_is(json, TREE_OBJECT), "an object, or an array of values"))
         return;
-    size_t count = array ? tree_count(json) : tree_count(json);
+    size_t count = tree_count(json);
     for (size_t i = 0; i < count && i < view->key_count && r->v.status == PAWL_OK; i++) {
         pawl_bytes field = view->fields[view->key[i]].name;
         struct path here = array ? path_index(root, i) : path_name(root, field);
