@@ -462,8 +462,3 @@ json_t *exchange_body_json(struct exchange *x)
     json_decref(tree);
     return NULL;
 }
-
-const struct grant *exchange_grant(const struct exchange *x)
-{
-    return &x->grant;
-}

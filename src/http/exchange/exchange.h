@@ -98,9 +98,6 @@ pawl_bytes exchange_body(const struct exchange *x);
 /* The body as a JSON object. NULL: it is none, and the request was answered with 400. json_decref it. */
 json_t *exchange_body_json(struct exchange *x);
 
-/* Who asks. */
-const struct grant *exchange_grant(const struct exchange *x);
-
 /* --- the answer --- */
 
 /* Add a header to the answer that follows. At most EXCHANGE_HEADERS_MAX, of up to 4096 bytes each. */
