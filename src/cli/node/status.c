@@ -3,24 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/node/figures.h"
 #include "cli/talk/lanes.h"
 #include "cli/talk/session.h"
-
-static double real_in(const json_t *object, const char *name)
-{
-    return json_number_value(json_object_get(object, name));
-}
-
-static const char *text_in(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
-static void format_seconds(double seconds, char text[DURATION_TEXT_MAX])
-{
-    duration_format((pawl_duration)(seconds * 1e9 + 0.5), text);
-}
 
 static void say_node(const json_t *f)
 {

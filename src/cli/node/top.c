@@ -6,33 +6,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cli/node/figures.h"
 #include "cli/talk/feed.h"
 #include "cli/talk/lanes.h"
 #include "cli/talk/session.h"
 
 #define EVERY_MS 1000
-
-static uint64_t number_in(const json_t *object, const char *name)
-{
-    return json_to_u64(json_object_get(object, name));
-}
-
-static double real_in(const json_t *object, const char *name)
-{
-    return json_number_value(json_object_get(object, name));
-}
-
-static const char *text_in(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
-/* Seconds, as duration_format has them. */
-static void format_seconds(double seconds, char text[DURATION_TEXT_MAX])
-{
-    duration_format((pawl_duration)(seconds * 1e9 + 0.5), text);
-}
 
 /* The events of all partitions. */
 static uint64_t count_events(const json_t *figures)
@@ -40,7 +19,7 @@ static uint64_t count_events(const json_t *figures)
     const json_t *partitions = json_object_get(figures, "partitions");
     uint64_t events = 0;
     for (size_t i = 0; i < json_array_size(partitions); i++)
-        events += number_in(json_array_get(partitions, i), "offset");
+        events += json_u64_in(json_array_get(partitions, i), "offset");
     return events;
 }
 
@@ -53,7 +32,7 @@ static void print_line(const json_t *f)
     format_seconds(real_in(latency, "p99"), p99);
     printf("%s  %.0f commands/s, p50 %s, p99 %s, %" PRIu64 " events, checkpoint lag %" PRIu64 "\n",
            text_in(f, "time"), real_in(commands, "rate_10s"), p50, p99, count_events(f),
-           number_in(json_object_get(f, "checkpoint"), "lag"));
+           json_u64_in(json_object_get(f, "checkpoint"), "lag"));
 }
 
 static void draw_shards(const json_t *shards)
@@ -61,8 +40,8 @@ static void draw_shards(const json_t *shards)
     printf("\n%9s %9s %9s %14s\033[K\n", "shard", "waiting", "under way", "checkpoint lag");
     for (size_t i = 0; i < json_array_size(shards); i++) {
         const json_t *s = json_array_get(shards, i);
-        printf("%9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %14" PRIu64 "\033[K\n", number_in(s, "shard"),
-               number_in(s, "mailbox"), number_in(s, "commands"), number_in(s, "checkpoint_lag"));
+        printf("%9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %14" PRIu64 "\033[K\n", json_u64_in(s, "shard"),
+               json_u64_in(s, "mailbox"), json_u64_in(s, "commands"), json_u64_in(s, "checkpoint_lag"));
     }
 }
 
@@ -81,8 +60,8 @@ static void draw_log(const json_t *log)
     printf("%-12s Kafka, cluster %s: %.0f acknowledged/s, p50 %s, p99 %s\033[K\n", "log",
            text_in(kafka, "cluster"), real_in(kafka, "acks_10s"), p50, p99);
     printf("%-12s %" PRIu64 " entries unknown, %" PRIu64 " streams held, %" PRIu64 " outages\033[K\n", "",
-           number_in(kafka, "unknown"), number_in(json_object_get(kafka, "claims"), "held"),
-           number_in(kafka, "outages"));
+           json_u64_in(kafka, "unknown"), json_u64_in(json_object_get(kafka, "claims"), "held"),
+           json_u64_in(kafka, "outages"));
 }
 
 static void draw_alerts(const json_t *alerts)
@@ -99,19 +78,19 @@ static void draw(const json_t *f)
     char p50[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX], memory[BYTES_TEXT_MAX];
     format_seconds(real_in(latency, "p50"), p50);
     format_seconds(real_in(latency, "p99"), p99);
-    bytes_format(number_in(node, "memory_bytes"), memory);
+    bytes_format(json_u64_in(node, "memory_bytes"), memory);
     printf("\033[H%s  %s  pawl %s\033[K\n\033[K\n", text_in(node, "directory"), text_in(f, "time"),
            text_in(node, "version"));
     printf("%-12s %.0f/s, %.0f/s in 10 s, p50 %s, p99 %s\033[K\n", "commands", real_in(commands, "rate"),
            real_in(commands, "rate_10s"), p50, p99);
-    printf("%-12s %" PRIu64 " done, %" PRIu64 " repeated\033[K\n", "", number_in(commands, "ok"),
-           number_in(commands, "repeated"));
+    printf("%-12s %" PRIu64 " done, %" PRIu64 " repeated\033[K\n", "", json_u64_in(commands, "ok"),
+           json_u64_in(commands, "repeated"));
     printf("%-12s %" PRIu64 " in %" PRIu64 " partitions\033[K\n", "events", count_events(f),
-           number_in(node, "partitions"));
+           json_u64_in(node, "partitions"));
     draw_log(log);
     printf("%-12s lag %" PRIu64 " of %" PRIu64 "\033[K\n", "checkpoint",
-           number_in(json_object_get(f, "checkpoint"), "lag"),
-           number_in(json_object_get(f, "checkpoint"), "lag_max"));
+           json_u64_in(json_object_get(f, "checkpoint"), "lag"),
+           json_u64_in(json_object_get(f, "checkpoint"), "lag_max"));
     printf("%-12s %s\033[K\n", "memory", memory);
     draw_alerts(json_object_get(f, "alerts"));
     draw_shards(json_object_get(f, "shards"));
