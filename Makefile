@@ -4,6 +4,7 @@
 #   make quick                 most of it, in 5 minutes        make again N=10          the tests so many times
 #   make bench                 all benches                     make bench-log           one of them
 #       JSON=DIR                   and keep the answers there      OPTIONS='--quick'        and pass options
+#   make bench-quick           in 3 minutes: has anything become much slower beside its peer than bench/recorded.toml says?
 #   make performance           all benches, and from their answers docs/PERFORMANCE.md
 #       NOTE='It was busy.'        and say so there                OPTIONS='--quick'        in a few minutes
 #   make fuzz                  look for breaking inputs,       FUZZ_SECONDS=60          so long each
@@ -12,7 +13,7 @@
 #   make deb                   Debian packages of them, into build/packages
 #   make soak                  the suites that take long       make format, make lint   as they say
 
-.PHONY: run check quick again install deb bench performance fuzz soak sabotage format lint clean
+.PHONY: run check quick again install deb bench bench-quick performance fuzz soak sabotage format lint clean
 
 run:
 	./run
@@ -40,12 +41,16 @@ deb:
 	tools/install build deb
 	tools/deb
 
-# Peers that only this bench needs: purpose bench of tools/packages.
-bench bench-views bench-http: PEERS = bench
+# Peers that only these benches need: purpose bench of tools/packages.
+bench bench-quick bench-peers bench-views bench-http: PEERS = bench
 
 bench:
 	tools/install build kafka test $(PEERS)
 	tools/bench $(if $(JSON),--json $(JSON)) $(OPTIONS)
+
+bench-quick:
+	tools/install build kafka test $(PEERS)
+	tools/bench-quick $(OPTIONS)
 
 bench-%:
 	tools/install build kafka test $(PEERS)

@@ -15,6 +15,8 @@
 
 #include "bench/http/http.h"
 #include "bench/lib/crowd.h"
+#include "bench/peers/postgres.h"
+#include "bench/peers/redis.h"
 
 #define BATCH         64
 #define BATCH_CLIENTS 8
@@ -30,7 +32,7 @@ uint64_t duration_of(const struct bench_round *round)
 
 static double per_second(const struct loaded *loaded, double each)
 {
-    return (double)loaded->answers * each / loaded->seconds;
+    return (double)loaded->operations * each / loaded->seconds;
 }
 
 /* --- commands --- */
@@ -142,59 +144,28 @@ static double embedded(const struct bench_round *round)
 
 /* --- peers --- */
 
-static double ask_redis(const struct bench_round *round, const char *words, const char *before)
+static struct load all_clients(const struct bench_round *round)
 {
-    bool missing;
-    uint16_t port = redis_port(round, &missing);
-    struct loaded loaded;
-    pawl_bytes ask = {words, strlen(words)};
-    if (!port)
-        return missing ? BENCH_NO_PEER : 0;
-    struct load load = {.speech = SPEAK_RESP,
-                        .port = port,
-                        .clients = CLIENTS,
-                        .ask_count = 1,
-                        .asks = &ask,
-                        .hello = {before, strlen(before)},
-                        .duration = duration_of(round)};
-    return load_run(&load, &loaded) ? per_second(&loaded, 1) : 0;
+    return (struct load){.clients = CLIENTS, .duration = duration_of(round)};
 }
 
 static double redis_xadd(const struct bench_round *round)
 {
-    return ask_redis(
-        round,
-        "*9\r\n$4\r\nXADD\r\n$6\r\nevents\r\n$1\r\n*\r\n$4\r\nwsid\r\n$1\r\n7\r\n$5\r\ncents\r\n$5\r\n12345\r\n"
-        "$4\r\ntext\r\n$80\r\n" TEXT "\r\n",
-        "");
+    struct load load = all_clients(round);
+    return redis_ask(round, &load, "", REDIS_XADD(TEXT), NULL);
 }
 
 static double redis_get(const struct bench_round *round)
 {
-    return ask_redis(round, "*2\r\n$3\r\nGET\r\n$7\r\ninvoice\r\n",
-                     "*3\r\n$3\r\nSET\r\n$7\r\ninvoice\r\n$80\r\n" TEXT "\r\n");
+    struct load load = all_clients(round);
+    return redis_ask(round, &load, "*3\r\n$3\r\nSET\r\n$7\r\ninvoice\r\n$80\r\n" TEXT "\r\n",
+                     "*2\r\n$3\r\nGET\r\n$7\r\ninvoice\r\n", NULL);
 }
 
-static double postgres_insert(const struct bench_round *round)
+static double insert_row(const struct bench_round *round)
 {
-    static char query[512];
-    bool missing;
-    uint16_t port = postgres_port(round, &missing);
-    struct loaded loaded;
-    if (!port)
-        return missing ? BENCH_NO_PEER : 0;
-    pawl_bytes ask = {query,
-                      postgres_query(query, sizeof query,
-                                     "INSERT INTO invoice(wsid, cents, body) VALUES (7, 12345, '" TEXT "')")};
-    struct load load = {.speech = SPEAK_POSTGRES,
-                        .port = port,
-                        .clients = CLIENTS,
-                        .hello = postgres_hello(),
-                        .ask_count = 1,
-                        .asks = &ask,
-                        .expected = "INSERT 0 1",
-                        .duration = duration_of(round)};
-    return load_run(&load, &loaded) ? per_second(&loaded, 1) : 0;
+    struct load load = all_clients(round);
+    return postgres_insert(round, &load, TEXT, NULL);
 }
 
 /* --- reads, followers, idle connections --- */
@@ -272,7 +243,7 @@ int main(int argc, char **argv)
         {"HTTP: commands, 64 clients (peer: Redis XADD, appendfsync always)", "op/s", BENCH_MORE, 0.5,
          many_clients, redis_xadd, NULL},
         {"HTTP: commands, 64 clients (peer: PostgreSQL insert)", "op/s", BENCH_MORE, 1.5, many_clients,
-         postgres_insert, NULL},
+         insert_row, NULL},
         {"HTTP: batches of 64, 8 clients (peer: embedded)", "op/s", BENCH_MORE, 0.6, batches, embedded, NULL},
         {"HTTP: read a record, 64 clients (peer: Redis GET)", "op/s", BENCH_MORE, 0.5, read_records, redis_get,
          NULL},
@@ -281,6 +252,7 @@ int main(int argc, char **argv)
         {"HTTP: memory of 1,000 connections", "MiB", BENCH_LESS, 64, idle_memory, NULL, NULL},
     };
     int status = bench_main(argc, argv, questions, sizeof questions / sizeof *questions);
-    peers_remove();
+    redis_remove();
+    postgres_remove();
     return status;
 }

@@ -503,6 +503,7 @@ int main(int argc, char **argv)
         {"come back from nothing (peer: pawl replay, in files)", "op/s", BENCH_MORE, 0.5, node_back,
          node_replay, NULL},
     };
+    bench_peer("librdkafka", rd_kafka_version_str());
     int status = bench_main(argc, argv, questions, sizeof questions / sizeof questions[0]);
     node_end();
     for (int i = 0; i < 2; i++)

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "bench/lib/bench.h"
+#include "bench/peers/lmdb_version.h"
 
 #define KEY_BYTES   24
 #define VALUE_BYTES 100
@@ -46,6 +47,7 @@ static bool failed(const char *what, int rc)
 
 static int open_bare(struct subject *s, const char *dir, const struct work *w)
 {
+    lmdb_note_version();
     int rc = mdb_env_create(&s->env);
     if (rc == 0)
         rc = mdb_env_set_mapsize(s->env, MAP_BYTES);

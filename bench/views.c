@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "bench/lib/crowd.h"
+#include "bench/lib/pace.h"
 #include "bench/views/views.h"
 
 #define PATIENCE (600 * PAWL_SECOND)
@@ -97,10 +98,13 @@ static double commands_beside(const struct bench_round *round, int how)
     if (pawl_view_throttle(engine, throttle, &error) != PAWL_OK
         || (during.building && pawl_view_create(engine, &shop_view, &error) != PAWL_OK))
         return bench_failed("build", &error);
-    double us = pace_run(&(struct pace){.engine = engine, .rate = most / 2, .over = is_over, .arg = &during});
+    struct paced paced = {0};
+    struct pace pace = {
+        .engine = engine, .make = shop_bill_new, .rate = most / 2, .over = is_over, .arg = &during};
+    (void)pace_run(&pace, &paced);
     if (pawl_view_throttle(engine, 0, &error) != PAWL_OK)
         return bench_failed("throttle", &error);
-    return !during.building || shop_drop(engine, shop_view.name) ? us : 0;
+    return !during.building || shop_drop(engine, shop_view.name) ? paced.p99_us : 0;
 }
 
 static double beside_nothing(const struct bench_round *round)
@@ -293,7 +297,7 @@ int main(int argc, char **argv)
     };
     int status = bench_main(argc, argv, questions, sizeof questions / sizeof *questions);
     shop_remove();
-    postgres_remove();
+    postgres_leave();
     sqlite_remove();
     lmdb_remove();
     return status;

@@ -1,11 +1,9 @@
 /* bench/http/http.h: what the parts of the server's bench share.
  *
- *     load.c        one thread with many connections, each of which asks, waits for the whole answer, and asks again
  *     served.c      a process with an engine and a server
- *     peers.c       Redis and PostgreSQL, servers of the bench's own
  *     followers.c   a thousand clients that follow the events of a workspace
  *
- * Clients and servers are processes of their own on the same machine, and speak over loopback. */
+ * Clients and servers are processes of their own on the same machine, and speak over loopback (bench/peers/load.h). */
 #ifndef BENCH_HTTP_HTTP_H
 #define BENCH_HTTP_HTTP_H
 
@@ -14,38 +12,13 @@
 #include <pawl/pawl.h>
 
 #include "bench/lib/bench.h"
+#include "bench/peers/load.h"
 
 #define CLIENTS    64
 #define WORKSPACES 64
 #define TEXT       "Consulting in the month of November, as agreed: 3 days on site and 2 days remote"
 
 uint64_t duration_of(const struct bench_round *round);
-
-/* --- load.c --- */
-
-enum speech { SPEAK_HTTP, SPEAK_RESP, SPEAK_POSTGRES };
-
-struct load {
-    enum speech speech;
-    uint16_t port;
-    unsigned clients;
-    pawl_bytes hello; /* sent once, and its answer awaited; may be empty */
-    size_t ask_count;
-    const pawl_bytes *asks; /* each client asks these in turn, beginning with another one */
-    const char *expected;   /* in every answer; NULL: anything */
-    uint64_t duration;      /* ns */
-};
-
-struct loaded {
-    uint64_t answers;
-    double seconds;
-    double p50_us;
-};
-
-/* False, after saying why: an answer was not the expected one, or a connection ended. */
-bool load_run(const struct load *load, struct loaded *ret_loaded);
-
-int connect_to(uint16_t port); /* -1, after saying why */
 
 /* --- served.c --- */
 
@@ -73,15 +46,5 @@ extern const char command_body[];
 
 /* The lag in ms that 99 of 100 events do not exceed, over all followers; 0, after saying why: an event was lost. */
 double followers_lag(const struct served *served, unsigned followers, unsigned rate, unsigned seconds);
-
-/* --- peers.c --- */
-
-/* The port of the peer, started by the first call; 0: it is not installed, or could not be started, and that was
- * said. *ret_missing: it is not installed. */
-uint16_t redis_port(const struct bench_round *round, bool *ret_missing);
-uint16_t postgres_port(const struct bench_round *round, bool *ret_missing);
-pawl_bytes postgres_hello(void);
-size_t postgres_query(char *text, size_t room, const char *query);
-void peers_remove(void);
 
 #endif

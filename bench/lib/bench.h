@@ -79,4 +79,7 @@ double bench_per_second(uint64_t operations, uint64_t began);
 /* Says what could not be done, and why: the error, or errno if there is none. Returns 0, the measurement. */
 double bench_failed(const char *what, const pawl_error *error);
 
+/* A peer is measured in this version. The report names it, once for each name. */
+void bench_peer(const char *name, const char *version);
+
 #endif

@@ -1,7 +1,8 @@
-/* crowd.c: commands under way. Whoever is told the outcome of one sends the next, on the engine's own thread.
- */
+/* crowd.c: commands under way. Whoever is told the outcome of one sends the next: on the engine's own thread, or on
+ * one that has waited for it. */
 #include "bench/lib/crowd.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -12,6 +13,7 @@ struct flight {
     struct running *running;
     pawl_request *request;
     uint64_t n;
+    pthread_t thread; /* of crowd_block */
 };
 
 struct running {
@@ -82,7 +84,49 @@ static void flown(void *arg, pawl_request *request, int status, const pawl_answe
     fly_next(f);
 }
 
-uint64_t crowd_run(const struct crowd *crowd)
+static void *block(void *arg)
+{
+    struct flight *f = arg;
+    struct running *r = f->running;
+    const struct crowd *c = r->crowd;
+    pawl_error error = {0};
+    uint64_t n;
+    while (!is_over(r, n = atomic_fetch_add_explicit(&r->sent, 1, memory_order_relaxed))) {
+        int status;
+        do {
+            c->make(c->arg, f->request, n);
+            status = pawl_command(c->engine, f->request, NULL, &error);
+        } while (status == PAWL_EBUSY);
+        if (status == PAWL_OK)
+            atomic_fetch_add_explicit(&r->answered, 1, memory_order_relaxed);
+        else
+            fail(r, &error);
+    }
+    return NULL;
+}
+
+static bool fly_all(struct running *r, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fly_next(&r->flights[i]);
+    latch_wait(&r->over);
+    return true;
+}
+
+static bool block_all(struct running *r, size_t count)
+{
+    size_t started = 0;
+    while (started < count
+           && pthread_create(&r->flights[started].thread, NULL, block, &r->flights[started]) == 0)
+        started++;
+    if (started < count)
+        fail(r, NULL);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(r->flights[i].thread, NULL);
+    return started == count;
+}
+
+static uint64_t run(const struct crowd *crowd, bool (*all)(struct running *r, size_t count))
 {
     size_t count = crowd->under_way ? crowd->under_way : CROWD;
     struct running r = {
@@ -93,12 +137,19 @@ uint64_t crowd_run(const struct crowd *crowd)
         r.flights[i].running = &r;
         status = pawl_request_new(crowd->engine, &r.flights[i].request);
     }
-    for (size_t i = 0; i < count && status == PAWL_OK; i++)
-        fly_next(&r.flights[i]);
-    if (status == PAWL_OK)
-        latch_wait(&r.over);
+    bool ok = status == PAWL_OK && all(&r, count) && !atomic_load(&r.failed);
     for (size_t i = 0; r.flights && i < count; i++)
         pawl_request_free(r.flights[i].request);
     free(r.flights);
-    return status == PAWL_OK && !atomic_load(&r.failed) ? atomic_load(&r.answered) : 0;
+    return ok ? atomic_load(&r.answered) : 0;
+}
+
+uint64_t crowd_run(const struct crowd *crowd)
+{
+    return run(crowd, fly_all);
+}
+
+uint64_t crowd_block(const struct crowd *crowd)
+{
+    return run(crowd, block_all);
 }

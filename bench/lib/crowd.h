@@ -20,4 +20,7 @@ struct crowd {
  * again. */
 uint64_t crowd_run(const struct crowd *crowd);
 
+/* The same with a thread for each command under way, which waits for its answer. */
+uint64_t crowd_block(const struct crowd *crowd);
+
 #endif

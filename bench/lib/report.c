@@ -1,5 +1,6 @@
 #include "bench/lib/report.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -13,6 +14,24 @@ enum { QUESTION, OURS, PEER, UNIT, RATIO, GOAL, MET, COLUMNS };
 #define CELL_MAX 128
 
 typedef char cells[COLUMNS][CELL_MAX];
+
+#define PEERS_MAX 16
+
+static struct {
+    char name[32], version[32];
+} peers[PEERS_MAX];
+static size_t peer_count;
+
+void bench_peer(const char *name, const char *version)
+{
+    for (size_t i = 0; i < peer_count; i++)
+        if (strcmp(peers[i].name, name) == 0)
+            return;
+    assert(peer_count < PEERS_MAX);
+    snprintf(peers[peer_count].name, sizeof peers[0].name, "%s", name);
+    snprintf(peers[peer_count].version, sizeof peers[0].version, "%s", version);
+    peer_count++;
+}
 
 double answer_ratio(const struct bench_answer *a)
 {
@@ -152,6 +171,9 @@ void report_table(FILE *out, const struct bench_answer *answers, size_t count)
         format_row(&answers[i], row);
         print_row(out, row, widths);
     }
+    for (size_t i = 0; i < peer_count; i++)
+        fprintf(out, "%s%s %s%s", i ? ", " : "\npeers: ", peers[i].name, peers[i].version,
+                i + 1 == peer_count ? "\n" : "");
 }
 
 static void print_string(FILE *out, const char *text)
@@ -224,6 +246,14 @@ void report_json(FILE *out, const struct bench_run *run, const struct bench_answ
     print_member(out, "compiler", __VERSION__);
     fprintf(out, "  \"cores\": %ld,\n  \"rounds\": %u,\n  \"quick\": %s,\n", m.cores, run->rounds,
             run->quick ? "true" : "false");
+    fputs("  \"peers\": {", out);
+    for (size_t i = 0; i < peer_count; i++) {
+        fputs(i ? ", " : "", out);
+        print_string(out, peers[i].name);
+        fputs(": ", out);
+        print_string(out, peers[i].version);
+    }
+    fputs("},\n", out);
     fprintf(out, "  \"load_before\": %.2f,\n  \"load_after\": %.2f,\n  \"answers\": [", run->load_before,
             run->load_after);
     for (size_t i = 0; i < count; i++) {

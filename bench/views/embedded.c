@@ -7,6 +7,7 @@
 #include <lmdb.h>
 #include <sqlite3.h>
 
+#include "bench/peers/lmdb_version.h"
 #include "bench/views/views.h"
 #include "core/state/key.h"
 
@@ -47,8 +48,9 @@ static bool lite_load(uint64_t rows)
 static bool lite_prepare(const struct bench_round *round)
 {
     char path[PATH_MAX + 16];
-    if (!folder_make(round, lite.dir))
+    if (!folder_make(round, "views", lite.dir))
         return false;
+    bench_peer("SQLite", sqlite3_libversion());
     snprintf(path, sizeof path, "%s/sqlite", lite.dir);
     return sqlite3_open(path, &lite.db) == SQLITE_OK
            && lite_do("PRAGMA synchronous=FULL; PRAGMA cache_size=-524288; PRAGMA threads=2")
@@ -116,8 +118,9 @@ static int bare_put(MDB_txn *txn, uint64_t n)
 static int bare_prepare(const struct bench_round *round)
 {
     MDB_txn *txn = NULL;
-    if (!folder_make(round, bare.dir))
+    if (!folder_make(round, "views", bare.dir))
         return MDB_PANIC;
+    lmdb_note_version();
     int rc = mdb_env_create(&bare.env);
     rc = rc ? rc : mdb_env_set_mapsize(bare.env, MAP_BYTES);
     rc = rc ? rc : mdb_env_open(bare.env, bare.dir, MDB_NOSYNC | MDB_NOTLS | MDB_WRITEMAP, 0600);

@@ -1,5 +1,4 @@
 /* bench/views/shop.c: an engine with invoices: the rows that all sides have, and views over them. */
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -113,28 +112,6 @@ static void bill_many(void *arg, pawl_request *request, uint64_t n)
 
 /* --- folders --- */
 
-bool folder_make(const struct bench_round *round, char dir[PATH_MAX])
-{
-    const char *slash = strrchr(round->dir, '/');
-    snprintf(dir, PATH_MAX, "%.*s/pawl-views-XXXXXX", slash ? (int)(slash - round->dir) : 1,
-             slash ? round->dir : ".");
-    if (mkdtemp(dir))
-        return true;
-    bench_failed(dir, NULL);
-    dir[0] = 0;
-    return false;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *walk)
-{
-    return remove(path);
-}
-
-void folder_remove(const char *dir)
-{
-    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 /* --- the engine --- */
 
 pawl_engine *shop_open(const char *dir)
@@ -167,7 +144,7 @@ pawl_engine *shop_loaded(const struct bench_round *round)
 {
     if (shop.engine)
         return shop.engine;
-    if (!folder_make(round, shop.dir))
+    if (!folder_make(round, "views", shop.dir))
         return NULL;
     shop.engine = shop_open(shop.dir);
     uint64_t commands = rows_of(round) / PER_COMMAND;

@@ -4,8 +4,7 @@
  * asked for, beside the rounds' own directories, and are removed at the end.
  *
  *     shop.c        an engine with the rows: build a view, drop it, wait until the engine is idle
- *     pace.c        commands at a rate, and how long they take
- *     postgres.c    a PostgreSQL server of the bench's own
+ *     postgres.c    PostgreSQL, by psql
  *     embedded.c    SQLite, and LMDB bare */
 #ifndef BENCH_VIEWS_VIEWS_H
 #define BENCH_VIEWS_VIEWS_H
@@ -16,6 +15,7 @@
 #include <pawl/view.h>
 
 #include "bench/lib/bench.h"
+#include "bench/lib/folder.h"
 
 #define WORKSPACES  UINT64_C(1000)
 #define SHARDS      2
@@ -38,10 +38,6 @@ struct row {
 
 uint64_t rows_of(const struct bench_round *round);
 struct row row_at(uint64_t n);
-
-/* A directory beside the round's own; and to remove it with all that is in it. False, after saying why. */
-bool folder_make(const struct bench_round *round, char dir[PATH_MAX]);
-void folder_remove(const char *dir);
 
 /* --- shop.c --- */
 
@@ -72,23 +68,10 @@ bool shop_drop(pawl_engine *engine, const char *view);
 
 void shop_remove(void);
 
-/* --- pace.c --- */
-
-struct pace {
-    pawl_engine *engine;
-    double rate;                             /* commands a second */
-    bool (*over)(void *arg, double seconds); /* asked some times a second */
-    void *arg;
-};
-
-/* Sends commands at this rate until over says so. The time of a command begins when it is due, not when there
- * was a request free to send it. Returns the time that 99 of 100 do not exceed, in µs; 0, after saying why. */
-double pace_run(const struct pace *pace);
-
 /* --- the peers --- */
 
 double postgres_build(const struct bench_round *round);
-void postgres_remove(void);
+void postgres_leave(void);
 
 double sqlite_build(const struct bench_round *round);
 void sqlite_remove(void);

@@ -11,13 +11,17 @@ const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
 // Status and answer. While the server is away or busy, it is asked again, after longer and longer pauses.
 async function ask(method, path, body) {
   for (let pause = 50; ; pause = Math.min(2 * pause, 5000)) {
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), 90000); // AbortSignal.timeout would not keep Node.js running meanwhile
     try {
-      const signal = AbortSignal.timeout(90000);
+      const signal = limit.signal;
       const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body), signal });
       const text = await answer.text();
       if (answer.status < 500) return [answer.status, answer.ok && text ? JSON.parse(text) : null];
     } catch {
       // It is away: ask again.
+    } finally {
+      clearTimeout(timer);
     }
     await sleep(pause);
   }

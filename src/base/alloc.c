@@ -14,13 +14,24 @@ void *mem_resize(const pawl_allocator *alloc, void *memory, size_t old_size, siz
     return realloc(memory, new_size);
 }
 
+static bool is_some(size_t count, size_t size, size_t *ret_bytes)
+{
+    return !__builtin_mul_overflow(count, size, ret_bytes) && *ret_bytes > 0;
+}
+
+void *mem_take(const pawl_allocator *alloc, size_t count, size_t size)
+{
+    size_t bytes;
+    return is_some(count, size, &bytes) ? mem_resize(alloc, NULL, 0, bytes) : NULL;
+}
+
 void *mem_new(const pawl_allocator *alloc, size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes == 0)
+    if (!is_some(count, size, &bytes))
         return NULL;
     if (!alloc)
-        return calloc(count, size);
+        return calloc(1, bytes);
     void *memory = alloc->resize(alloc->ctx, NULL, 0, bytes);
     if (memory)
         memset(memory, 0, bytes);

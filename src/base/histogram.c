@@ -37,14 +37,19 @@ static struct histogram_second *slot_of(struct histogram *h, uint64_t second)
     return slot;
 }
 
-void histogram_add(struct histogram *h, pawl_instant now, uint64_t value)
+void histogram_add_many(struct histogram *h, pawl_instant now, uint64_t value, uint32_t count)
 {
     size_t bucket = bucket_of(h->scale, value);
     struct histogram_second *slot = slot_of(h, now.ns / PAWL_SECOND);
-    atomic_fetch_add_explicit(&h->buckets[bucket], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&h->sum, value, memory_order_relaxed);
-    atomic_fetch_add_explicit(&slot->buckets[bucket], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&slot->sum, value, memory_order_relaxed);
+    atomic_fetch_add_explicit(&h->buckets[bucket], count, memory_order_relaxed);
+    atomic_fetch_add_explicit(&h->sum, value * count, memory_order_relaxed);
+    atomic_fetch_add_explicit(&slot->buckets[bucket], count, memory_order_relaxed);
+    atomic_fetch_add_explicit(&slot->sum, value * count, memory_order_relaxed);
+}
+
+void histogram_add(struct histogram *h, pawl_instant now, uint64_t value)
+{
+    histogram_add_many(h, now, value, 1);
 }
 
 static void add_second(struct histogram_second *slot, uint64_t second, pawl_histogram *to)

@@ -34,6 +34,9 @@ struct histogram {
 /* A struct that is zero, but for scale, is empty. */
 void histogram_add(struct histogram *histogram, pawl_instant now, uint64_t value);
 
+/* The same value, so many times. */
+void histogram_add_many(struct histogram *histogram, pawl_instant now, uint64_t value, uint32_t count);
+
 /* The bound of a bucket (pawl/figures.h). */
 uint64_t histogram_bound(unsigned scale, size_t bucket);
 

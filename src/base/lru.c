@@ -119,7 +119,7 @@ int lru_init(struct lru *lru, const pawl_allocator *alloc, uint32_t capacity, si
         .capacity = capacity,
         .alloc = alloc,
     };
-    made.entries = mem_new(alloc, entry_bytes(&made), 1);
+    made.entries = mem_take(alloc, entry_bytes(&made), 1);
     if (!made.entries)
         return PAWL_ENOMEM;
     made.buckets = mem_new(alloc, bucket_bytes(&made), 1);

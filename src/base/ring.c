@@ -7,7 +7,7 @@ int ring_init(struct ring *ring, const pawl_allocator *alloc, size_t capacity, s
     assert(capacity >= 1 && capacity <= RING_CAPACITY_MAX);
     assert((capacity & (capacity - 1)) == 0);
     assert(element_size >= 1 && element_size <= RING_ELEMENT_BYTES_MAX);
-    uint8_t *memory = mem_new(alloc, capacity, element_size);
+    uint8_t *memory = mem_take(alloc, capacity, element_size);
     if (!memory)
         return PAWL_ENOMEM;
     *ring = (struct ring){

@@ -11,19 +11,27 @@ struct owner_slot {
 
 int owner_init(struct owner *o, const pawl_allocator *alloc, uint32_t window, const struct judge *judge)
 {
-    if (window == 0)
+    if (window == 0 || window > OWNER_WINDOW_MAX)
         return PAWL_EINVAL;
-    struct owner_slot *slots = mem_new(alloc, window, sizeof *slots);
+    uint32_t room = 1;
+    while (room < window)
+        room *= 2;
+    struct owner_slot *slots = mem_take(alloc, room, sizeof *slots);
     if (!slots)
         return PAWL_ENOMEM;
-    *o = (struct owner){
-        .judge = *judge, .state = OWNER_OUT, .slots = slots, .window = window, .first = 1, .alloc = alloc};
+    *o = (struct owner){.judge = *judge,
+                        .state = OWNER_OUT,
+                        .slots = slots,
+                        .window = window,
+                        .mask = room - 1,
+                        .first = 1,
+                        .alloc = alloc};
     return PAWL_OK;
 }
 
 void owner_release(struct owner *o)
 {
-    mem_free(o->alloc, o->slots, o->window * sizeof *o->slots);
+    mem_free(o->alloc, o->slots, o->slots ? ((size_t)o->mask + 1) * sizeof *o->slots : 0);
     o->slots = NULL;
 }
 
@@ -44,7 +52,7 @@ static void move(struct owner *o, enum owner_state to)
 
 static struct owner_slot *slot_of(const struct owner *o, uint64_t ticket)
 {
-    return &o->slots[ticket % o->window];
+    return &o->slots[ticket & o->mask];
 }
 
 static void drop_first(struct owner *o)
@@ -101,6 +109,17 @@ uint64_t owner_sent(struct owner *o, const struct claim_record *record)
     o->fragment = record->last ? 0 : o->fragment + 1;
     o->offset += record->last;
     return ticket;
+}
+
+void owner_unsend(struct owner *o, uint64_t ticket)
+{
+    assert(o->state == OWNER_OWNING && ticket >= o->first && ticket < o->first + o->count);
+    const struct claim_record *record = &slot_of(o, ticket)->record;
+    assert(record->fragment == 0);
+    o->count = (uint32_t)(ticket - o->first);
+    o->offset = record->offset;
+    o->fragment = 0;
+    o->chain = record->chain;
 }
 
 static void become_unsure(struct owner *o, struct owner_actions *actions)

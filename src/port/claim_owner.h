@@ -59,6 +59,7 @@ struct owner {
 
     struct owner_slot *slots; /* a ring: tickets first .. first + count - 1 are in flight */
     uint32_t window;
+    uint32_t mask; /* the ring has room for a power of two */
     uint32_t count;
     uint64_t first;
     const pawl_allocator *alloc;
@@ -76,7 +77,9 @@ struct owner_actions {
     enum claim_verdict verdict; /* of owner_read's record, if it was not known before */
 };
 
-/* window: how many records may be in flight, at least 1. judge: where to start, as stored or as judge_init
+#define OWNER_WINDOW_MAX ((uint32_t)1 << 24)
+
+/* window: how many records may be in flight, 1 to OWNER_WINDOW_MAX. judge: where to start, as stored or as judge_init
  * makes it; copied. Errors: PAWL_EINVAL, PAWL_ENOMEM. */
 int owner_init(struct owner *owner, const pawl_allocator *alloc, uint32_t window, const struct judge *judge);
 void owner_release(struct owner *owner);
@@ -104,6 +107,9 @@ int owner_draft(const struct owner *owner, uint32_t records, struct claim_record
 
 /* The draft, with its checksum, is being written. Returns the ticket for its report. */
 uint64_t owner_sent(struct owner *owner, const struct claim_record *record);
+
+/* Take back the records from this ticket on, which is that of an event's first record: none of them is being written. */
+void owner_unsend(struct owner *owner, uint64_t ticket);
 
 /* The record of a ticket lies at a position, or CLAIM_NOWHERE. Exactly one report a ticket, in any order; those
  * of what is resolved already are ignored. PAWL_ECORRUPT: the log is not what this writer wrote. */

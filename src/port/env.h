@@ -1,7 +1,7 @@
 /* port/env.h: time, threads and chance, as the cores see them.
  *
- * A node runs on a few shards. A shard is one thread with one loop: whatever a shard owns is touched on that
- * thread only, so it needs no locks. Besides the shards there is a pool for work that blocks or computes.
+ * A node runs on a few shards. A shard has one thread with one loop, its own or one that it shares with other shards:
+ * whatever a shard owns is touched on that thread only, so it needs no locks. Besides the shards there is a pool for work that blocks or computes.
  *
  *      any thread ── post ──► shard ── work ──► pool
  *                               ▲                 │
@@ -59,7 +59,7 @@ struct pawl_env_ops {
     pawl_wall (*wall_now)(pawl_env *env);
     uint64_t (*random)(pawl_env *env);
     uint32_t (*shards)(pawl_env *env);
-    uint32_t (*self)(pawl_env *env); /* the shard this thread is, or PAWL_NO_SHARD */
+    uint32_t (*self)(pawl_env *env); /* the shard that runs on this thread now, or PAWL_NO_SHARD */
     void (*after)(pawl_env *env, pawl_timer *timer, pawl_duration delay);
     void (*cancel)(pawl_env *env, pawl_timer *timer);
     int (*post)(pawl_env *env, uint32_t shard, pawl_task *task);

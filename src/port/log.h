@@ -59,7 +59,8 @@ struct pawl_log_ops {
     int (*tail)(pawl_log *log, pawl_tail *tail);
     /* NULL: it leaves nothing out. */
     int (*unwitnessed)(pawl_log *log, pawl_unwitnessed_visit visit, void *arg, pawl_error *error);
-    /* Blocks until everything is freed. PAWL_EMISUSE if a request is outstanding: the log stays open then. */
+    /* Blocks until everything is freed. Never on a shard of the log's env. PAWL_EMISUSE if a request is outstanding: the
+     * log stays open then. */
     int (*close)(pawl_log *log);
 };
 

@@ -7,10 +7,12 @@
 
 #include "adapter/uv/env.h"
 
+static uint32_t threads; /* that run the shards; 0: one for each */
+
 static void *open_uv(uint32_t shards, pawl_env **ret_env)
 {
     struct uv_env *env;
-    struct uv_env_options options = {.shards = shards, .pool_threads = 3};
+    struct uv_env_options options = {.shards = shards, .threads = threads, .pool_threads = 3};
     assert_ok(uv_env_open(&options, &env, NULL));
     *ret_env = uv_env_port(env);
     return env;
@@ -458,5 +460,7 @@ int main(void)
         RUN(opening_without_memory_leaves_nothing_behind),
         RUN(an_env_without_threads_is_refused),
     };
+    const char *shared = getenv("PAWL_THREADS");
+    threads = shared ? (uint32_t)strtoul(shared, NULL, 10) : 0;
     return TEST_MAIN(tests);
 }

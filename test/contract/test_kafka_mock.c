@@ -1,6 +1,8 @@
 /* The log on Kafka with errors made to order: librdkafka's mock brokers, and a second writer to the same
  * topic. */
+#include <dlfcn.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -11,16 +13,20 @@
 #include "base/latch.h"
 #include "test/lib/test.h"
 
-#define TOPIC   "mock.raw"
-#define BROKER  1 /* the only one */
-#define PRODUCE 0 /* Kafka's numbers for requests */
-#define FETCH   1
+#define TOPIC        "mock.raw"
+#define BROKER       1 /* the only one, but for LEADER in some tests */
+#define LEADER       2
+#define PRODUCE      0 /* Kafka's numbers for requests */
+#define FETCH        1
+#define LIST_OFFSETS 2
 
 /* How long the log waits. What is to work has minutes, so that it works on a busy machine too. A test that
  * waits until the log gives up takes the short time. */
 #define PATIENT_MS 120000
 #define HASTY_MS   5000
 #define NEVER_MS   3600000 /* later than any test lasts */
+#define LEADER_MS  2800    /* a leader takes almost as long as it has to say where a stream begins, or ends */
+#define LATE_MS    2000    /* an answer is on its way for so long; something else is done meanwhile */
 
 static const pawl_stream stream = {.kind = PAWL_STREAM_RAW, .partition = 1};
 
@@ -30,6 +36,7 @@ struct mock {
     struct uv_env *env;
     pawl_log *log;
     uint64_t epoch, next;
+    bool forgot; /* the brokers know of no topic */
     pawl_error error;
 };
 
@@ -37,7 +44,21 @@ static void ignore_log(const rd_kafka_t *client, int level, const char *facility
 {
 }
 
-static struct mock *mock_open_with(int timeout_ms)
+/* The log's memory. While there is no more, it gets none. */
+static atomic_bool no_more;
+
+static void *resize(void *ctx, void *memory, size_t old_size, size_t new_size)
+{
+    if (new_size == 0) {
+        free(memory);
+        return NULL;
+    }
+    return new_size > old_size && atomic_load(&no_more) ? NULL : realloc(memory, new_size);
+}
+
+static const pawl_allocator scarce = {.resize = resize};
+
+static struct mock *mock_open_on(int brokers, int timeout_ms)
 {
     char url[512], why[256];
     struct mock *m = calloc(1, sizeof *m);
@@ -46,17 +67,24 @@ static struct mock *mock_open_with(int timeout_ms)
     rd_kafka_conf_set_log_cb(conf, ignore_log);
     m->outsider = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     assert_non_null(m->outsider);
-    m->brokers = rd_kafka_mock_cluster_new(m->outsider, 1);
+    m->brokers = rd_kafka_mock_cluster_new(m->outsider, brokers);
     assert_int_equal(rd_kafka_mock_topic_create(m->brokers, TOPIC, 2, 1), 0);
+    assert_int_equal(rd_kafka_mock_partition_set_leader(m->brokers, TOPIC, 1, BROKER), 0);
     const char *list = rd_kafka_mock_cluster_bootstraps(m->brokers);
     assert_true(rd_kafka_brokers_add(m->outsider, list) > 0);
     snprintf(url, sizeof url, "kafka://%s/mock?timeout-ms=%d", list, timeout_ms);
     const struct uv_env_options options = {.shards = 1, .pool_threads = 2};
     assert_ok(uv_env_open(&options, &m->env, NULL));
-    const struct kafka_log_options log = {.url = url, .env = uv_env_port(m->env), .trust_topics = true};
+    const struct kafka_log_options log = {
+        .url = url, .env = uv_env_port(m->env), .alloc = &scarce, .trust_topics = true};
     if (kafka_log_open(&log, &m->log, &m->error) != PAWL_OK)
         fail_msg("%s", m->error.text);
     return m;
+}
+
+static struct mock *mock_open_with(int timeout_ms)
+{
+    return mock_open_on(1, timeout_ms);
 }
 
 static struct mock *mock_open(void)
@@ -145,6 +173,17 @@ static int append_at(struct mock *m, uint64_t offset)
     return append_end(&a);
 }
 
+/* The same: what became of an append that was not answered in time is settled by a claim. */
+static void append_patiently(struct mock *m, uint64_t offset)
+{
+    int status = append_at(m, offset);
+    for (int tries = 0; tries < 20 && status == PAWL_EUNKNOWN; tries++) {
+        assert_ok(claim_patiently(m));
+        status = m->next > offset ? PAWL_OK : append_at(m, offset);
+    }
+    assert_ok(status);
+}
+
 static bool count(pawl_read *read, const pawl_entry *entry, pawl_place place)
 {
     return true;
@@ -155,18 +194,30 @@ static void never(pawl_read *read)
     abort();
 }
 
+/* Read to the end. The same. */
+static int read_patiently(struct mock *m, uint64_t from, uint64_t *ret_next)
+{
+    int status = PAWL_EIO;
+    for (int tries = 0; tries < 20 && status == PAWL_EIO; tries++) {
+        pawl_read read = {.stream = stream,
+                          .from = from,
+                          .limit = UINT64_MAX,
+                          .alone = true,
+                          .visit = count,
+                          .done = never,
+                          .error = &m->error};
+        assert_int_equal(pawl_log_read(m->log, &read), PAWL_READ_DONE);
+        status = read.status;
+        *ret_next = read.next;
+    }
+    return status;
+}
+
 static uint64_t entries_in(struct mock *m)
 {
-    pawl_read read = {.stream = stream,
-                      .from = 1,
-                      .limit = UINT64_MAX,
-                      .alone = true,
-                      .visit = count,
-                      .done = never,
-                      .error = &m->error};
-    assert_int_equal(pawl_log_read(m->log, &read), PAWL_READ_DONE);
-    assert_ok(read.status);
-    return read.next - 1;
+    uint64_t next = 0;
+    assert_ok(read_patiently(m, 1, &next));
+    return next - 1;
 }
 
 static struct kafka_figures figures_of(struct mock *m)
@@ -177,13 +228,19 @@ static struct kafka_figures figures_of(struct mock *m)
 }
 
 /* Somebody else's value, as it is. */
-static void put(struct mock *m, const void *value, size_t size)
+static void put_in(struct mock *m, int32_t partition, const void *value, size_t size)
 {
     rd_kafka_topic_t *topic = rd_kafka_topic_new(m->outsider, TOPIC, NULL);
     assert_int_equal(
-        rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_COPY, (void *)(uintptr_t)value, size, NULL, 0, NULL), 0);
+        rd_kafka_produce(topic, partition, RD_KAFKA_MSG_F_COPY, (void *)(uintptr_t)value, size, NULL, 0, NULL),
+        0);
     rd_kafka_topic_destroy(topic);
     assert_int_equal(rd_kafka_flush(m->outsider, PATIENT_MS), 0);
+}
+
+static void put(struct mock *m, const void *value, size_t size)
+{
+    put_in(m, 1, value, size);
 }
 
 static void put_record(struct mock *m, struct kafka_record record)
@@ -292,6 +349,236 @@ TEST(a_position_that_is_called_out_of_range_and_is_there_is_read)
     mock_close(m);
 }
 
+static void keep_known(void *arg, pawl_stream of, pawl_bytes known)
+{
+    assert_int_equal(known.size, KAFKA_KNOWN_BYTES);
+    memcpy(arg, known.data, known.size);
+}
+
+/* As if the topic had been deleted and made again: the log knows a stream of four records, and there are fewer. */
+static struct mock *mock_open_shorter(int records)
+{
+    uint8_t known[KAFKA_KNOWN_BYTES];
+    struct mock *m = mock_open();
+    assert_ok(claim_patiently(m));
+    for (uint64_t n = 1; n <= 3; n++)
+        assert_ok(append_at(m, n));
+    kafka_log_known(m->log, 1, keep_known, known);
+    mock_close(m);
+    m = mock_open_with(HASTY_MS);
+    assert_ok(kafka_log_learn(m->log, stream, (pawl_bytes){known, sizeof known}));
+    for (int i = 0; i < records; i++)
+        put(m, "anything", 8);
+    return m;
+}
+
+TEST(a_stream_that_ends_before_what_is_known_is_corrupt)
+{
+    static const char *const words[] = {"partition 1, offset 3", "records were deleted, or the topic was"};
+    for (int records = 0; records <= 3; records += 3) { /* the position is out of range; it is the end */
+        struct mock *m = mock_open_shorter(records);
+        assert_status(claim_patiently(m), PAWL_ECORRUPT);
+        for (size_t i = 0; i < 2; i++)
+            assert_contains(m->error.text, words[i]);
+        assert_status(claim(m), PAWL_ECORRUPT);
+        mock_close(m);
+    }
+    for (uint64_t from = 1; from <= 4; from += 3) { /* from the beginning, and from where it is known on */
+        struct mock *m = mock_open_shorter(0);
+        uint64_t next;
+        assert_status(read_patiently(m, from, &next), PAWL_ECORRUPT);
+        for (size_t i = 0; i < 2; i++)
+            assert_contains(m->error.text, words[i]);
+        mock_close(m);
+    }
+}
+
+static int claim_with_a_late_leader(void)
+{
+    struct mock *m = mock_open_shorter(0);
+    assert_int_equal(rd_kafka_mock_broker_push_request_error_rtts(
+                         m->brokers, BROKER, LIST_OFFSETS, 4, RD_KAFKA_RESP_ERR_NO_ERROR, LEADER_MS,
+                         RD_KAFKA_RESP_ERR_NO_ERROR, LEADER_MS, RD_KAFKA_RESP_ERR_NO_ERROR, LEADER_MS,
+                         RD_KAFKA_RESP_ERR_NO_ERROR, LEADER_MS),
+                     0);
+    int status = claim(m);
+    if (status == PAWL_ECORRUPT)
+        assert_contains(m->error.text, "records were deleted, or the topic was");
+    mock_close(m);
+    return status;
+}
+
+/* A busy machine may make it too late; but not each time. */
+TEST(a_stream_that_ends_too_early_is_corrupt_however_late_its_leader_says_so)
+{
+    int status = PAWL_EIO;
+    for (int tries = 0; tries < 5 && status == PAWL_EIO; tries++)
+        status = claim_with_a_late_leader();
+    assert_status(status, PAWL_ECORRUPT);
+}
+
+/* As a leader that was replaced and does not know it: fetches are answered by BROKER, who denies what lies behind
+ * @end (-1: nothing), while LEADER leads and has all of it. */
+static void answer_from_the_past(struct mock *m, int64_t end)
+{
+    assert_int_equal(rd_kafka_mock_partition_set_leader(m->brokers, TOPIC, 1, LEADER), 0);
+    assert_int_equal(rd_kafka_mock_partition_set_follower(m->brokers, TOPIC, 1, BROKER), 0);
+    assert_int_equal(rd_kafka_mock_partition_set_follower_wmarks(m->brokers, TOPIC, 1, 0, end), 0);
+}
+
+static struct mock *mock_open_stale(int64_t end)
+{
+    struct mock *m = mock_open_on(2, HASTY_MS);
+    assert_ok(claim_patiently(m));
+    for (uint64_t n = 1; n <= 5; n++)
+        append_patiently(m, n);
+    answer_from_the_past(m, end);
+    return m;
+}
+
+TEST(a_read_ends_in_time_though_a_broker_keeps_telling_an_end_that_is_not_the_end)
+{
+    struct mock *m = mock_open_stale(3);
+    pawl_read read = {.stream = stream,
+                      .from = 1,
+                      .limit = UINT64_MAX,
+                      .alone = true,
+                      .visit = count,
+                      .done = never,
+                      .error = &m->error};
+    assert_int_equal(pawl_log_read(m->log, &read), PAWL_READ_DONE);
+    assert_status(read.status, PAWL_EIO);
+    assert_true(read.next < 6);
+    mock_close(m);
+}
+
+static void read_done(pawl_read *read)
+{
+    latch_set(read->arg);
+}
+
+TEST(a_read_of_the_logs_thread_ends_in_time_though_a_broker_keeps_telling_an_end_that_is_not_the_end)
+{
+    struct mock *m = mock_open_stale(3);
+    struct latch latch;
+    latch_init(&latch);
+    pawl_read read = {.stream = stream,
+                      .from = 1,
+                      .limit = UINT64_MAX,
+                      .visit = count,
+                      .done = read_done,
+                      .arg = &latch,
+                      .error = &m->error};
+    assert_ok(pawl_log_read(m->log, &read));
+    latch_wait(&latch);
+    assert_status(read.status, PAWL_EIO);
+    assert_true(read.next < 6);
+    mock_close(m);
+}
+
+TEST(a_claim_ends_in_time_though_a_broker_keeps_telling_an_end_that_is_not_the_end)
+{
+    struct mock *m = mock_open_stale(5); /* the claim is written, and never read */
+    assert_status(claim(m), PAWL_EIO);
+    answer_from_the_past(m, -1);
+    assert_ok(claim_patiently(m));
+    assert_int_equal(m->next, 6);
+    mock_close(m);
+}
+
+/* Count requests of this kind at a broker: wait_for_requests returns when so many have come since. */
+static void count_requests(struct mock *m, int32_t broker, int16_t kind, size_t requests)
+{
+    for (size_t i = 0; i < requests; i++)
+        assert_int_equal(rd_kafka_mock_broker_push_request_error_rtts(m->brokers, broker, kind, 1,
+                                                                      RD_KAFKA_RESP_ERR_NO_ERROR, 0),
+                         0);
+}
+
+/* Or the claim is over: a busy machine may not have got that far in time. */
+static void wait_for_requests(struct mock *m, int32_t broker, int16_t kind, struct latch *over)
+{
+    size_t waiting = 1;
+    while (waiting > 0 && latch_wait_until(over, (pawl_instant){0}) != PAWL_OK) {
+        assert_int_equal(rd_kafka_mock_broker_error_stack_cnt(m->brokers, broker, kind, &waiting), 0);
+        sched_yield();
+    }
+}
+
+/* From now on the brokers say that there is no such topic, as one does that has just started. */
+static void forget_topic(struct mock *m)
+{
+    rd_kafka_mock_topic_set_error(m->brokers, TOPIC, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+}
+
+TEST(a_claim_is_not_corrupt_if_its_leader_has_shown_the_records_while_it_waited)
+{
+    rd_kafka_resp_err_t denied[1000];
+    struct mock *m = mock_open_with(HASTY_MS);
+    struct latch latch;
+    latch_init(&latch);
+    pawl_claim request = {.stream = stream, .done = claim_done, .arg = &latch, .error = &m->error};
+    assert_ok(claim_patiently(m));
+    append_patiently(m, 1);
+    for (size_t i = 0; i < 1000; i++)
+        denied[i] = RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
+    rd_kafka_mock_push_request_errors_array(m->brokers, FETCH, 1000, denied);
+    count_requests(m, BROKER, LIST_OFFSETS, 4); /* it is asked twice where the stream begins, and ends */
+    assert_ok(pawl_log_claim(m->log, &request));
+    wait_for_requests(m, BROKER, LIST_OFFSETS, &latch);
+    forget_topic(m);
+    latch_wait(&latch);
+    assert_status(request.status, PAWL_EIO);
+    mock_close(m);
+}
+
+TEST(a_claim_that_was_written_and_cannot_be_read_is_not_corrupt)
+{
+    struct mock *m = mock_open_stale(5); /* it tells this end, and then brings the record there */
+    struct latch latch;
+    latch_init(&latch);
+    pawl_claim request = {.stream = stream, .done = claim_done, .arg = &latch, .error = &m->error};
+    count_requests(m, LEADER, PRODUCE, 1);
+    assert_ok(pawl_log_claim(m->log, &request));
+    wait_for_requests(m, LEADER, PRODUCE, &latch); /* the claim is written, and never read */
+    forget_topic(m);
+    latch_wait(&latch);
+    assert_status(request.status, PAWL_EIO);
+    mock_close(m);
+}
+
+/* When the only record of partition 0 was read, the topic is unknown, until this is called once more. */
+static bool forget_for_a_moment(void *arg, uint64_t done, uint64_t total)
+{
+    struct mock *m = arg;
+    if (done == 1 && !m->forgot)
+        forget_topic(m);
+    else if (m->forgot)
+        rd_kafka_mock_topic_set_error(m->brokers, TOPIC, RD_KAFKA_RESP_ERR_NO_ERROR);
+    m->forgot = done == 1;
+    return true;
+}
+
+TEST(a_stream_is_not_empty_because_a_broker_does_not_know_its_topic_for_a_moment)
+{
+    struct kafka_record first = {.head = {.kind = CLAIM_KIND_CLAIM, .epoch = 1, .node = 666, .nonce = 1}};
+    uint8_t bytes[KAFKA_RECORD_HEADER];
+    pawl_cluster_report report;
+    struct mock *m = mock_open();
+    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, "mock.plog", 1, 1), 0);
+    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, "mock.group0", 1, 1), 0);
+    kafka_record_encode(&first, kafka_record_seed(TOPIC, 0), bytes);
+    put_in(m, 0, bytes, sizeof bytes);
+    assert_ok(claim_patiently(m));
+    assert_ok(append_at(m, 1));
+    if (kafka_verify(m->log, forget_for_a_moment, m, &report, &m->error) != PAWL_OK)
+        fail_msg("%s", m->error.text);
+    assert_int_equal(report.stream_count, 2);
+    assert_int_equal(report.records, 3);
+    kafka_verify_release(&report);
+    mock_close(m);
+}
+
 TEST(an_event_of_an_old_epoch_is_no_entry)
 {
     struct mock *m = mock_open();
@@ -324,6 +611,77 @@ TEST(a_refused_record_is_unknown_until_a_claim_shows_that_it_is_not_there)
     mock_close(m);
 }
 
+/* In place of librdkafka's: its queue is full behind so many messages of the next batch, once; or somewhere in between. */
+static int taken_max = -1;
+static bool takes_the_last;
+
+int rd_kafka_produce_batch(rd_kafka_topic_t *topic, int32_t partition, int flags, rd_kafka_message_t *messages,
+                           int count)
+{
+    int (*real)(rd_kafka_topic_t *, int32_t, int, rd_kafka_message_t *, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_produce_batch");
+    int most = taken_max >= 0 && taken_max < count ? taken_max : count, taken = 0;
+    if (most < count)
+        taken_max = -1;
+    if (most > 0)
+        taken = real(topic, partition, flags, messages, most);
+    for (int i = most; i < count; i++)
+        messages[i].err = RD_KAFKA_RESP_ERR__QUEUE_FULL;
+    if (most < count && takes_the_last)
+        taken += real(topic, partition, flags, &messages[count - 1], 1);
+    return taken;
+}
+
+/* Entries that go out together. */
+static int append_several(struct mock *m, uint64_t offset, size_t several, pawl_append_entry *entries)
+{
+    struct latch done;
+    latch_init(&done);
+    m->error = (pawl_error){0};
+    for (size_t i = 0; i < several; i++)
+        entries[i] = (pawl_append_entry){
+            .entry = {.stream = stream, .epoch = m->epoch, .offset = offset + i, .body = text_bytes("body")}};
+    pawl_append request = {
+        .entries = entries, .count = several, .done = append_done, .arg = &done, .error = &m->error};
+    assert_ok(pawl_log_append(m->log, &request));
+    latch_wait(&done);
+    return request.status;
+}
+
+TEST(what_librdkafka_has_no_room_for_is_sent_later)
+{
+    struct mock *m = mock_open();
+    pawl_append_entry entries[5];
+    uint64_t next = 1;
+    assert_ok(claim_patiently(m));
+    for (taken_max = 4; next <= 20; next += 5) {
+        int first = taken_max = 4 - (int)(next / 5);
+        assert_ok(append_several(m, next, 5, entries));
+        assert_int_equal(taken_max, -1);
+        assert_int_equal(entries[0].place.position + 4, entries[4].place.position);
+        print_message("# %d of 5 found room at first\n", first);
+    }
+    assert_int_equal(entries_in(m), 20);
+    assert_int_equal(figures_of(m).unknown, 0);
+    mock_close(m);
+}
+
+/* One that was behind it is sent: nothing can be taken back any more. */
+TEST(a_record_that_was_left_out_makes_all_in_flight_unknown)
+{
+    struct mock *m = mock_open();
+    pawl_append_entry entries[5];
+    assert_ok(claim_patiently(m));
+    taken_max = 2;
+    takes_the_last = true;
+    assert_status(append_several(m, 1, 5, entries), PAWL_EUNKNOWN);
+    takes_the_last = false;
+    assert_ok(claim_patiently(m));
+    assert_int_equal(m->next, 3); /* two are there; the last one does not count */
+    assert_ok(append_at(m, 3));
+    mock_close(m);
+}
+
 /* The broker writes the entry at @offset, and is gone before it has answered. librdkafka sends a record again
  * when its request fails, so nothing may answer until the test says so: a late answer to one request is not
  * enough. */
@@ -346,14 +704,14 @@ TEST(a_record_whose_answer_was_lost_is_unknown_until_a_claim_finds_it)
     struct appending lost;
     struct mock *m = mock_open_with(HASTY_MS);
     assert_ok(claim_patiently(m));
-    assert_ok(append_at(m, 1));
+    append_patiently(m, 1);
     append_and_lose_the_answer(m, 2, &lost);
     assert_status(append_end(&lost), PAWL_EUNKNOWN);
     rd_kafka_mock_broker_set_up(m->brokers, BROKER);
     assert_ok(claim_patiently(m));
     assert_int_equal(m->next, entries_in(m) + 1);
     assert_int_equal(m->next, 3);
-    assert_ok(append_at(m, 3));
+    append_patiently(m, 3);
     mock_close(m);
 }
 
@@ -376,7 +734,8 @@ TEST(brokers_that_are_gone_make_outcomes_unknown_and_come_back)
 {
     struct mock *m = mock_open_with(HASTY_MS);
     assert_ok(claim_patiently(m));
-    assert_ok(append_at(m, 1));
+    append_patiently(m, 1);
+    pawl_log_figures before = look_at(m);
     rd_kafka_mock_broker_set_down(m->brokers, BROKER);
     wait_for_outage(m, true);
     assert_contains(m->error.text, "has answered for");
@@ -387,10 +746,12 @@ TEST(brokers_that_are_gone_make_outcomes_unknown_and_come_back)
     assert_ok(claim_patiently(m));
     wait_for_outage(m, false);
     pawl_log_figures seen = look_at(m);
-    assert_true(seen.unknown == 0 && seen.unknown_total == 1 && seen.connection_errors > 0);
-    assert_true(seen.outages == 1 && seen.outage_time > 0);
-    assert_ok(append_at(m, m->next));
-    assert_int_equal(entries_in(m), m->next);
+    assert_true(seen.unknown == 0 && seen.unknown_total == before.unknown_total + 1
+                && seen.connection_errors > 0);
+    assert_true(seen.outages > before.outages && seen.outage_time > 0);
+    uint64_t last = m->next;
+    append_patiently(m, last);
+    assert_int_equal(entries_in(m), last);
     mock_close(m);
 }
 
@@ -402,7 +763,7 @@ TEST(too_few_replicas_in_sync_are_waited_for_and_then_it_is_unknown)
     for (size_t i = 0; i < 200; i++)
         few[i] = RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS;
     rd_kafka_mock_push_request_errors_array(m->brokers, PRODUCE, 2, few);
-    assert_ok(append_at(m, 1)); /* they came back */
+    append_patiently(m, 1); /* they came back */
     rd_kafka_mock_push_request_errors_array(m->brokers, PRODUCE, 200, few);
     struct appending second;
     append_begin(m, 2, &second);
@@ -440,6 +801,94 @@ TEST(a_claim_that_the_brokers_did_not_take_is_made_again)
     assert_int_not_equal(claim_on(m, 7), PAWL_OK);
     assert_ok(claim_on(m, 7)); /* who had it before has not taken it */
     assert_int_equal(m->epoch, 2);
+    mock_close(m);
+}
+
+/* The first record of the stream, as an outsider reads it. */
+static struct kafka_record first_record(struct mock *m)
+{
+    char why[256];
+    struct kafka_record record;
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_conf_set_log_cb(conf, ignore_log);
+    rd_kafka_t *reader = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
+    assert_non_null(reader);
+    assert_true(rd_kafka_brokers_add(reader, rd_kafka_mock_cluster_bootstraps(m->brokers)) > 0);
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(reader, TOPIC, NULL);
+    assert_int_equal(rd_kafka_consume_start(topic, 1, RD_KAFKA_OFFSET_BEGINNING), 0);
+    rd_kafka_message_t *message = rd_kafka_consume(topic, 1, PATIENT_MS);
+    assert_true(message && message->err == RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_int_equal(
+        kafka_record_decode((pawl_bytes){message->payload, message->len}, kafka_record_seed(TOPIC, 1), &record),
+        KAFKA_RECORD_GOOD);
+    rd_kafka_message_destroy(message);
+    assert_int_equal(rd_kafka_consume_stop(topic, 1), 0);
+    rd_kafka_topic_destroy(topic);
+    rd_kafka_destroy(reader);
+    return record;
+}
+
+/* Claim, while another claim comes in between: the answer to the first fetch is on its way, which says where the stream
+ * ends, when @head is written there. */
+static int claim_behind(struct mock *m, struct claim_record head)
+{
+    struct latch latch;
+    size_t waiting = 1;
+    latch_init(&latch);
+    m->error = (pawl_error){0};
+    pawl_claim request = {.stream = stream, .done = claim_done, .arg = &latch, .error = &m->error};
+    assert_int_equal(rd_kafka_mock_broker_push_request_error_rtts(m->brokers, BROKER, FETCH, 1,
+                                                                  RD_KAFKA_RESP_ERR_NO_ERROR, LATE_MS),
+                     0);
+    assert_ok(pawl_log_claim(m->log, &request));
+    while (waiting > 0) { /* the broker takes it from there when the request has come */
+        assert_int_equal(rd_kafka_mock_broker_error_stack_cnt(m->brokers, BROKER, FETCH, &waiting), 0);
+        sched_yield();
+    }
+    put_record(m, (struct kafka_record){.head = head});
+    latch_wait(&latch);
+    m->epoch = request.epoch;
+    return request.status;
+}
+
+/* The same, until the other claim has indeed come in between: on a busy machine it may come after. */
+static int claim_missed(struct mock *m, struct claim_record head)
+{
+    int status = PAWL_OK;
+    for (int tries = 0; tries < 20 && status == PAWL_OK; tries++) {
+        head.epoch = m->epoch + 1;
+        status = claim_behind(m, head);
+    }
+    return status;
+}
+
+/* An earlier claim, of which nobody knew what became of it, and which counts now. */
+TEST(a_late_claim_of_ones_own_is_not_anothers)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim_patiently(m));
+    assert_ok(append_at(m, 1));
+    struct claim_record own = first_record(m).head;
+    assert_int_equal(own.kind, CLAIM_KIND_CLAIM);
+    own.nonce |= UINT32_MAX; /* another one of the same session */
+    assert_status(claim_missed(m, own), PAWL_EUNKNOWN);
+    assert_contains(m->error.text, "an earlier claim of this writer counts");
+    assert_int_equal(figures_of(m).claims_lost, 0);
+    assert_ok(claim_patiently(m));
+    assert_ok(append_at(m, 2));
+    assert_int_equal(entries_in(m), 2);
+    mock_close(m);
+}
+
+/* As from a copy of the directory, or from the process that had it before. */
+TEST(a_claim_of_the_same_node_in_another_session_is_anothers)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim_patiently(m));
+    struct claim_record other = first_record(m).head;
+    other.nonce ^= UINT64_C(1) << 32;
+    assert_status(claim_missed(m, other), PAWL_EFENCED);
+    assert_int_equal(figures_of(m).claims_lost, 1);
     mock_close(m);
 }
 
@@ -570,6 +1019,30 @@ TEST(who_follows_slowly_lags_behind_until_he_has_caught_up)
     mock_close(m);
 }
 
+TEST(what_cannot_be_read_for_want_of_memory_is_unknown_and_says_why)
+{
+    struct mock *m = mock_open();
+    struct slow s = {.task.fn = follow_slowly, .log = m->log};
+    latch_init(&s.first);
+    latch_init(&s.go_on);
+    latch_init(&s.over);
+    assert_ok(claim_patiently(m));
+    assert_ok(append_at(m, 1));
+    assert_ok(pawl_env_post(uv_env_port(m->env), 0, &s.task));
+    latch_wait(&s.first); /* it has the only handle that reads, so that another one is needed */
+    put_claim(m, 1);      /* too late, and the owner must read that */
+    atomic_store(&no_more, true);
+    assert_status(append_at(m, 2), PAWL_EUNKNOWN);
+    atomic_store(&no_more, false);
+    assert_contains(m->error.text, "no memory for another reader");
+    assert_ok(claim_patiently(m));
+    assert_int_equal(m->next, 3);
+    latch_set(&s.go_on);
+    assert_ok(pawl_log_unfollow(m->log, &s.follow));
+    latch_wait(&s.over);
+    mock_close(m);
+}
+
 TEST(a_record_that_breaks_the_chain_stops_the_stream)
 {
     struct mock *m = mock_open();
@@ -664,18 +1137,31 @@ int main(void)
         RUN(records_of_others_that_do_not_count_are_read_and_ignored),
         RUN(an_append_behind_a_rivals_claim_is_fenced_though_the_broker_took_it),
         RUN(a_position_that_is_called_out_of_range_and_is_there_is_read),
+        RUN(a_stream_that_ends_before_what_is_known_is_corrupt),
+        RUN(a_stream_that_ends_too_early_is_corrupt_however_late_its_leader_says_so),
+        RUN(a_read_ends_in_time_though_a_broker_keeps_telling_an_end_that_is_not_the_end),
+        RUN(a_read_of_the_logs_thread_ends_in_time_though_a_broker_keeps_telling_an_end_that_is_not_the_end),
+        RUN(a_claim_ends_in_time_though_a_broker_keeps_telling_an_end_that_is_not_the_end),
+        RUN(a_claim_is_not_corrupt_if_its_leader_has_shown_the_records_while_it_waited),
+        RUN(a_claim_that_was_written_and_cannot_be_read_is_not_corrupt),
+        RUN(a_stream_is_not_empty_because_a_broker_does_not_know_its_topic_for_a_moment),
         RUN(an_event_of_an_old_epoch_is_no_entry),
         RUN(a_refused_record_is_unknown_until_a_claim_shows_that_it_is_not_there),
+        RUN(what_librdkafka_has_no_room_for_is_sent_later),
+        RUN(a_record_that_was_left_out_makes_all_in_flight_unknown),
         RUN(a_record_whose_answer_was_lost_is_unknown_until_a_claim_finds_it),
         RUN(a_record_that_was_sent_again_counts_once_and_is_acknowledged),
         RUN(brokers_that_are_gone_make_outcomes_unknown_and_come_back),
         RUN(too_few_replicas_in_sync_are_waited_for_and_then_it_is_unknown),
         RUN(a_claim_on_an_older_assignment_is_lost),
         RUN(a_claim_that_the_brokers_did_not_take_is_made_again),
+        RUN(a_late_claim_of_ones_own_is_not_anothers),
+        RUN(a_claim_of_the_same_node_in_another_session_is_anothers),
         RUN(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim),
         RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
         RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),
         RUN(who_follows_slowly_lags_behind_until_he_has_caught_up),
+        RUN(what_cannot_be_read_for_want_of_memory_is_unknown_and_says_why),
         RUN(a_record_that_breaks_the_chain_stops_the_stream),
         RUN(a_record_that_others_rest_on_is_not_skipped),
         RUN(a_sound_record_and_a_place_without_one_are_not_skipped),

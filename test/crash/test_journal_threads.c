@@ -302,6 +302,65 @@ static void live(uint64_t refuse_every)
     test_dir_remove(dir);
 }
 
+static void append_large(struct writing *w)
+{
+    static const uint8_t body[128 << 10];
+    struct latch latch;
+    latch_init(&latch);
+    pawl_append_entry entry = {
+        .entry = {.stream = stream, .epoch = w->epoch, .offset = w->next++, .body = {body, sizeof body}}};
+    pawl_append append = {.entries = &entry, .count = 1, .done = append_done, .arg = &latch};
+    assert_ok(pawl_log_append(w->log, &append));
+    latch_wait(&latch);
+    assert_ok(append.status);
+}
+
+/* A disk that tells when the second draft was synced: that of the second segment, which is twice as large as the first. */
+static _Atomic int draft_file = -1;
+static struct latch draft_ready;
+
+static int noting_open(void *ctx, int dir, const char *name, int flags)
+{
+    int file = disk_real.open(ctx, dir, name, flags);
+    if (strcmp(name, "draft-2.tmp") == 0)
+        atomic_store(&draft_file, file);
+    return file;
+}
+
+static int noting_sync(void *ctx, int file)
+{
+    int rc = disk_real.sync(ctx, file);
+    if (atomic_compare_exchange_strong(&draft_file, &(int){file}, -1))
+        latch_set(&draft_ready);
+    return rc;
+}
+
+TEST(the_next_segment_is_ready_when_little_more_than_half_of_the_present_one_is_full)
+{
+    char dir[128];
+    struct uv_env *env;
+    struct writing w = {0};
+    struct journal_stats stats = {0};
+    struct disk disk = disk_real;
+    disk.open = noting_open;
+    disk.sync = noting_sync;
+    latch_init(&draft_ready);
+    test_dir_make(dir, sizeof dir);
+    assert_ok(uv_env_open(&(struct uv_env_options){.shards = 1, .pool_threads = 1}, &env, NULL));
+    struct journal_options options = {.dir = dir, .env = uv_env_port(env), .disk = &disk};
+    assert_ok(journal_open(&options, &w.log, NULL));
+    claim_again(&w);
+    for (uint64_t bytes = 0; bytes <= JOURNAL_SEGMENT_FIRST / 2; bytes += 128 << 10)
+        append_large(&w);
+    journal_stats(w.log, &stats);
+    assert_int_equal(stats.segments_made, 1);
+    pawl_instant limit = {pawl_env_now(uv_env_port(env)).ns + 120 * PAWL_SECOND};
+    assert_ok(latch_wait_until(&draft_ready, limit));
+    assert_ok(pawl_log_close(w.log));
+    assert_ok(uv_env_close(env));
+    test_dir_remove(dir);
+}
+
 static _Atomic uint64_t pushes;
 
 static int refuse_push(void *ctx, int file, uint64_t at, uint64_t size)
@@ -312,7 +371,6 @@ static int refuse_push(void *ctx, int file, uint64_t at, uint64_t size)
 
 TEST(a_segment_that_could_not_be_made_ahead_is_made_when_it_is_needed)
 {
-    static const uint8_t body[256 << 10];
     char dir[128];
     struct uv_env *env;
     struct writing w = {0};
@@ -325,14 +383,7 @@ TEST(a_segment_that_could_not_be_made_ahead_is_made_when_it_is_needed)
     assert_ok(journal_open(&options, &w.log, NULL));
     claim_again(&w);
     while (stats.segments_made < 3) {
-        struct latch latch;
-        latch_init(&latch);
-        pawl_append_entry entry = {
-            .entry = {.stream = stream, .epoch = w.epoch, .offset = w.next++, .body = {body, sizeof body}}};
-        pawl_append append = {.entries = &entry, .count = 1, .done = append_done, .arg = &latch};
-        assert_ok(pawl_log_append(w.log, &append));
-        latch_wait(&latch);
-        assert_ok(append.status);
+        append_large(&w);
         journal_stats(w.log, &stats);
     }
     assert_true(pushes > 0);
@@ -356,6 +407,7 @@ TEST(readers_see_nothing_of_failures_and_recoveries)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RUN(the_next_segment_is_ready_when_little_more_than_half_of_the_present_one_is_full),
         RUN(a_segment_that_could_not_be_made_ahead_is_made_when_it_is_needed),
         RUN(readers_see_nothing_of_rolls),
         RUN(readers_see_nothing_of_failures_and_recoveries),

@@ -173,7 +173,8 @@ def a_build_is_watched_paused_and_resumed(folder):
     assert status['state'] == 'building' and 0 <= status['percent'] < 100 and status['rows_total'] == 1500, status
     verb('view', 'query', 'shop.by_name', '--ws', '7', '--complete').expect(1, 'does not cover workspace 7 yet')
     answer = verb('view', 'query', 'shop.by_name', '--ws', '7', '--limit', '9999', JSON).expect(0).lines()
-    assert answer[-1]['built'] is False and len(answer) - 1 == status['rows_done'], (len(answer), status)
+    later = verb('view', 'status', 'shop.by_name', JSON).expect(0).json()  # it may have gone on
+    assert answer[-1]['built'] is False and status['rows_done'] <= len(answer) - 1 <= later['rows_done'], (len(answer), status, later)
     verb('view', 'get', 'shop.by_name', '7', '"zz"').expect(1, 'does not cover')
     verb('view', 'pause', 'shop.by_name').expect(0, 'building shop.by_name is paused')
     verb('view', 'wait', 'shop.by_name').expect(1, "'pawl view resume'")

@@ -57,7 +57,7 @@ def run(folder, *commands):
                 s = Server(f'{folder}/data', '--listen', listen)
         wait_until(lambda: committed(s) == len(questions))
         for worker in workers:
-            assert worker.poll() is None, 'a worker has given up'
+            assert worker.poll() is None, f'{worker.args[0]} has given up: {worker.returncode}'
         rows = {row['customer']: row for row in s.get('/v1/ws/7/entities/shop.Statement').expect(200).lines()}
         assert rows == serial(questions), (rows, serial(questions))
     finally:

@@ -6,6 +6,7 @@
  *     kafka_client BROKERS leader TOPIC              prints the number of the broker that leads; 0: none does
  *     kafka_client BROKERS insync TOPIC              prints how many replicas are in sync, of the partition that has the
  *                                                    fewest, in this topic and all that begin with its name and a dot
+ *     kafka_client BROKERS topics NAME               prints all topics that begin with this name and a dot
  *     kafka_client BROKERS produce TOPIC TEXT        prints its Kafka offset, once all replicas have it
  *     kafka_client BROKERS consume TOPIC OFFSET      prints that record
  *     kafka_client BROKERS spoil TOPIC OFFSET        writes that record again, with its last bit flipped
@@ -129,6 +130,19 @@ static bool is_of(const char *topic, const char *name)
     return strncmp(topic, name, size) == 0 && (topic[size] == '\0' || topic[size] == '.');
 }
 
+static int topics(rd_kafka_t *client, const char *name)
+{
+    const rd_kafka_metadata_t *metadata;
+    rd_kafka_resp_err_t err = rd_kafka_metadata(client, 1, NULL, &metadata, WAIT_MS);
+    if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return failed(name, rd_kafka_err2str(err));
+    for (int t = 0; t < metadata->topic_cnt; t++)
+        if (is_of(metadata->topics[t].topic, name))
+            printf("%s\n", metadata->topics[t].topic);
+    rd_kafka_metadata_destroy(metadata);
+    return 0;
+}
+
 static int insync(rd_kafka_t *client, const char *name)
 {
     const rd_kafka_metadata_t *metadata;
@@ -221,6 +235,8 @@ int main(int argc, char **argv)
         status = leader(client, topic);
     } else if (strcmp(verb, "insync") == 0) {
         status = insync(client, topic);
+    } else if (strcmp(verb, "topics") == 0) {
+        status = topics(client, topic);
     } else if (strcmp(verb, "alter") == 0) {
         status = alter(client, topic, argv + 4);
     } else if (strcmp(verb, "produce") == 0 && argc == 5) {

@@ -42,6 +42,11 @@ class Scene:
     def client(self, verb, *words, topic='plog'):
         return run(CLIENT, self.brokers.address, verb, f'{self.name}.{topic}', *words)
 
+    def topics(self):
+        """Those of the cluster, without its name."""
+        names = run(CLIENT, self.brokers.address, 'topics', self.name).split()
+        return [name.removeprefix(self.name + '.') for name in names]
+
     def start(self, *options, folder=None, env=None):
         self.node = Node(folder or self.dir, '--log', self.url, *options, env=env)
         self.nodes.append(self.node)
@@ -91,9 +96,9 @@ class Scene:
         events = clerks.every(self.node.port, f'/v1/ws/{WSID}/events')
         assert len(events) == 1 + count, f'{len(events) - 1} bills of {count}'
 
-    def refused(self, code, *words):
+    def refused(self, code, *words, options=()):
         """It does not start."""
-        node = Node(self.dir)
+        node = Node(self.dir, *options)
         self.nodes.append(node)
         assert not node.is_ready(), 'it has started'
         node.ends(code, *words)
@@ -205,6 +210,17 @@ def a_topic_that_was_deleted_is_missed_and_an_empty_one_is_not_taken_for_it(scen
     scene.refused(CORRUPT, 'plog/0', 'the log ends at 0')
 
 
+def all_topics_that_were_deleted_and_made_again_are_not_taken_for_the_log(scene):
+    scene.begin()
+    scene.node.stop()
+    for topic in scene.topics():
+        scene.client('delete', topic=topic)
+    scene.refused(FAILED, f'there is no topic {scene.name}.', 'pawl cluster init')
+    scene.init()
+    sooner = scene.url.replace('timeout-ms=15000', 'timeout-ms=6000')  # it is waited for: a leader may not know all yet
+    scene.refused(CORRUPT, f'{scene.name}.group0', 'records were deleted, or the topic was', options=('--log', sooner))
+
+
 def cases(brokers, word=''):
     def bind(case):
         def body(folder):
@@ -221,6 +237,7 @@ def cases(brokers, word=''):
     every = (a_clock_two_hours_ahead_and_back_does_no_harm, a_foreign_record_stops_the_stream_and_is_named,
              a_topic_that_became_weak_lets_the_owner_go_on_and_nobody_open_it,
              a_topic_that_was_deleted_is_missed_and_an_empty_one_is_not_taken_for_it,
+             all_topics_that_were_deleted_and_made_again_are_not_taken_for_the_log,
              a_full_disk_of_the_node_loses_nothing_and_goes_on_when_there_is_room)  # it mounts: the last
     return [bind(case) for case in (slow if AWAY_SECONDS > 0 else ()) + every if word in case.__name__]
 

@@ -31,6 +31,7 @@
 #define BIG_EVERY      20011
 #define BIG_BYTES      ((size_t)2500000)
 #define FINISH_SECONDS 90
+#define OPEN_TRIES_MAX 30
 
 /* An entry, from its append until its outcome is in the record. */
 struct slot {
@@ -307,12 +308,18 @@ static void work(struct writer *w)
     }
 }
 
+/* Brokers may be away already: opening says so after its time-out, and is tried again. */
 static void open_log(struct writer *w, const char *where, const char *stream)
 {
     pawl_error error = {0};
     int status = pawl_stream_parse(stream, &w->stream, &error);
-    if (status == PAWL_OK)
+    if (status != PAWL_OK)
+        die(where, status, &error);
+    for (int tries = 0; tries < OPEN_TRIES_MAX; tries++) {
         status = engine_log_open(where, false, &w->log, &error);
+        if (status != PAWL_EIO)
+            break;
+    }
     if (status != PAWL_OK)
         die(where, status, &error);
 }

@@ -16,7 +16,7 @@
 #include "test/lib/mortal.h"
 #include "test/lib/plog.h"
 
-enum { LANE_BED_LANES = 2, LANE_BED_PARTITION = 3 };
+enum { LANE_BED_LANES = 2, LANE_BED_PARTITION = 3, LANE_BED_KEY = 64 };
 
 struct lane_bed {
     struct mem_world *world;
@@ -109,6 +109,10 @@ void lane_bed_pause(struct lane_bed *bed, size_t lane, bool paused);
 
 /* A field of a row of an entity; -1: it is null; -2: there is no such row. */
 int64_t lane_bed_field(struct lane_bed *bed, const char *entity, uint64_t wsid, int64_t k, const char *field);
+
+/* The key of a row, in the state. */
+pawl_bytes lane_bed_key(const struct lane_bed *bed, const char *entity, uint64_t wsid, int64_t k,
+                        uint8_t key[LANE_BED_KEY]);
 
 /* What the log has under a number: writes or void; 0: nothing. reason: of a void. */
 enum operation_kind lane_bed_operation(struct lane_bed *bed, size_t lane, uint64_t number,

@@ -4,8 +4,6 @@
 #include "test/lib/lane.h"
 #include "test/lib/test.h"
 
-enum { KEY_ROOM = 64 };
-
 static void finished(struct run *run, int status)
 {
     struct attempt *a = run->arg;
@@ -85,13 +83,13 @@ void attempt_release(struct attempt *a)
     run_release(&a->run);
 }
 
-static pawl_bytes row_key(const struct lane_bed *b, const char *entity, uint64_t wsid, int64_t k,
-                          uint8_t key[KEY_ROOM])
+pawl_bytes lane_bed_key(const struct lane_bed *b, const char *entity, uint64_t wsid, int64_t k,
+                        uint8_t key[LANE_BED_KEY])
 {
     const struct schema_type *type = schema_type_by_name(b->schema, text_bytes(entity));
     struct value value = {.type = VALUE_INT64, .integer = k};
     pawl_bytes bytes = key_of_workspace(schema_serving_table(b->schema, type), wsid, key);
-    bytes.size += row_key_write(&value, 1, key + bytes.size, KEY_ROOM - bytes.size);
+    bytes.size += row_key_write(&value, 1, key + bytes.size, LANE_BED_KEY - bytes.size);
     return bytes;
 }
 
@@ -115,8 +113,8 @@ int64_t attempt_read(struct attempt *a, int64_t k)
 {
     struct lane_bed *b = a->bed;
     struct state state;
-    uint8_t room[KEY_ROOM];
-    pawl_bytes key = row_key(b, "t.Sum", wsid_of(&a->run), k, room), value;
+    uint8_t room[LANE_BED_KEY];
+    pawl_bytes key = lane_bed_key(b, "t.Sum", wsid_of(&a->run), k, room), value;
     assert_ok(run_open_snapshot(&a->run, b->store, &b->buffers, &a->run.seen, &state));
     assert_ok(reads_add_row(&a->run.seen, key));
     int64_t x = state_get(&state, key, &value) == PAWL_OK ? row_field(b, "t.Sum", value, "x") : -1;
@@ -300,12 +298,12 @@ void lane_bed_pause(struct lane_bed *b, size_t lane, bool paused)
 
 int64_t lane_bed_field(struct lane_bed *b, const char *entity, uint64_t wsid, int64_t k, const char *field)
 {
-    uint8_t room[KEY_ROOM];
+    uint8_t room[LANE_BED_KEY];
     pawl_bytes value;
     pawl_reader *snapshot;
     int64_t x = -2;
     assert_ok(pawl_store_snapshot(b->store, &snapshot));
-    if (pawl_store_get(snapshot, STATE_SPACE, row_key(b, entity, wsid, k, room), &value) == PAWL_OK)
+    if (pawl_store_get(snapshot, STATE_SPACE, lane_bed_key(b, entity, wsid, k, room), &value) == PAWL_OK)
         x = row_field(b, entity, value, field);
     pawl_store_release(b->store, snapshot);
     return x;

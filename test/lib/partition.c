@@ -81,6 +81,7 @@ static void boot(void *arg)
     struct partition *p = arg;
     struct processor_options o = p->options;
     applier_init(&p->applier, mem_env_port(p->env), 0, p->store);
+    p->applier.works_ahead = !p->waits;
     if (p->with_views) {
         boot_views(p);
         o.views = &p->views;
@@ -241,7 +242,7 @@ int partition_submit(struct partition *p, struct call *call)
 static void run(void *arg)
 {
     struct partition *p = arg;
-    processor_run(p->processor, false);
+    processor_run(p->processor);
 }
 
 void partition_run(struct partition *p)

@@ -32,6 +32,7 @@ struct partition {
     struct processor_options options; /* limits: to be set before boot */
     struct mem_log_options log_options;
     pawl_log *front;  /* what the processor takes for its log; NULL: the log itself */
+    bool waits;       /* rows are not put while the log syncs; to be set before boot */
     bool with_views;  /* the store keeps the views of group0; to be set before boot */
     bool untold;      /* the processor is not told that a slice was built */
     bool no_schemas;  /* what an event names is not found any more */

@@ -88,6 +88,7 @@ static inline void view_bed_begin(struct view_bed *bed, uint32_t shards)
     *bed = (struct view_bed){.options = {.partitions = 8, .shards = shards}};
     test_dir_make(bed->dir, sizeof bed->dir);
     snprintf(bed->path, sizeof bed->path, "%s/d", bed->dir);
+    bed->knobs.threads = 64; /* a thread for each shard, however few processors there are */
     bed->knobs.slice_rows = 64;
     bed->knobs.checkpoint_age = 50 * PAWL_MILLISECOND;
     view_bed_open(bed);

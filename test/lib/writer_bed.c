@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/heap.h"
 
 static const pawl_stream stream = {.kind = PAWL_STREAM_PLOG, .partition = 5};
 
@@ -58,14 +59,17 @@ void bed_position_put(const struct bed *bed, pawl_store *store, int *status)
                                  (pawl_bytes){&bed->position, sizeof bed->position});
 }
 
-static void row_put(struct bed *bed, pawl_store *store, uint64_t offset, pawl_place place, pawl_bytes body,
-                    int *status)
+static void row_put(pawl_store *store, uint64_t offset, pawl_bytes body, int *status)
 {
     uint8_t key[8];
-    assert_int_equal(offset, bed->position.offset + 1); /* nothing is left out, nothing comes twice */
     put_u64(key, offset);
     if (*status == PAWL_OK)
         *status = pawl_store_put(store, SPACE, (pawl_bytes){key, sizeof key}, body);
+}
+
+static void move_on(struct bed *bed, uint64_t offset, pawl_place place, pawl_bytes body)
+{
+    assert_int_equal(offset, bed->position.offset + 1); /* nothing is left out, nothing comes twice */
     bed->position =
         (struct writer_position){.offset = offset, .place = place, .checksum = hash_checksum(0, body)};
 }
@@ -99,8 +103,10 @@ static int put_entries(void *ctx, pawl_store *store, pawl_error *error)
     const struct replaying *r = ctx;
     int status = PAWL_OK;
     (void)error;
-    for (const struct copied_entry *e = r->entries; e; e = e->next)
-        row_put(r->bed, store, e->offset, e->place, e->body, &status);
+    for (const struct copied_entry *e = r->entries; e; e = e->next) {
+        row_put(store, e->offset, e->body, &status);
+        move_on(r->bed, e->offset, e->place, e->body);
+    }
     bed_position_put(r->bed, store, &status);
     return status;
 }
@@ -119,17 +125,25 @@ static int replay(void *ctx, const struct copied_entry *entries, struct arena *m
     return status;
 }
 
-static void sent(void *ctx, struct writer_batch *batch)
+/* The log has it, and has not answered. */
+static void sent(struct bed *bed, struct writer_batch *batch)
 {
-    struct bed *bed = ctx;
     assert_int_equal(batch->state, BATCH_SENT);
     assert_int_equal(first_of(batch), bed->sent_to + 1); /* W1 */
     bed->sent_to = last_of(batch);
-    bed->hooked[batch->index] = true;
-    bed->early += batch->count;
-    bed->hooks++;
     trace(bed, 's', first_of(batch));
-    called(bed, ON_SENT);
+}
+
+static int ahead(void *ctx, struct writer_batch *batch, pawl_store *store)
+{
+    struct bed *bed = ctx;
+    int status = PAWL_OK;
+    assert_int_equal(batch->state, BATCH_SENT);
+    assert_int_equal(first_of(batch), bed->applied_to + 1); /* A5 */
+    for (size_t i = 0; i < batch->count; i++)
+        row_put(store, batch->entries[i].entry.offset, batch->entries[i].entry.body, &status);
+    trace(bed, 'p', first_of(batch));
+    return status;
 }
 
 static void durable(void *ctx, struct writer_batch *batch)
@@ -147,9 +161,12 @@ static int write_rows(void *ctx, struct writer_batch *batch, pawl_store *store)
     struct bed *bed = ctx;
     int status = PAWL_OK;
     struct writer_position before = bed->position;
-    for (size_t i = 0; i < batch->count; i++)
-        row_put(bed, store, batch->entries[i].entry.offset, batch->entries[i].place,
-                batch->entries[i].entry.body, &status);
+    for (size_t i = 0; i < batch->count; i++) {
+        const pawl_append_entry *entry = &batch->entries[i];
+        if (!batch_is_put(batch))
+            row_put(store, entry->entry.offset, entry->entry.body, &status);
+        move_on(bed, entry->entry.offset, entry->place, entry->entry.body);
+    }
     bed_position_put(bed, store, &status);
     if (status != PAWL_OK)
         bed->position = before;
@@ -171,20 +188,12 @@ static void late(void *ctx, struct writer_batch *batch)
     called(bed, ON_LATE);
 }
 
-/* What the hook did is used, or taken back. */
-static void unhook(struct bed *bed, const struct writer_batch *batch)
-{
-    bed->early -= bed->hooked[batch->index] ? batch->count : 0;
-    bed->hooked[batch->index] = false;
-}
-
 static void applied(void *ctx, struct writer_batch *batch)
 {
     struct bed *bed = ctx;
     assert_int_equal(first_of(batch), bed->applied_to + 1); /* W4 */
     bed->applied_to = last_of(batch);
     bed->committed = bed->position;
-    unhook(bed, batch);
     for (size_t i = 0; i < batch->count; i++)
         end_of(bed, batch, i, STAGED, APPLIED);
     trace(bed, 'a', first_of(batch));
@@ -196,7 +205,6 @@ static void undo(void *ctx, struct writer_batch *batch)
     struct bed *bed = ctx;
     enum end to = batch->state == BATCH_LOST ? LOST : batch->state == BATCH_FILLING ? NEVER_SENT : GIVEN_UP;
     assert_true(batch->state != BATCH_SENT && batch->state != BATCH_FREE);
-    unhook(bed, batch);
     for (size_t i = 0; i < batch->count; i++)
         end_of(bed, batch, i, STAGED, to);
     trace(bed, 'u', first_of(batch));
@@ -240,7 +248,6 @@ static bool drained(void *ctx)
     struct bed *bed = ctx;
     for (size_t i = 0; i < BATCHES; i++)
         assert_true(bed->writer.batches[i].state == BATCH_FREE || bed->writer.batches[i].state == BATCH_LOST);
-    assert_int_equal(bed->early, 0); /* W3 */
     called(bed, ON_DRAINED);
     return true;
 }
@@ -275,8 +282,12 @@ static void run(void *ctx)
         }
         if (batch->count == 0)
             writer_unfill(batch);
-        if (batch->count == 0 || (bed->not_full && batch->count < PER_BATCH) || !writer_send(w, batch, true))
+        if (batch->count == 0 || (bed->not_full && batch->count < PER_BATCH))
             return;
+        if (!writer_send(w, batch))
+            return;
+        if (batch->state == BATCH_SENT)
+            sent(bed, batch);
     }
 }
 
@@ -284,13 +295,12 @@ static bool end(void *ctx)
 {
     struct bed *bed = ctx;
     assert_null(bed->writer.first);
-    assert_int_equal(bed->early, 0); /* W3 */
     return true;
 }
 
 const struct writer_ops bed_ops = {.position = read_position,
                                    .replay = replay,
-                                   .sent = sent,
+                                   .ahead = ahead,
                                    .durable = durable,
                                    .write = write_rows,
                                    .unwrite = unwrite,
@@ -322,9 +332,23 @@ static void front_done(pawl_append *append)
     front->done(append);
 }
 
+static void front_drop(pawl_task *task)
+{
+    pawl_append *append = heap_entry(task, struct front, drop)->dropped;
+    for (size_t i = 0; i < append->count; i++)
+        append->entries[i].status = PAWL_EIO;
+    append->status = PAWL_EIO;
+    append->done(append);
+}
+
 static int front_append(pawl_log *log, pawl_append *append)
 {
     struct front *front = (struct front *)log;
+    if (front->drops > 0 && --front->drops == 0) {
+        front->dropped = append;
+        front->drop.fn = front_drop;
+        return pawl_env_post(front->env, 0, &front->drop);
+    }
     if (front->unsure) {
         front->unsure = false;
         front->done = append->done;
@@ -333,11 +357,6 @@ static int front_append(pawl_log *log, pawl_append *append)
     }
     int says = front->says;
     front->says = PAWL_OK;
-    if (says == PAWL_APPEND_DONE) { /* that it wrote nothing, and why */
-        for (size_t i = 0; i < append->count; i++)
-            append->entries[i].status = PAWL_EFULL;
-        append->status = PAWL_EFULL;
-    }
     return says == PAWL_OK ? pawl_log_append(front->behind, append) : says;
 }
 
@@ -359,7 +378,7 @@ static void open_log(struct bed *bed, uint64_t node, struct mem_env **ret_env, p
 
 void bed_open(struct bed *bed, uint64_t seed)
 {
-    *bed = (struct bed){.close_in = CALLS};
+    *bed = (struct bed){.close_in = CALLS, .works_ahead = true};
     assert_ok(mem_world_open(&(struct mem_world_options){.seed = seed}, &bed->world, NULL));
     assert_ok(mem_log_disk_open(seed, NULL, &bed->log_disk));
     assert_ok(mem_store_disk_new(NULL, &bed->store_disk));
@@ -380,6 +399,7 @@ static void boot_now(void *arg)
     struct bed *bed = arg;
     struct writer_position position;
     applier_init(&bed->applier, mem_env_port(bed->env), 0, bed->store);
+    bed->applier.works_ahead = bed->works_ahead;
     assert_ok(read_position(bed, true, &position, NULL));
     bed->rereads = 0;
     struct writer_options options = {.env = mem_env_port(bed->env),
@@ -403,7 +423,7 @@ void bed_boot(struct bed *bed)
 {
     mortal_init(&bed->memory);
     open_log(bed, 1, &bed->env, &bed->log);
-    bed->front = (struct front){.log.ops = &front_ops, .behind = bed->log};
+    bed->front = (struct front){.log.ops = &front_ops, .behind = bed->log, .env = mem_env_port(bed->env)};
     assert_ok(
         mem_store_open(bed->store_disk, &(struct mem_store_options){.name = "state"}, NULL, &bed->store, NULL));
     assert_ok(pawl_env_call(mem_env_port(bed->env), 0, boot_now, bed));

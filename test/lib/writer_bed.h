@@ -19,7 +19,6 @@ enum end { NOT_STAGED, STAGED, APPLIED, NEVER_SENT, GIVEN_UP, LOST, WRITTEN, NOT
 
 /* The callbacks, for whoever closes from inside one. */
 enum call {
-    ON_SENT,
     ON_DURABLE,
     ON_LATE,
     ON_APPLIED,
@@ -43,9 +42,14 @@ struct staged {
 struct front {
     pawl_log log;
     pawl_log *behind;
+    pawl_env *env;
     int says;    /* PAWL_OK: what the log says */
     bool unsure; /* the next one is written, and its outcome is said to be unknown */
     void (*done)(pawl_append *append);
+    uint32_t
+        drops; /* the append with this number from now on is taken, and ends at once, not written; 0: none */
+    pawl_append *dropped;
+    pawl_task drop;
 };
 
 struct bed {
@@ -72,9 +76,7 @@ struct bed {
     uint64_t next;                            /* the next one's offset */
     bool not_full;                            /* leave a batch of one entry unsent */
     uint64_t sent_to, durable_to, applied_to; /* offsets: W4 */
-    bool hooked[BATCHES];
-    size_t early; /* what the hook did, and nobody took back or used yet */
-    size_t hooks; /* how often it was called */
+    bool works_ahead;                         /* rows are put while the log syncs */
     size_t replays, rereads, retries, prepares;
     unsigned seen; /* states */
     bool prepare_later;

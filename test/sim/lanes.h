@@ -164,6 +164,7 @@ struct told {
 struct totals {
     uint64_t operations, voids, repeated, expired, fenced, failures, elsewhere;
     uint64_t held, resumed; /* leases that were held at the end of a life; work that went on with them */
+    uint64_t promised, promises_kept, promises_broken;
 };
 
 struct sim {

@@ -172,6 +172,9 @@ static void finished(struct run *run, int status)
     struct site *site = j->site;
     assert_true(j->handed_in);
     note_told(s, site, run, status);
+    s->seen.promised += run->seen.promised != 0 || run->used.promised != 0;
+    s->seen.promises_kept += status == PAWL_OK && run->seen.promised != 0;
+    s->seen.promises_broken += status == PAWL_ECONFLICT && run->seen.promised != 0;
     j->kept = j->kept && (status == PAWL_EBUSY || status == PAWL_ECLOSED); /* else it knows that it is over */
     job_end(j);
     if (!s->settling && !s->closing)

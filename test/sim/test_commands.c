@@ -246,7 +246,7 @@ static void run_later(pawl_task *task)
 {
     struct sim *s = (struct sim *)((char *)task - offsetof(struct sim, run));
     if (s->p.processor)
-        processor_run(s->p.processor, false);
+        processor_run(s->p.processor);
 }
 
 static void begin_life(struct sim *s)

@@ -253,6 +253,9 @@ static void add_up(const struct sim *s)
     totals.elsewhere += s->seen.elsewhere;
     totals.held += s->seen.held;
     totals.resumed += s->seen.resumed;
+    totals.promised += s->seen.promised;
+    totals.promises_kept += s->seen.promises_kept;
+    totals.promises_broken += s->seen.promises_broken;
 }
 
 static void run_seed(uint64_t seed)
@@ -291,9 +294,13 @@ TEST(tables_are_those_of_a_serial_run_whatever_happens)
                   totals.failures, totals.elsewhere);
     print_message("# leases held at the end of a life %" PRIu64 ", worked on later %" PRIu64 "\n", totals.held,
                   totals.resumed);
+    print_message("# runs that have read what was promised %" PRIu64 ", of which handlers' that stood %" PRIu64
+                  ", that did not %" PRIu64 "\n",
+                  totals.promised, totals.promises_kept, totals.promises_broken);
     assert_true(seeds < 100
                 || (totals.operations > 10000 && totals.repeated > 500 && totals.voids > 100
-                    && totals.held > 100 && totals.resumed > 100));
+                    && totals.held > 100 && totals.resumed > 100 && totals.promises_kept > 40
+                    && totals.promises_broken > 10));
 }
 
 int main(void)

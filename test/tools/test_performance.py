@@ -137,6 +137,16 @@ def benches_of_two_commits_make_no_page(folder):
     refused(folder, 'differ in their commit (lease: def456, log: abc123)', runs=(RUNS[0], {**RUNS[1], 'commit': 'def456'}))
 
 
+def the_page_names_the_versions_of_the_peers(folder):
+    make(folder, ({**RUNS[0], 'peers': {'Redis': '7.0', 'LMDB': '0.9'}}, {**RUNS[1], 'peers': {'Redis': '7.0'}}))
+    assert 'LMDB 0.9, Redis 7.0.' in page(folder), page(folder)
+
+
+def benches_of_two_versions_of_a_peer_make_no_page(folder):
+    refused(folder, 'differ in the version of Redis',
+            runs=({**RUNS[0], 'peers': {'Redis': '7.0'}}, {**RUNS[1], 'peers': {'Redis': '7.2'}}))
+
+
 def a_run_without_peers_makes_no_page(folder):
     runs = copy.deepcopy(RUNS)
     runs[0]['answers'][0]['met'] = None
@@ -178,6 +188,7 @@ if __name__ == '__main__':
               the_page_says_under_what_conditions_it_was_made, the_quick_form_says_so_and_where_it_has_less_data,
               each_question_has_a_plot_that_is_well_formed, a_bench_that_is_missing_is_named, an_empty_folder_is_refused,
               an_answer_that_is_missing_is_named, an_answer_that_nobody_asks_for_is_named,
-              benches_of_two_commits_make_no_page, a_run_without_peers_makes_no_page,
+              benches_of_two_commits_make_no_page, the_page_names_the_versions_of_the_peers,
+              benches_of_two_versions_of_a_peer_make_no_page, a_run_without_peers_makes_no_page,
               an_answer_without_a_goal_is_told_and_not_judged, what_is_not_a_benchs_file_is_named,
               the_questions_of_this_tree_are_those_of_its_benches])

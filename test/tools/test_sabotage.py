@@ -48,4 +48,22 @@ def a_chosen_patch_runs_alone_and_leaves_the_tree_alone(folder):
         assert file.read() == TREE['src/one.c']
 
 
-tap.main([each_patch_is_judged_by_its_test, a_chosen_patch_runs_alone_and_leaves_the_tree_alone])
+def one_for_each_test_is_tried_and_the_others_must_apply(folder):
+    tap.tree(folder, {**TREE, **{f'test/sabotage/{name}.patch': text for name, text in {
+        'a': patch('one'), 'b': patch('one', new='    return 0;'), 'c-stale': patch('one', old='    return 3;')}.items()}})
+    status, output = tap.tool('sabotage', '--root', folder, '--one-each')
+    assert 'not ok c-stale: does not apply' in output, output
+    assert status == 1 and output.endswith('\n1 passed, 1 failed\n'), output
+
+
+def a_test_that_misses_a_race_is_run_again(folder):
+    """It notices from the second time on, and must not be asked for ever."""
+    racing = ('#include <stdio.h>\nint one(void);\nint main(void)\n{\n    if (one() == 1)\n        return 0;\n'
+              f'    FILE *seen = fopen("{folder}/seen", "r");\n    return seen ? 1 : !fopen("{folder}/seen", "w");\n}}\n')
+    tap.tree(folder, {**TREE, 'test/one.c': racing, 'test/sabotage/a.patch': patch('one')})
+    status, output = tap.tool('sabotage', '--root', folder)
+    assert status == 0 and output.endswith('\n1 passed, 0 failed\n'), output
+
+
+tap.main([each_patch_is_judged_by_its_test, a_chosen_patch_runs_alone_and_leaves_the_tree_alone,
+          one_for_each_test_is_tried_and_the_others_must_apply, a_test_that_misses_a_race_is_run_again])

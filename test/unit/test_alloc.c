@@ -13,6 +13,7 @@ TEST(a_product_that_overflows_is_no_memory)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_null(mem_new(NULL, cases[i].count, cases[i].size));
         assert_null(mem_new(&memory.allocator, cases[i].count, cases[i].size));
+        assert_null(mem_take(&memory.allocator, cases[i].count, cases[i].size));
     }
     assert_int_equal(memory.calls, 0);
     test_alloc_release(&memory);
@@ -22,6 +23,8 @@ TEST(nothing_of_something_is_null)
 {
     assert_null(mem_new(NULL, 0, 8));
     assert_null(mem_new(NULL, 8, 0));
+    assert_null(mem_take(NULL, 0, 8));
+    assert_null(mem_take(NULL, 8, 0));
     mem_free(NULL, NULL, 0);
 }
 

@@ -26,7 +26,7 @@ struct bed {
     struct applier applier;
     struct item items[ITEMS];
     size_t depth;    /* of dones, one inside the other */
-    char trace[256]; /* "w" write, "u" undo, "d" done, and the item's name */
+    char trace[256]; /* "p" put ahead, "w" write, "u" undo, "d" done, and the item's name */
     pawl_task task;
     void (*fn)(struct bed *bed);
     bool ran;
@@ -49,6 +49,17 @@ static int write_item(struct apply_item *apply, pawl_store *store)
 {
     struct item *item = (struct item *)apply;
     trace(item->bed, 'w', item->name);
+    if (item->status != PAWL_OK)
+        return item->status;
+    return apply->ahead_state == APPLY_PUT
+               ? PAWL_OK
+               : pawl_store_put(store, SPACE, (pawl_bytes){&item->name, 1}, text_bytes("row"));
+}
+
+static int put_item_ahead(struct apply_item *apply, pawl_store *store)
+{
+    struct item *item = (struct item *)apply;
+    trace(item->bed, 'p', item->name);
     if (item->status != PAWL_OK)
         return item->status;
     return pawl_store_put(store, SPACE, (pawl_bytes){&item->name, 1}, text_bytes("row"));
@@ -78,10 +89,12 @@ static void bed_open(struct bed *bed)
     assert_ok(mem_store_disk_new(NULL, &bed->disk));
     assert_ok(mem_store_open(bed->disk, &(struct mem_store_options){.name = "state"}, NULL, &bed->store, NULL));
     applier_init(&bed->applier, mem_env_port(bed->env), 0, bed->store);
+    bed->applier.works_ahead = true;
     for (size_t i = 0; i < ITEMS; i++)
-        bed->items[i] = (struct item){.item = {.write = write_item, .undo = undo_item, .done = done_item},
-                                      .bed = bed,
-                                      .name = (char)('1' + i)};
+        bed->items[i] = (struct item){
+            .item = {.ahead = put_item_ahead, .write = write_item, .undo = undo_item, .done = done_item},
+            .bed = bed,
+            .name = (char)('1' + i)};
 }
 
 static void bed_close(struct bed *bed)
@@ -505,6 +518,216 @@ TEST(another_write_says_why_it_could_not_be_committed)
     bed_close(&bed);
 }
 
+/* --- ahead --- */
+
+static void send_1_2(struct bed *bed)
+{
+    applier_sent(&bed->applier, &bed->items[1].item);
+    applier_sent(&bed->applier, &bed->items[0].item);
+}
+
+static void send_3(struct bed *bed)
+{
+    applier_sent(&bed->applier, &bed->items[2].item);
+}
+
+static void add_1_soon(struct bed *bed)
+{
+    add(bed, 1);
+    soon(bed);
+}
+
+static void lose_1(struct bed *bed)
+{
+    applier_lost(&bed->applier, &bed->items[0].item);
+}
+
+static void lose_2(struct bed *bed)
+{
+    applier_lost(&bed->applier, &bed->items[1].item);
+}
+
+static void open_ahead(struct bed *bed)
+{
+    bed_open(bed);
+    on_shard(bed, send_1_2);
+    assert_trace(bed, ""); /* the log is told first */
+    run_ready(bed);
+    assert_trace(bed, "p1 p2");
+}
+
+TEST(rows_that_are_ahead_are_committed_when_all_of_them_are_durable)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    on_shard(&bed, add_1_soon);
+    run_ready(&bed);
+    assert_trace(&bed, "");
+    assert_false(is_stored(&bed, '1') || is_stored(&bed, '2'));
+    on_shard(&bed, add_2_soon);
+    run_ready(&bed);
+    assert_trace(&bed, "w1 w2 d1 d2");
+    assert_true(is_stored(&bed, '1') && is_stored(&bed, '2'));
+    assert_int_equal(bed.applier.commits, 1);
+    bed_close(&bed);
+}
+
+TEST(what_is_durable_waits_only_a_moment_for_what_is_ahead)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    on_shard(&bed, add_1_soon);
+    run_ready(&bed);
+    assert_trace(&bed, "");
+    mem_world_advance(bed.world, 20 * PAWL_MILLISECOND);
+    run_ready(&bed);
+    assert_trace(&bed, "w1 d1");
+    assert_true(is_stored(&bed, '1'));
+    assert_false(is_stored(&bed, '2'));
+    on_shard(&bed, add_2_soon);
+    run_ready(&bed);
+    assert_trace(&bed, "w2 d2");
+    assert_true(is_stored(&bed, '2'));
+    bed_close(&bed);
+}
+
+TEST(another_write_commits_nothing_that_is_ahead)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    other = (struct other){.bed = &bed};
+    on_shard(&bed, write_other);
+    assert_ok(other.status);
+    assert_true(has_other(&bed));
+    assert_false(is_stored(&bed, '1') || is_stored(&bed, '2'));
+    on_shard(&bed, add_1_soon);
+    run_ready(&bed);
+    assert_trace(&bed, "w1 d1"); /* the other is not in this transaction any more */
+    assert_true(is_stored(&bed, '1'));
+    assert_false(is_stored(&bed, '2'));
+    on_shard(&bed, add_2_soon);
+    run_ready(&bed);
+    assert_true(is_stored(&bed, '2'));
+    bed_close(&bed);
+}
+
+TEST(when_an_item_is_lost_its_rows_are_gone_and_others_are_put_again)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    on_shard(&bed, add_1_soon);
+    on_shard(&bed, lose_2);
+    run_ready(&bed);
+    assert_trace(&bed, "w1 d1");
+    assert_true(is_stored(&bed, '1'));
+    assert_false(is_stored(&bed, '2'));
+    assert_null(bed.applier.put);
+    bed_close(&bed);
+}
+
+TEST(an_item_that_is_lost_before_its_turn_is_never_put)
+{
+    struct bed bed;
+    bed_open(&bed);
+    on_shard(&bed, send_1_2);
+    on_shard(&bed, lose_1);
+    run_ready(&bed);
+    assert_string_equal(bed.trace + strlen(bed.trace) - 2, "p2");
+    on_shard(&bed, lose_2);
+    assert_null(bed.applier.put);
+    assert_null(bed.applier.sent);
+    bed_close(&bed);
+}
+
+TEST(an_item_that_is_durable_before_its_turn_is_put_when_it_is_written)
+{
+    struct bed bed;
+    bed_open(&bed);
+    send_3(&bed);
+    add(&bed, 3);
+    on_shard(&bed, run_now);
+    run_ready(&bed);
+    assert_trace(&bed, "w3 d3");
+    assert_true(is_stored(&bed, '3'));
+    bed_close(&bed);
+}
+
+TEST(what_must_be_written_now_does_not_wait_for_what_is_ahead)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    add(&bed, 4);
+    on_shard(&bed, run_now);
+    assert_trace(&bed, "w4 d4");
+    assert_true(is_stored(&bed, '4'));
+    assert_false(is_stored(&bed, '1'));
+    bed_close(&bed);
+}
+
+TEST(rows_are_put_ahead_only_into_a_transaction_that_is_empty)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    on_shard(&bed, send_3);
+    run_ready(&bed);
+    assert_trace(&bed, "");
+    on_shard(&bed, add_1_soon);
+    on_shard(&bed, add_2_soon);
+    run_ready(&bed);
+    assert_trace(&bed, "w1 w2 d1 d2 p3");
+    assert_false(is_stored(&bed, '3'));
+    bed_close(&bed);
+}
+
+TEST(rows_that_cannot_be_put_ahead_are_put_when_they_are_written)
+{
+    static const int statuses[] = {PAWL_ECANCELED, PAWL_EFULL};
+    for (size_t i = 0; i < 2; i++) {
+        struct bed bed;
+        bed_open(&bed);
+        bed.items[1].status = statuses[i];
+        on_shard(&bed, send_1_2);
+        run_ready(&bed);
+        assert_trace(&bed, "p1 p2");
+        assert_int_equal(bed.applier.undurable, statuses[i] == PAWL_ECANCELED);
+        bed.items[1].status = PAWL_OK;
+        on_shard(&bed, add_1_soon);
+        on_shard(&bed, add_2_soon);
+        run_ready(&bed);
+        assert_true(is_stored(&bed, '1') && is_stored(&bed, '2'));
+        bed_close(&bed);
+    }
+}
+
+TEST(after_a_commit_that_fails_rows_that_were_ahead_are_put_again)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    break_store(&bed, MEM_STORE_COMMIT, 1, 1);
+    on_shard(&bed, add_1_soon);
+    on_shard(&bed, add_2_soon);
+    run_ready(&bed);
+    assert_trace(&bed, "w1 w2 u1 u2");
+    mem_world_advance(bed.world, 10 * PAWL_MILLISECOND);
+    assert_trace(&bed, "w1 w2 d1 d2");
+    assert_true(is_stored(&bed, '1') && is_stored(&bed, '2'));
+    bed_close(&bed);
+}
+
+TEST(an_item_that_is_ahead_can_be_taken_back)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    add(&bed, 1);
+    on_shard(&bed, remove_1);
+    on_shard(&bed, add_2_soon);
+    run_ready(&bed);
+    assert_trace(&bed, "w2 d2");
+    assert_false(is_stored(&bed, '1'));
+    assert_true(is_stored(&bed, '2'));
+    bed_close(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -526,6 +749,17 @@ int main(void)
         RUN(another_write_has_a_transaction_of_its_own),
         RUN(another_write_that_fails_leaves_nothing_for_the_next_transaction),
         RUN(another_write_says_why_it_could_not_be_committed),
+        RUN(rows_that_are_ahead_are_committed_when_all_of_them_are_durable),
+        RUN(what_is_durable_waits_only_a_moment_for_what_is_ahead),
+        RUN(another_write_commits_nothing_that_is_ahead),
+        RUN(when_an_item_is_lost_its_rows_are_gone_and_others_are_put_again),
+        RUN(an_item_that_is_lost_before_its_turn_is_never_put),
+        RUN(an_item_that_is_durable_before_its_turn_is_put_when_it_is_written),
+        RUN(what_must_be_written_now_does_not_wait_for_what_is_ahead),
+        RUN(rows_are_put_ahead_only_into_a_transaction_that_is_empty),
+        RUN(rows_that_cannot_be_put_ahead_are_put_when_they_are_written),
+        RUN(after_a_commit_that_fails_rows_that_were_ahead_are_put_again),
+        RUN(an_item_that_is_ahead_can_be_taken_back),
     };
     return TEST_MAIN(tests);
 }

@@ -1,10 +1,14 @@
 #include "test/lib/test.h"
 
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/lib/bench.h"
+#include "bench/peers/load.h"
 
 /* What the next rounds return, and who was asked in which order. */
 static double next_ours[8], next_peer[8];
@@ -88,7 +92,7 @@ TEST(the_json_says_what_was_run)
     assert_int_equal(
         run((struct bench_question){"q", "ms", BENCH_LESS, 1, ours, NULL, NULL}, text, sizeof text), 0);
     assert_contains(text, "{\n  \"bench\": \"tried\",\n  \"commit\": \"");
-    assert_contains(text, "\"rounds\": 3,\n  \"quick\": false,\n  \"load_before\": ");
+    assert_contains(text, "\"rounds\": 3,\n  \"quick\": false,\n  \"peers\": {},\n  \"load_before\": ");
     assert_contains(text, "\"per\": \"round\"}");
 }
 
@@ -181,6 +185,54 @@ TEST(a_round_that_fails_ends_the_bench_and_leaves_nothing)
     assert_int_equal(stat(last_dir, &st), -1);
 }
 
+/* A server that gives its one client these answers, one for each question. */
+struct answers {
+    int listener;
+    const char *const *list;
+};
+
+static void *answer_all(void *arg)
+{
+    const struct answers *a = arg;
+    char question[64];
+    int fd = accept(a->listener, NULL, NULL);
+    for (size_t i = 0; a->list[i] && recv(fd, question, sizeof question, 0) > 0; i++)
+        (void)!send(fd, a->list[i], strlen(a->list[i]), MSG_NOSIGNAL);
+    close(fd);
+    return NULL;
+}
+
+static bool load_redis(const char *const *list, uint64_t most)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof to;
+    struct answers a = {socket(AF_INET, SOCK_STREAM, 0), list};
+    struct loaded loaded;
+    pawl_bytes ask = text_bytes("XADD");
+    pthread_t thread;
+    assert_int_equal(bind(a.listener, (struct sockaddr *)&to, sizeof to), 0);
+    assert_int_equal(listen(a.listener, 1), 0);
+    assert_int_equal(getsockname(a.listener, (struct sockaddr *)&to, &size), 0);
+    assert_int_equal(pthread_create(&thread, NULL, answer_all, &a), 0);
+    bool ok = load_run(&(struct load){.speech = SPEAK_RESP,
+                                      .port = ntohs(to.sin_port),
+                                      .clients = 1,
+                                      .ask_count = 1,
+                                      .asks = &ask,
+                                      .duration = UINT64_C(600000000000),
+                                      .most = most},
+                       &loaded);
+    pthread_join(thread, NULL);
+    close(a.listener);
+    return ok;
+}
+
+TEST(what_redis_refuses_is_no_operation)
+{
+    assert_true(load_redis((const char *const[]){"$3\r\n1-0\r\n", "$3\r\n2-0\r\n", NULL}, 2));
+    assert_false(load_redis((const char *const[]){"$3\r\n1-0\r\n", "-MISCONF the disk is full\r\n", NULL}, 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +243,7 @@ int main(void)
         RUN(a_goal_is_a_floor_or_a_ceiling),
         RUN(without_a_peer_the_goal_is_absolute),
         RUN(a_round_that_fails_ends_the_bench_and_leaves_nothing),
+        RUN(what_redis_refuses_is_no_operation),
     };
     return TEST_MAIN(tests);
 }

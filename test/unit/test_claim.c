@@ -471,6 +471,30 @@ TEST(an_event_in_fragments_is_acknowledged_with_its_last)
     owner_release(&w.owner);
 }
 
+TEST(what_is_taken_back_was_never_sent)
+{
+    struct writer w;
+    struct claim_record before, after;
+    own(&w, 4);
+    uint64_t first = send(&w), part;
+    assert_ok(owner_draft(&w.owner, 2, &before));
+    uint64_t second = w.owner.first + w.owner.count;
+    send_part(&w, 2, &part);
+    assert_int_equal(part, second);
+    send_part(&w, 2, &part);
+    send(&w);
+    owner_unsend(&w.owner, second);
+    assert_ok(owner_draft(&w.owner, 2, &after));
+    assert_int_equal(after.offset, before.offset);
+    assert_int_equal(after.chain, before.chain);
+    assert_int_equal(after.fragment, 0);
+    assert_int_equal(send(&w), second);
+    report(&w, first, 1);
+    report(&w, second, 2);
+    assert_int_equal(w.actions.ack_upto, 2);
+    owner_release(&w.owner);
+}
+
 TEST(a_log_that_is_not_what_was_written_is_corrupt)
 {
     struct writer w;
@@ -523,6 +547,7 @@ int main(void)
         RUN(a_claim_that_was_never_written_may_be_made_again),
         RUN(records_that_arrive_out_of_order_make_the_owner_unsure),
         RUN(an_event_in_fragments_is_acknowledged_with_its_last),
+        RUN(what_is_taken_back_was_never_sent),
         RUN(a_log_that_is_not_what_was_written_is_corrupt),
         RUN(an_owner_needs_a_window_and_its_memory),
     };

@@ -97,6 +97,38 @@ static bool is_built(void *arg)
     return ((struct maker *)arg)->done;
 }
 
+static void assert_same(pawl_bytes a, pawl_bytes b)
+{
+    assert_ptr_equal(a.data, b.data);
+    assert_int_equal(a.size, b.size);
+}
+
+/* What building says of the event is what decoding would find. */
+static void check_built(const struct built *built)
+{
+    const struct event *told = &built->event;
+    struct event found;
+    pawl_error error;
+    assert_ok(event_decode(built->body, &found, &error));
+    assert_int_equal(told->envelope.kind, found.envelope.kind);
+    assert_int_equal(told->envelope.wsid, found.envelope.wsid);
+    assert_int_equal(told->envelope.count, found.envelope.count);
+    assert_ptr_equal(told->envelope.numbers, found.envelope.numbers);
+    assert_same(told->envelope.content, found.envelope.content);
+    assert_int_equal(told->head.command, found.head.command);
+    assert_int_equal(told->head.object_count, found.head.object_count);
+    assert_int_equal(told->head.argument_count, found.head.argument_count);
+    assert_int_equal(told->head.schema, found.head.schema);
+    assert_int_equal(told->head.time.ns, found.head.time.ns);
+    assert_int_equal(told->head.record, found.head.record);
+    assert_int_equal(told->head.digest, found.head.digest);
+    assert_same(told->head.actor, found.head.actor);
+    assert_same(told->head.correlation, found.head.correlation);
+    assert_same(told->head.causation, found.head.causation);
+    assert_same(told->head.key, found.head.key);
+    assert_same(told->objects, found.objects);
+}
+
 static struct json_source make(struct maker *m, const char *text)
 {
     struct request request;
@@ -116,6 +148,7 @@ static struct json_source make(struct maker *m, const char *text)
     if (m->status)
         print_message("# %s\n", m->error.text);
     assert_ok(m->status);
+    check_built(&m->built);
     return (struct json_source){
         .partition = 5, .offset = 1204, .schema = m->json.schema, .body = m->built.body};
 }

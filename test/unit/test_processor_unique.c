@@ -522,6 +522,29 @@ TEST(a_staged_batch_of_unknown_outcome_settles_when_it_is_known)
     finish(&p);
 }
 
+/* Rows that are ahead of their commit, of an event that was staged after the view began to bind. */
+TEST(a_view_that_binds_is_settled_though_rows_are_ahead)
+{
+    struct partition p;
+    struct ask later;
+    begin(&p, codes_without);
+    add(&p, "a");
+    add(&p, "b");
+    uint32_t view = make_view(&p);
+    complete_view(&p, view);
+    codes_put(&later, &p, wsid, 1, "c");
+    order(&p, MEM_LOG_DELAY, 1, 50);
+    ask_send(&later);
+    steps(&p, 1);
+    assert_non_null(p.applier.put);
+    assert_true(partition_settled(&p));
+    assert_null(p.applier.put);
+    assert_ok(partition_verdict(&p, view, NULL));
+    assert_ok(ask_wait(&later));
+    ask_release(&later);
+    finish(&p);
+}
+
 TEST(a_view_that_is_dropped_binds_no_more)
 {
     struct partition p;
@@ -576,6 +599,7 @@ int main(void)
         RUN(a_refused_command_leaves_what_was_noted_of_its_batch),
         RUN(a_staged_batch_that_is_lost_settles_too),
         RUN(a_staged_batch_of_unknown_outcome_settles_when_it_is_known),
+        RUN(a_view_that_binds_is_settled_though_rows_are_ahead),
         RUN(a_view_that_is_dropped_binds_no_more),
         RUN(while_views_are_not_known_nothing_is_staged),
     };

@@ -10,7 +10,9 @@ struct plan {
     struct schedule schedule;
     struct event_values events[NUMBERS];
     bool held[NUMBERS];
-    uint64_t asked; /* for values */
+    bool taken[NUMBERS];   /* somebody works on it */
+    bool outside[NUMBERS]; /* and gets no promise */
+    uint64_t asked;        /* for values */
 };
 
 static bool values_of(void *ctx, uint64_t number, struct event_values *ret_values)
@@ -21,15 +23,25 @@ static bool values_of(void *ctx, uint64_t number, struct event_values *ret_value
     return true;
 }
 
-static void hold(void *ctx, uint64_t number, bool held)
+static bool hold(void *ctx, uint64_t number, bool held)
 {
     struct plan *plan = ctx;
+    if (held && plan->taken[number])
+        return false;
     plan->held[number] = held;
+    return true;
+}
+
+static bool takes_promises(void *ctx, uint64_t number)
+{
+    struct plan *plan = ctx;
+    return !plan->outside[number];
 }
 
 static void plan_open(struct plan *plan)
 {
-    static const struct schedule_ops ops = {.values = values_of, .hold = hold};
+    static const struct schedule_ops ops = {
+        .values = values_of, .hold = hold, .takes_promises = takes_promises};
     *plan = (struct plan){0};
     schedule_init(&plan->schedule, &ops, plan, WINDOW, NULL);
     schedule_reset(&plan->schedule, 1);
@@ -98,6 +110,82 @@ TEST(of_a_chain_only_the_first_is_given_out_and_the_next_when_it_is_staged)
     stage(&plan, 0);
     stage(&plan, 3);
     assert_false(plan.held[7]);
+    schedule_release(&plan.schedule);
+}
+
+TEST(the_next_of_a_chain_is_given_out_when_the_one_before_it_is_promised_and_held_when_that_is_repeated)
+{
+    static const uint64_t customers[] = {1, 2, 3, 2, 4, 3, 3, 5};
+    static struct plan plan;
+    plan_open(&plan);
+    for (size_t i = 0; i < 8; i++)
+        bind(&plan, 1, customers[i]);
+    stage(&plan, 0);
+    stage(&plan, 0);
+    schedule_repeated(&plan.schedule, 4, 2);
+    assert_true(plan.held[6] && plan.held[7]);
+    schedule_promise(&plan.schedule, 3);
+    assert_false(plan.held[6]);
+    assert_true(plan.held[7]);
+    schedule_promise(&plan.schedule, 6);
+    assert_false(plan.held[7]);
+    bind(&plan, 1, 3);
+    assert_true(plan.held[9]);
+    schedule_promise(&plan.schedule, 7);
+    bind(&plan, 1, 4); /* of another chain */
+    assert_true(plan.held[10] && !plan.held[9]);
+    schedule_repeated(&plan.schedule, 6, 3);
+    assert_true(plan.held[7] && !plan.held[6] && !plan.held[9]);
+    stage(&plan, 0);
+    schedule_promise(&plan.schedule, 5);
+    assert_false(plan.held[10]);
+    schedule_promise(&plan.schedule, 99); /* which is not bound */
+    assert_int_equal(plan.schedule.held, 1);
+    schedule_release(&plan.schedule);
+}
+
+TEST(a_number_that_gets_no_promise_is_held_until_the_one_before_it_is_staged)
+{
+    static struct plan plan;
+    plan_open(&plan);
+    for (uint64_t n = 1; n <= 6; n++)
+        bind(&plan, 1, n % 2);
+    stage(&plan, 0);
+    plan.outside[5] = plan.outside[7] = true;
+    schedule_repeated(&plan.schedule, 3, 1);
+    assert_true(plan.held[5] && plan.held[6]);
+    schedule_promise(&plan.schedule, 3);
+    schedule_promise(&plan.schedule, 4);
+    assert_true(plan.held[5]);
+    assert_false(plan.held[6]);
+    schedule_promise(&plan.schedule, 5);
+    bind(&plan, 1, 1);
+    assert_true(plan.held[7]);
+    stage(&plan, 0);
+    stage(&plan, 1);
+    assert_false(plan.held[5]);
+    schedule_release(&plan.schedule);
+}
+
+/* What was promised is not to be had any more, and nothing was learned from that. */
+TEST(the_next_of_a_chain_is_held_again_when_a_promise_is_withdrawn_unless_somebody_has_it)
+{
+    static struct plan plan;
+    plan_open(&plan);
+    for (uint64_t n = 1; n <= 6; n++)
+        bind(&plan, 1, n % 2);
+    stage(&plan, 0);
+    schedule_repeated(&plan.schedule, 3, 1);
+    schedule_promise(&plan.schedule, 3);
+    schedule_promise(&plan.schedule, 4);
+    plan.taken[6] = true;
+    double ahead = plan.schedule.ahead;
+    schedule_withdraw(&plan.schedule, 3);
+    schedule_withdraw(&plan.schedule, 4);
+    assert_true(plan.held[5]);
+    assert_false(plan.held[6]);
+    assert_int_equal(plan.schedule.held, 2);
+    assert_true(plan.schedule.ahead == ahead);
     schedule_release(&plan.schedule);
 }
 
@@ -267,6 +355,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(before_the_first_conflict_nothing_is_held_or_looked_at),
         RUN(of_a_chain_only_the_first_is_given_out_and_the_next_when_it_is_staged),
+        RUN(the_next_of_a_chain_is_given_out_when_the_one_before_it_is_promised_and_held_when_that_is_repeated),
+        RUN(a_number_that_gets_no_promise_is_held_until_the_one_before_it_is_staged),
+        RUN(the_next_of_a_chain_is_held_again_when_a_promise_is_withdrawn_unless_somebody_has_it),
         RUN(events_of_two_commands_form_a_chain_by_the_value_that_they_have_in_common),
         RUN(predictions_that_are_mostly_wrong_hold_nothing),
         RUN(all_events_of_one_thing_are_one_chain),

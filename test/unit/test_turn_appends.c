@@ -34,6 +34,7 @@ struct bed {
     char trace[64]; /* of dones: the partition's number, with "!" behind it if it failed */
     uint8_t large[TURN_APPENDS_BYTES_MAX];
     pawl_task task;
+    uint32_t shard; /* on which fn runs */
     void (*fn)(struct bed *bed);
     bool ran;
 };
@@ -51,7 +52,7 @@ static void on_shard(struct bed *bed, void (*fn)(struct bed *bed))
     bed->task = (pawl_task){.fn = run_task};
     bed->fn = fn;
     bed->ran = false;
-    assert_ok(pawl_env_post(mem_env_port(bed->env), 0, &bed->task));
+    assert_ok(pawl_env_post(mem_env_port(bed->env), bed->shard, &bed->task));
     while (!bed->ran)
         assert_true(mem_world_step(bed->world));
 }
@@ -78,7 +79,7 @@ static void bed_open(struct bed *bed, uint32_t requests)
     *bed = (struct bed){0};
     test_alloc_init(&bed->memory);
     assert_ok(mem_world_open(&(struct mem_world_options){.seed = 1}, &bed->world, NULL));
-    assert_ok(mem_env_open(bed->world, &(struct mem_env_options){.shards = 1}, &bed->env, NULL));
+    assert_ok(mem_env_open(bed->world, &(struct mem_env_options){.shards = 2}, &bed->env, NULL));
     assert_ok(mem_log_disk_open(1, NULL, &bed->disk));
     struct mem_log_options options = {.node = 1, .message_bytes = sizeof bed->large, .requests = requests};
     assert_ok(mem_log_open(bed->disk, mem_env_port(bed->env), &options, &bed->log));
@@ -202,7 +203,7 @@ TEST(whoever_waits_for_the_log_is_told_when_it_has_answered_all)
     struct bed bed;
     bed_open(&bed, 0);
     bed.appends.idle = note_idle;
-    bed.appends.idle_arg = &bed;
+    bed.appends.arg = &bed;
     assert_false(turn_appends_under_way(&bed.appends));
     on_shard(&bed, send_0_1_2);
     assert_false(turn_appends_under_way(&bed.appends));
@@ -374,29 +375,6 @@ TEST(without_memory_each_append_goes_by_itself)
     }
 }
 
-static void send_alone(struct bed *bed)
-{
-    struct part *p = &bed->parts[0];
-    p->entries[0] = (pawl_append_entry){.entry = {.stream = p->claim.stream,
-                                                  .epoch = p->claim.epoch,
-                                                  .offset = p->claim.next,
-                                                  .body = text_bytes("alone")}};
-    p->append = (pawl_append){.entries = p->entries, .count = 1, .alone = true, .done = part_done, .arg = p};
-    assert_ok(pawl_log_append(turn_appends_port(&bed->appends), &p->append));
-}
-
-TEST(a_lone_append_is_not_kept_for_the_end_of_the_turn)
-{
-    struct bed bed;
-    bed_open(&bed, 0);
-    uint64_t before = mem_log_requests(bed.log);
-    on_shard(&bed, send_alone);
-    assert_int_equal(requests_since(&bed, before), 1);
-    run_all(&bed);
-    assert_string_equal(bed.trace, "0");
-    bed_close(&bed);
-}
-
 /* A log that does at once what is alone: nothing of it, but with a place. */
 static int append_here(pawl_log *log, pawl_append *append)
 {
@@ -454,6 +432,51 @@ TEST(appends_that_are_alone_in_the_log_are_done_when_they_were_sent)
     }
 }
 
+/* A log that is told of each append at once, and notes on which shard, and whether it is alone. */
+struct noting_log {
+    pawl_log log;
+    pawl_env *env;
+    uint32_t shard;
+    bool alone;
+};
+
+static int append_and_note(pawl_log *log, pawl_append *append)
+{
+    struct noting_log *noting = (struct noting_log *)log;
+    noting->shard = pawl_env_self(noting->env);
+    noting->alone = append->alone;
+    append->alone = true;
+    return append_here(log, append);
+}
+
+static void send_as_alone(void *arg)
+{
+    struct bed *bed = arg;
+    turn_appends_send(&bed->appends, true);
+}
+
+/* A log answers what one shard has asked in order; between shards there is none, though they share a thread. */
+TEST(the_log_is_asked_on_one_shard_whichever_appends)
+{
+    static const struct pawl_log_ops ops = {.append = append_and_note};
+    for (int alone = 0; alone < 2; alone++) {
+        struct bed bed;
+        bed_open(&bed, 0);
+        struct noting_log noting = {.log.ops = &ops, .env = mem_env_port(bed.env), .shard = PAWL_NO_SHARD};
+        bed.appends.log = &noting.log;
+        bed.appends.send = alone ? send_as_alone : NULL;
+        bed.appends.arg = &bed;
+        bed.shard = 1;
+        on_shard(&bed, send_3);
+        assert_int_equal(noting.shard, PAWL_NO_SHARD); /* it is left to the end of the turn */
+        run_all(&bed);
+        assert_int_equal(noting.shard, 0);
+        assert_int_equal(noting.alone, alone);
+        assert_string_equal(bed.trace, "3");
+        bed_close(&bed);
+    }
+}
+
 TEST(kept_appends_are_counted_in_entries)
 {
     struct bed bed;
@@ -480,8 +503,8 @@ int main(void)
         RUN(a_large_one_goes_by_itself_and_in_its_place),
         RUN(while_the_log_is_busy_what_is_kept_stays_and_more_is_refused),
         RUN(without_memory_each_append_goes_by_itself),
-        RUN(a_lone_append_is_not_kept_for_the_end_of_the_turn),
         RUN(appends_that_are_alone_in_the_log_are_done_when_they_were_sent),
+        RUN(the_log_is_asked_on_one_shard_whichever_appends),
         RUN(kept_appends_are_counted_in_entries),
     };
     return TEST_MAIN(tests);

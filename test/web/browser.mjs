@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 export const KEPT = fileURLToPath(new URL('../../build/web/', import.meta.url)); // screenshots; and what npm gets
-export const PATIENCE = 120000; // ms; a machine that others keep busy is slow, not broken
+export const PATIENCE = 600000; // ms; a machine that others keep busy is slow, not broken; one stood still for two minutes
 
 const CHROMIUM = '/usr/bin/chromium';
 // Without these Chromium looks for its maker's servers, and as root it does not start.

@@ -1,5 +1,6 @@
 // shop.mjs: a real `pawl serve` with the demo shop, and clerks who send it commands.
 import { execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const PAWL = process.env.PAWL;
+const TRIES_MAX = 5; // of a request whose connection was closed
 const SCHEMA = fileURLToPath(new URL('../../examples/shop/shop.json', import.meta.url));
 
 /** How long a clerk or a worker takes for something; nobody waits for it. */
@@ -54,17 +56,30 @@ export class Shop {
         });
     }
 
-    async ask(method, path, body) {
+    async askOnce(method, path, body) {
         const answer = await fetch(this.url + path, {
             method, body: body && JSON.stringify(body), headers: body ? { 'Content-Type': 'application/json' } : {} });
-        const text = await answer.text();
-        if (!answer.ok)
-            throw Object.assign(new Error(`${method} ${path}: ${answer.status} ${text}`), { code: JSON.parse(text).error.code });
-        return text;
+        return { ok: answer.ok, status: answer.status, text: await answer.text() };
+    }
+
+    /** Everything that is asked here is safe to ask again. On a machine that stands still for a minute, the server has closed
+     *  connections as idle that requests are just written to. */
+    async ask(method, path, body) {
+        for (let tries = 1; ; tries++) {
+            try {
+                const { ok, status, text } = await this.askOnce(method, path, body);
+                if (ok)
+                    return text;
+                throw Object.assign(new Error(`${method} ${path}: ${status} ${text}`), { code: JSON.parse(text).error.code });
+            } catch (error) {
+                if (error.code || tries === TRIES_MAX)
+                    throw error;
+            }
+        }
     }
 
     async command(wsid, body) {
-        const answer = JSON.parse(await this.ask('POST', `/v1/ws/${wsid}/commands`, body));
+        const answer = JSON.parse(await this.ask('POST', `/v1/ws/${wsid}/commands`, { idempotency_key: randomUUID(), ...body }));
         this.sent++;
         return answer;
     }

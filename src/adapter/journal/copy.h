@@ -11,10 +11,18 @@
 
 #include <pawl/admin.h>
 
-/* to must be there, and empty. Indexes are not copied: they are made when needed. Synced. Errors:
- * PAWL_ENOTFOUND, PAWL_EFORMAT (no journal there), PAWL_EVERSION, PAWL_ECORRUPT, PAWL_EFULL, PAWL_EIO,
- * PAWL_ENOMEM, PAWL_ECANCELED. What was copied by then stays. progress may be NULL; it counts bytes. */
-int journal_copy(const char *from, const char *to, const pawl_allocator *alloc, pawl_progress progress,
-                 void *arg, uint64_t *ret_bytes, pawl_error *error);
+#include "adapter/journal/disk.h"
+
+struct journal_copy_options {
+    const char *from, *to;       /* to must be there, and empty */
+    const struct disk *disk;     /* NULL: disk_real */
+    const pawl_allocator *alloc; /* NULL: the C library's */
+    pawl_progress progress;      /* may be NULL; counts bytes */
+    void *arg;
+};
+
+/* Indexes are not copied: they are made when needed. Synced. Errors: PAWL_ENOTFOUND, PAWL_EFORMAT (no journal there),
+ * PAWL_EVERSION, PAWL_ECORRUPT, PAWL_EFULL, PAWL_EIO, PAWL_ENOMEM, PAWL_ECANCELED. What was copied by then stays. */
+int journal_copy(const struct journal_copy_options *options, uint64_t *ret_bytes, pawl_error *error);
 
 #endif

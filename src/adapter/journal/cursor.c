@@ -289,7 +289,7 @@ int journal_cursor_next(struct cursor *c, bool still, pawl_entry *ret_entry, paw
         if (r.offset != c->next)
             return journal_cursor_damaged(c, "an entry before it is missing", error);
         c->next++;
-        *ret_entry = record_entry(&r);
+        record_entry(&r, &c->stream, ret_entry);
         *ret_place = place;
         return PAWL_OK;
     }

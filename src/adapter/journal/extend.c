@@ -14,14 +14,16 @@
  * The seal is a watermark like any other once a record stands behind it: it no longer ends the file. */
 #include "adapter/journal/impl.h"
 
-#define STEP_MAX ((uint64_t)1 << 20)
+#define STEP_FIRST ((uint64_t)64 << 10)
+#define STEP_MAX   ((uint64_t)1 << 20)
 
-/* How many zeros are written at a time. If all were written at once, an opening that appends one entry would
- * write a whole segment. */
-static uint64_t step_of(const struct journal *j)
+/* How many zeros are written next: each time twice as many. If all were written at once, an opening that appends
+ * one entry would write a whole segment. */
+static uint64_t next_step(struct journal *j)
 {
-    uint64_t quarter = j->segment_bytes / 4;
-    return quarter < STEP_MAX ? quarter : STEP_MAX;
+    uint64_t quarter = j->segment_bytes / 4, most = quarter < STEP_MAX ? quarter : STEP_MAX;
+    uint64_t step = j->active.step ? j->active.step * 2 : STEP_FIRST;
+    return j->active.step = step < most ? step : most;
 }
 
 static int write_ahead(struct journal *j, uint64_t from, uint64_t until)
@@ -38,7 +40,7 @@ static int write_ahead(struct journal *j, uint64_t from, uint64_t until)
  * change metadata only once a step. */
 int journal_fill(struct journal *j, uint64_t end)
 {
-    return write_ahead(j, end, end + step_of(j));
+    return write_ahead(j, end, end + next_step(j));
 }
 
 /* The full size, with blocks for all of it. A disk without room leaves the file as it was. */
@@ -63,7 +65,7 @@ bool journal_extend(struct journal *j, uint64_t need)
         return false;
     if (take_space(j, &promised) < 0)
         return false;
-    int rc = write_ahead(j, a->at, promised ? a->at + step_of(j) : a->full);
+    int rc = write_ahead(j, a->at, promised ? a->at + next_step(j) : a->full);
     if (rc == 0)
         rc = disk_sync(j->disk, a->file);
     if (rc < 0) {

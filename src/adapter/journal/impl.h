@@ -105,6 +105,7 @@ struct active {
     uint64_t at;
     uint64_t size;   /* it may be written up to here: .at, as long as it is sealed */
     uint64_t filled; /* up to here zeros were written; behind it the blocks are only reserved */
+    uint64_t step;   /* so many zeros were written last; 0: none */
     uint64_t full;   /* the size that it has when it is extended; 0: it cannot be */
     bool sealed;     /* found closed cleanly, and nothing was written since */
 };

@@ -6,8 +6,9 @@
  *                          (the caller itself, when it is alone)
  *
  * The writer takes all that is queued, writes it with one call and syncs it with one more; what arrives
- * meanwhile is the next group. No request waits for others to come. See tail.h for what happens at opening, and
- * docs/FORMAT.md for the bytes. */
+ * meanwhile is the next group. No request waits for others to come. A shard's commands have been gathered
+ * before (engine/shard/turn_appends.h); the queue is for all others, and for what comes during a sync. See tail.h
+ * for what happens at opening, and docs/FORMAT.md for the bytes. */
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
 

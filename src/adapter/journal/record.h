@@ -47,10 +47,16 @@ struct record {
     pawl_bytes body;
 };
 
-/* What a reader is shown of it. */
-static inline pawl_entry record_entry(const struct record *r)
+/* What a reader is shown of it. Field by field, and the stream from where it was known before: a processor that has just written the parts of a struct
+ * waits before it can read them as a whole, which was a tenth of the time of reading. */
+static inline void record_entry(const struct record *r, const pawl_stream *stream, pawl_entry *ret_entry)
 {
-    return (pawl_entry){.stream = r->stream, .offset = r->offset, .kind = r->kind, .body = r->body};
+    ret_entry->stream = *stream;
+    ret_entry->epoch = 0;
+    ret_entry->offset = r->offset;
+    ret_entry->kind = r->kind;
+    ret_entry->body.data = r->body.data;
+    ret_entry->body.size = r->body.size;
 }
 
 /* What a record of this body takes in the file. */

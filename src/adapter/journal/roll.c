@@ -14,29 +14,33 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define SLICE ((uint64_t)1 << 20)
+#define SLICE  ((uint64_t)1 << 20)
+#define BEHIND (SLICE / 2)
 
-/* Wait until the next slice is due. False: the journal is being closed. */
+/* Wait until the next slice is due. Whoever opens a journal for a few entries never needs a draft: so even the first
+ * slice is filled only when there are more. False: the journal is being closed. */
 static bool wait_turn(struct journal *j, uint64_t filled)
 {
     pthread_mutex_lock(&j->lock);
-    while (!j->stopping && !j->maker.urgent && filled > j->maker.due)
+    while (!j->stopping && !j->maker.urgent && filled + BEHIND > j->maker.due)
         pthread_cond_wait(&j->maker.wake, &j->lock);
     bool go = !j->stopping;
     pthread_mutex_unlock(&j->lock);
     return go;
 }
 
+/* The draft is ready when the present segment is half full, also while each is twice as large as the one before. */
 void maker_pace(struct journal *j)
 {
-    uint64_t due = 2 * j->active.at;
-    bool next = due / SLICE != j->maker.due / SLICE;
+    uint64_t larger = j->next_size > j->active.size ? j->next_size / j->active.size : 1;
+    uint64_t due = 2 * larger * j->active.at;
+    bool next = (due + BEHIND) / SLICE != (j->maker.due + BEHIND) / SLICE;
     j->maker.due = due;
     if (next)
         pthread_cond_signal(&j->maker.wake);
 }
 
-/* A draft that is made ahead is filled slice by slice, twice as fast as the present segment fills, and each
+/* A draft that is made ahead is filled slice by slice as the present segment fills (maker_pace), and each
  * slice is written out at once: written out together at the end, they would delay the syncs of the appends. A
  * sync of each slice would delay them too, because the file system then commits the file's metadata. So there
  * is one sync, at the end. */

@@ -187,7 +187,8 @@ static int take(struct sweeping *s, const struct record *r, pawl_place at)
         return PAWL_OK;
     if (r->offset != stream->next) /* W3 */
         return journal_cursor_damaged(&s->cursor, "an entry before it is missing", s->sweep->error);
-    pawl_entry entry = record_entry(r);
+    pawl_entry entry;
+    record_entry(r, &stream->stream, &entry);
     stream->next++;
     s->left--;
     s->stopped = !s->sweep->visit(s->sweep, *index, &entry, at);

@@ -40,13 +40,15 @@ void kafka_collect(struct kafka_log *log)
 {
     uint64_t held = 0; /* streams of the appends that stay */
     struct op **at = &log->appends.first;
-    while (*at && held != UINT64_MAX) {
+    while (*at && log->ripe > 0 && held != UINT64_MAX) {
         struct op *op = *at;
         if (op->ready && (op->streams & held) == 0) {
             *at = op->link;
             if (!*at)
                 log->appends.last = at;
             op_list_push(&log->ready, op);
+            log->ripe--;
+            kafka_append_ends(log, op->shard);
         } else {
             held |= op->streams;
             at = &op->link;
@@ -149,6 +151,7 @@ int kafka_append(pawl_log *port, pawl_append *a)
     int status = append_prepare(log, a, op);
     if (status == PAWL_OK) {
         atomic_fetch_add(&log->outstanding, 1);
+        kafka_append_begins(log, op->shard);
         op_list_push(&log->appends, op);
         append_start(log, a, op);
         if (op->ready) /* refused: the log's thread reports it, never this call */

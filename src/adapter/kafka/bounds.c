@@ -3,13 +3,20 @@
  * A leader that hung and was replaced does not know that when it goes on. For a moment it answers readers from a
  * log that lacks what was acknowledged meanwhile: it tells an end that is not the end, and says of a position
  * behind it that it is out of range. The fetches of librdkafka 2.0.2 carry no leader epoch, by which it would
- * notice. So whoever wants all entries asks first how far the stream reaches; and a position that is out of range
- * is only a doubt. After fresh metadata the present leader is asked:
+ * notice. So whoever wants all entries asks first how far the stream reaches; and a position that is out of range,
+ * or an end before what is known of the stream, is only a doubt. After fresh metadata the present leader is asked:
  *
  *      the stream begins behind the position    records were deleted: corrupt, at once. A beginning only ever
  *                                               moves on, so that an old leader tells the truth about it, too.
- *      it ends before the position              asked again, until the URL's timeout; then it is corrupt
- *      otherwise                                the doubt is gone, and reading goes on */
+ *      it ends before the position, or before   asked again, until the URL's timeout; then it is corrupt
+ *      what is known of it
+ *      otherwise                                the doubt is gone, and reading goes on
+ *
+ * Reading may lead back to the old leader, because each handle has metadata of its own. So a reader that is in doubt
+ * again, and has not got on since, waits a little before it asks; and it gives up when it has not got on for the URL's
+ * timeout. Then it is PAWL_EIO, and not corrupt, whatever the leader says last: it has shown all that is known. */
+#include <inttypes.h>
+
 #include "adapter/kafka/impl.h"
 #include "adapter/kafka/topics.h"
 #include "base/error.h"
@@ -46,6 +53,7 @@ int stream_bounds(const struct stream *s, struct bounds *ret_bounds, pawl_error 
     uint32_t partitions = 0;
     int status = topic_partitions(log->front, &log->url, s->topic, &partitions, error);
     if (status == PAWL_OK && s->id.partition < partitions) {
+        bounds.there = true;
         status = ask(s, RD_KAFKA_OFFSET_BEGINNING, &bounds.low, error);
         if (status == PAWL_OK)
             status = ask(s, RD_KAFKA_OFFSET_END, &bounds.high, error);
@@ -55,44 +63,78 @@ int stream_bounds(const struct stream *s, struct bounds *ret_bounds, pawl_error 
     return status;
 }
 
-int stream_bounds_wait(const struct stream *s, struct bounds *ret_bounds, pawl_error *error)
+int stream_bounds_wait(const struct stream *s, uint64_t known, struct bounds *ret_bounds, pawl_error *error)
 {
-    uint64_t until = clock_boot_ns() + (uint64_t)s->log->url.timeout_ms * 1000000;
-    int status;
-    while ((status = stream_bounds(s, ret_bounds, error)) == PAWL_EIO && clock_boot_ns() < until)
+    uint64_t until = kafka_deadline(s->log);
+    for (;;) {
+        struct bounds bounds;
+        int status = stream_bounds(s, &bounds, error);
+        bool absent = status == PAWL_OK && !bounds.there;
+        if (status == PAWL_OK && bounds.there)
+            *ret_bounds = bounds;
+        if (!absent && status != PAWL_EIO)
+            return status;
+        if (clock_boot_ns() >= until)
+            return absent ? stream_absent(s, known, error) : status;
         wait_pause(LOOK_AGAIN_NS);
-    return status;
+    }
 }
 
-enum doubt bounds_judge(const struct bounds *bounds, uint64_t at)
+enum doubt bounds_judge(const struct bounds *bounds, uint64_t at, uint64_t known)
 {
     if (bounds->low > (at > 0 ? at - 1 : 0))
         return DOUBT_DELETED;
-    return bounds->high < at ? DOUBT_BEYOND : DOUBT_NONE;
+    return bounds->high < at || bounds->high < known ? DOUBT_BEYOND : DOUBT_NONE;
 }
 
-int stream_lost(const struct stream *s, uint64_t at, pawl_error *error)
+int stream_lost(const struct stream *s, enum doubt doubt, uint64_t at, uint64_t known, pawl_error *error)
 {
-    return stream_fault(s, PAWL_ECORRUPT, at, error,
+    uint64_t end = doubt == DOUBT_BEYOND && at < known ? known : at;
+    return stream_fault(s, PAWL_ECORRUPT, end > 0 ? end - 1 : 0, error,
                         "it is not there any more: records were deleted, or the topic was");
+}
+
+int stream_absent(const struct stream *s, uint64_t known, pawl_error *error)
+{
+    if (known > 0)
+        return stream_lost(s, DOUBT_BEYOND, 0, known, error);
+    return error_set(error, PAWL_EIO, "topic %s, partition %u: the brokers do not know it any more", s->topic,
+                     s->id.partition);
+}
+
+int stream_stale(const struct stream *s, pawl_error *error)
+{
+    return error_set(error, PAWL_EIO,
+                     "topic %s, partition %u: for %" PRIu32
+                     " ms brokers have told an end that is not the end, as its leader knows",
+                     s->topic, s->id.partition, s->log->url.timeout_ms);
 }
 
 int stream_reader_settle(struct stream_reader *reader, pawl_error *error)
 {
     struct stream *s = reader->cursor.stream;
     uint64_t at = reader->judged.judge.at;
-    uint64_t until = clock_boot_ns() + (uint64_t)s->log->url.timeout_ms * 1000000;
+    bool again = reader->reopened && reader->reopened_at == at;
+    if (again)
+        wait_pause(LOOK_AGAIN_NS);
+    else
+        reader->until = kafka_deadline(s->log);
     for (;;) {
         struct bounds bounds = {0};
         int status = stream_bounds(s, &bounds, error);
-        enum doubt doubt = status == PAWL_OK ? bounds_judge(&bounds, at) : DOUBT_BEYOND;
-        if (doubt == DOUBT_NONE)
+        enum doubt doubt = status == PAWL_OK ? bounds_judge(&bounds, at, reader->known) : DOUBT_BEYOND;
+        bool over = clock_boot_ns() >= reader->until;
+        if (doubt == DOUBT_NONE && !(again && over)) {
+            reader->reopened = true;
+            reader->reopened_at = at;
             return stream_reader_resume(reader, bounds.high, error);
-        bool over = clock_boot_ns() >= until;
+        }
         if (status != PAWL_OK && (over || status != PAWL_EIO))
             return status;
+        if (doubt != DOUBT_DELETED && over && again)
+            return stream_stale(s, error);
         if (doubt == DOUBT_DELETED || over)
-            return stream_lost(s, at, error);
+            return stream_lost(s, doubt, at, reader->known, error);
         wait_pause(LOOK_AGAIN_NS);
     }
 }

@@ -2,9 +2,9 @@
  *
  * log->lock guards everything, except: fetchers and the cursors on them, which fetch_lock guards (taken inside
  * lock), and a read pass whose batch is with its caller (held), which belongs to that thread. librdkafka's
- * threads call nothing of ours; they ring the bell. The log has one thread of its own, which takes their
- * messages and moves owners and judges. The thread that calls append sends it. done and visit are called
- * without the lock.
+ * threads only ring the bell, or a shard's (deliver.c). The log has one thread of its own, which takes their
+ * messages and moves owners and judges; reports are also taken by the shard that waits for them. The thread
+ * that calls append sends it. done and visit are called without the lock.
  *
  * Invariants
  *   K1  A stream's flights end in their order; an append is delivered when all its entries have ended and
@@ -44,6 +44,8 @@
 #define PROVEN_MAX     8   /* epochs, or parts of them, of which a stream keeps what a finder has proven */
 #define ENDED_MAX      8   /* epochs that are over, of which a stream knows up to where they reached */
 #define TOGETHER_MAX   256 /* entries that wait for those under way, to go out together */
+#define OUTGOING_MAX   KAFKA_WINDOW_MAX /* records that are given to librdkafka at once */
+#define OUTGOING_BYTES (KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX)
 
 /* A request, as it waits: an append's lives in its impl, others are the beginning of something larger. */
 struct op {
@@ -67,13 +69,22 @@ struct op_list {
 /* Several dones that one thread runs one after the other. What they append is sent when the last has run,
  * together with appends that waited for the same reports, so that the brokers sync once for all of it. */
 struct round {
-    struct kafka_log *log; /* NULL: closed by one of them */
+    struct kafka_log *log;
+};
+
+/* Takes reports on its shard (deliver.c). */
+struct taker {
+    pawl_task task;
+    struct kafka_log *log;
+    _Atomic bool rung;
 };
 
 struct outbox {
     pawl_task task;
     struct kafka_log *log;
     struct op_list ops;
+    size_t appends; /* of its shard that are outstanding */
+    struct taker taker;
 };
 
 /* Reading. */
@@ -118,6 +129,9 @@ struct stream_reader {
     uint64_t
         known; /* the stream is known to reach this position; an end that is told before it is not the end */
     bool bell; /* its messages ring the bell */
+    bool reopened;        /* after a doubt (bounds.c), */
+    uint64_t reopened_at; /* here, */
+    uint64_t until;       /* and it must get on by then */
     uint64_t upto;  /* it began at a place that was found, and reads up to this offset; 0: at a resume point */
     uint64_t first; /* position of the present entry's first record */
     uint8_t *part;  /* the fragments so far */
@@ -127,7 +141,8 @@ struct stream_reader {
     enum claim_verdict verdict; /* of the last record that was judged */
 };
 
-/* FOUND_DOUBT: the broker says that the position is out of range. The cursor has stopped. FOUND_LOST: a reader that
+/* FOUND_DOUBT: the broker says that the position is out of range, and the cursor has stopped; or that the stream ends
+ * before what is known of it. FOUND_LOST: a reader that
  * began at a place that was found cannot go on from there. */
 enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END, FOUND_DOUBT, FOUND_LOST };
 
@@ -135,6 +150,7 @@ enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END, FOUND_DOUBT, FOUND_LOST };
 struct bounds {
     uint64_t low;
     uint64_t high; /* the position behind its last record */
+    bool there;    /* false: the broker that was asked knows no such topic, which it may do later; both are 0 */
 };
 
 enum doubt { DOUBT_NONE, DOUBT_BEYOND, DOUBT_DELETED };
@@ -155,15 +171,16 @@ struct read_pass {
     enum pass_kind kind;
     struct stream *stream;
     struct read_pass *next;
-    bool began;   /* the reader has a place to go on from */
-    bool open;    /* the reader's cursor is open */
-    bool held;    /* the batch is with its caller */
-    bool over;    /* nothing comes after the batch */
-    bool looking; /* the topic, or where it ends, is being looked for on the pool */
-    bool bounded; /* it reads to the end of the stream, which it must ask for */
-    bool doubted; /* its position is said to be out of range, or nothing has come for long */
-    bool seeking; /* the place to begin at is looked for, too */
-    bool lost;    /* the reader cannot go on from where it began */
+    bool began;    /* the reader has a place to go on from */
+    bool open;     /* the reader's cursor is open */
+    bool held;     /* the batch is with its caller */
+    bool over;     /* nothing comes after the batch */
+    bool looking;  /* the topic, or where it ends, is being looked for on the pool */
+    bool bounded;  /* it reads to the end of the stream, which it must ask for */
+    bool doubted;  /* its position is said to be out of range, or nothing has come for long */
+    bool seeking;  /* the place to begin at is looked for, too */
+    bool lost;     /* the reader cannot go on from where it began */
+    bool reopened; /* the reader, after a doubt, and it has not got on since */
     _Atomic bool stop;
     uint32_t partitions; /* of the topic, as far as known when it was looked for */
     uint64_t from;
@@ -172,7 +189,7 @@ struct read_pass {
     int status;
     pawl_error error;
     uint64_t deadline; /* of the next message, or of looking again */
-    uint64_t until;    /* looking again ends */
+    uint64_t until;    /* looking again, and a doubt, ends */
     uint64_t heard;    /* when a record came last */
     uint64_t silence;  /* that a follow bears */
     struct bounds bounds;
@@ -203,6 +220,7 @@ struct stream_look {
     struct stream *stream;
     pawl_work work;
     bool under_way;
+    bool ignored; /* the doubt is gone */
     int status;
     struct bounds bounds;
     pawl_error error;
@@ -258,8 +276,10 @@ struct stream {
     uint64_t deadline;
     struct stream *next_reading;
     bool reading;
-    bool doubted; /* the owner's position is said to be out of range */
-    bool beyond;  /* the present leader has said so, too */
+    bool
+        doubted; /* the owner's position is said to be out of range, or the stream to be shorter than is known */
+    bool beyond;   /* the present leader has said so, too */
+    bool reopened; /* the cursor, after a doubt, and nothing new has come since */
     uint64_t look_at;
     struct stream_look look;
     struct stream *next_waiting; /* for the end of a round */
@@ -285,6 +305,15 @@ struct watch {
     uint64_t check_at;          /* when topics are looked at again */
     uint32_t weak_topics;
     pawl_error weak; /* of the first of them */
+};
+
+/* Records that are encoded one behind the other, and then go to librdkafka at once: else its thread would wake for the first
+ * one, and send a part of them. */
+struct outgoing {
+    rd_kafka_message_t *messages;
+    size_t count;
+    uint8_t *bytes;
+    size_t used;
 };
 
 struct kafka_log {
@@ -317,18 +346,22 @@ struct kafka_log {
     uint32_t looks;  /* of owners, under way on the pool */
     pthread_cond_t round_ended;
     struct op_list appends;   /* in the order of the calls */
+    size_t ripe;              /* of them: all entries have ended */
     struct op_list ready;     /* to be delivered */
     struct op_list back;      /* read passes that return to the log's thread */
     struct claiming *checked; /* claims that do, because their topic was checked */
     struct read_pass *passes;
     struct outbox *outboxes;
     uint32_t shards;
+    uint32_t askers;         /* shards with outstanding appends, and threads outside as one more */
+    size_t outside;          /* appends of those */
+    _Atomic uint32_t taking; /* the shard that takes reports; PAWL_NO_SHARD: the log's thread does */
 
     rd_kafka_t *front; /* looks at topics */
     rd_kafka_t *producer;
     rd_kafka_queue_t *reports;
     bool producer_failed;
-    uint8_t *scratch; /* one record */
+    struct outgoing outgoing; /* empty between two calls */
 
     struct skip_list skips; /* set while the log is opened */
 
@@ -360,7 +393,18 @@ static inline struct op *op_list_pop(struct op_list *list)
 /* log.c */
 void op_begin(struct kafka_log *log, struct op *op, void *request, void (*run)(struct op *op));
 void kafka_ring(struct kafka_log *log);
+
+/* deliver.c. deliver: without the lock, by the log's thread. begins and ends: with the lock; an append ends when it is
+ * ready. came: librdkafka calls it when the first report comes. end: without the lock; nothing of the log is run
+ * any more when it returns. */
+int deliver_open(struct kafka_log *log);
+void deliver_end(struct kafka_log *log);
+void deliver_free(struct kafka_log *log);
+void kafka_deliver(struct kafka_log *log);
 bool kafka_in_round(const struct kafka_log *log); /* whether this thread is */
+void kafka_append_begins(struct kafka_log *log, uint32_t shard);
+void kafka_append_ends(struct kafka_log *log, uint32_t shard);
+void kafka_reports_came(rd_kafka_t *client, void *log);
 
 /* cursor.c: messages of one stream from a position on. bell: they ring it. take: up to
  * TAKE_MAX messages that have come; waits for the first. */
@@ -381,13 +425,18 @@ int stream_fault(const struct stream *stream, int status, uint64_t position, paw
                  const char *why);
 
 /* bounds.c. Block, but for judge and lost; without the lock.
- * bounds: PAWL_EIO: nobody has answered, ask again; wait does that until the URL's timeout. A topic that is not
- * there has bounds 0, 0. settle: of a reader in doubt; PAWL_OK: it goes on. */
+ * bounds: PAWL_EIO: nobody has answered, ask again; wait does that until the URL's timeout. It waits for the
+ * topic, too, which was there: if it is not there by then, that is PAWL_ECORRUPT, or PAWL_EIO if nothing is known of the
+ * stream; absent makes this verdict. settle: of a reader in doubt; PAWL_OK: it goes on. stale: what a request ends with when
+ * brokers have told an end that is not the end for too long. */
 int stream_bounds(const struct stream *stream, struct bounds *ret_bounds, pawl_error *error);
-int stream_bounds_wait(const struct stream *stream, struct bounds *ret_bounds, pawl_error *error);
+int stream_bounds_wait(const struct stream *stream, uint64_t known, struct bounds *ret_bounds,
+                       pawl_error *error);
 int stream_reader_settle(struct stream_reader *reader, pawl_error *error);
-enum doubt bounds_judge(const struct bounds *bounds, uint64_t at);
-int stream_lost(const struct stream *stream, uint64_t at, pawl_error *error);
+enum doubt bounds_judge(const struct bounds *bounds, uint64_t at, uint64_t known);
+int stream_lost(const struct stream *stream, enum doubt doubt, uint64_t at, uint64_t known, pawl_error *error);
+int stream_absent(const struct stream *stream, uint64_t known, pawl_error *error);
+int stream_stale(const struct stream *stream, pawl_error *error);
 
 /* stream_reader.c. With the lock, except take, suspend, resume and close. open_at: at the place that was found. take:
  * FOUND_LOST comes from no other; what it has read so far is right, and open goes on at judge.next. suspend closes the cursor only, and
@@ -473,8 +522,15 @@ void claim_end(struct stream *stream, int status, const char *words);
 int producer_open(struct kafka_log *log, pawl_error *error);
 void producer_close(struct kafka_log *log);
 void producer_serve(struct kafka_log *log);
-rd_kafka_resp_err_t producer_send(struct stream *stream, struct kafka_record *record, uint64_t ticket);
 rd_kafka_resp_err_t producer_send_claim(struct stream *stream, struct kafka_record *record, uint64_t number);
+
+/* Records of one stream go out together. has_room: for a body of so many bytes. add: encode one, which sets its
+ * checksum. send: give all to librdkafka; each message has its error then, until clear. */
+bool producer_has_room(const struct kafka_log *log, size_t body_bytes);
+void producer_add(struct stream *stream, struct kafka_record *record, uint64_t ticket);
+void producer_send(struct stream *stream);
+void producer_clear(struct kafka_log *log);
+uint64_t producer_ticket(const rd_kafka_message_t *message);
 
 /* watch.c: start and stop its thread. heard: a broker has answered, at this time; with the lock. */
 int watch_start(struct kafka_log *log);

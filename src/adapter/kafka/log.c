@@ -1,4 +1,4 @@
-/* adapter/kafka/log.c: opening and closing, the log's own thread, and the way back to the callers. */
+/* adapter/kafka/log.c: opening and closing, and the log's own thread. */
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -20,77 +20,6 @@ void kafka_ring(struct kafka_log *log)
 {
     uint64_t one = 1;
     (void)!write(log->bell, &one, sizeof one);
-}
-
-/* The way back. A batch of many requests makes one post to each shard that has requests in it. */
-
-static _Thread_local struct round *round_here;
-
-bool kafka_in_round(const struct kafka_log *log)
-{
-    return round_here && round_here->log == log;
-}
-
-/* The last done may close the log: nothing of it is touched then. */
-static void run_round(struct kafka_log *log, struct op *op, bool on_shard)
-{
-    struct round round = {.log = log}, *outer = round_here;
-    round_here = &round;
-    while (op) {
-        struct op *next = op->link;
-        op->run(op);
-        op = next;
-    }
-    round_here = outer;
-    if (!round.log)
-        return;
-    pthread_mutex_lock(&log->lock);
-    kafka_send_all(log);
-    log->rounds -= on_shard;
-    pthread_cond_signal(&log->round_ended);
-    pthread_mutex_unlock(&log->lock);
-}
-
-static void outbox_run(pawl_task *task)
-{
-    struct outbox *box = (struct outbox *)task;
-    struct kafka_log *log = box->log;
-    pthread_mutex_lock(&log->lock);
-    struct op *op = box->ops.first;
-    op_list_init(&box->ops);
-    pthread_mutex_unlock(&log->lock);
-    run_round(log, op, true);
-}
-
-/* Without the lock. Streams that wait are sent by the rounds that are to come, or here if there is none. */
-static void deliver(struct kafka_log *log)
-{
-    struct op_list here;
-    op_list_init(&here);
-    pthread_mutex_lock(&log->lock);
-    for (struct op *op; (op = op_list_pop(&log->ready));) {
-        if (op->shard == PAWL_NO_SHARD) {
-            op_list_push(&here, op);
-            continue;
-        }
-        struct outbox *box = &log->outboxes[op->shard];
-        bool first = !box->ops.first;
-        op_list_push(&box->ops, op);
-        if (!first)
-            continue;
-        log->rounds++;
-        if (pawl_env_post(log->env, op->shard, &box->task) == PAWL_OK)
-            continue;
-        /* An env that is closing takes no posts. Its shards are idle then, so the dones may run on this
-         * thread. */
-        log->rounds--;
-        for (struct op *left; (left = op_list_pop(&box->ops));)
-            op_list_push(&here, left);
-    }
-    bool elsewhere = log->rounds > 0;
-    pthread_mutex_unlock(&log->lock);
-    if (here.first || !elsewhere)
-        run_round(log, here.first, false);
 }
 
 /* The log's thread. */
@@ -149,7 +78,7 @@ static void *log_thread(void *arg)
         more = round_of(log, now, tick);
         stopping = log->stopping;
         pthread_mutex_unlock(&log->lock);
-        deliver(log);
+        kafka_deliver(log);
     }
     return NULL;
 }
@@ -167,9 +96,10 @@ static void log_free(struct kafka_log *log)
         stream_release(log->streams[i]);
     mem_free(log->alloc, log->streams, log->stream_room * sizeof *log->streams);
     map_release(&log->by_stream);
-    mem_free(log->alloc, log->outboxes, log->shards * sizeof *log->outboxes);
+    deliver_free(log);
     skips_release(&log->skips);
-    mem_free(log->alloc, log->scratch, KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX);
+    mem_free(log->alloc, log->outgoing.bytes, OUTGOING_BYTES);
+    mem_free(log->alloc, log->outgoing.messages, OUTGOING_MAX * sizeof *log->outgoing.messages);
     if (log->bell >= 0)
         close(log->bell);
     pthread_cond_destroy(&log->round_ended);
@@ -190,17 +120,12 @@ static void stop_thread(struct kafka_log *log)
 static int log_close(pawl_log *port)
 {
     struct kafka_log *log = (struct kafka_log *)port;
-    if (atomic_load(&log->outstanding) > 0 || pthread_equal(pthread_self(), log->thread))
+    bool here = pawl_env_self(log->env) != PAWL_NO_SHARD || pthread_equal(pthread_self(), log->thread);
+    if (here || atomic_load(&log->outstanding) > 0)
         return PAWL_EMISUSE;
     stop_thread(log);
     watch_stop(log);
-    uint32_t mine = kafka_in_round(log);
-    if (mine)
-        round_here->log = NULL;
-    pthread_mutex_lock(&log->lock);
-    while (log->rounds > mine || log->looks > 0)
-        pthread_cond_wait(&log->round_ended, &log->lock);
-    pthread_mutex_unlock(&log->lock);
+    deliver_end(log);
     log_free(log);
     return PAWL_OK;
 }
@@ -238,14 +163,11 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     log->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (log->bell < 0)
         return error_errno(error, errno, "cannot prepare to wait");
-    log->outboxes = mem_new(o->alloc, log->shards, sizeof *log->outboxes);
-    log->scratch = mem_new(o->alloc, 1, KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX);
-    if (!log->outboxes || !log->scratch)
+    int status = deliver_open(log);
+    log->outgoing.bytes = mem_take(o->alloc, 1, OUTGOING_BYTES);
+    log->outgoing.messages = mem_new(o->alloc, OUTGOING_MAX, sizeof *log->outgoing.messages);
+    if (status != PAWL_OK || !log->outgoing.bytes || !log->outgoing.messages)
         return error_set(error, PAWL_ENOMEM, "no memory to open a log on Kafka");
-    for (uint32_t i = 0; i < log->shards; i++) {
-        log->outboxes[i] = (struct outbox){.task.fn = outbox_run, .log = log};
-        op_list_init(&log->outboxes[i].ops);
-    }
     return PAWL_OK;
 }
 

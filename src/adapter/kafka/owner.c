@@ -25,8 +25,10 @@ void stream_settle(struct stream *s)
         f->entry->status = f->status;
         if (f->status == PAWL_OK)
             f->entry->place = (pawl_place){.position = f->position + 1, .hint = f->entry->entry.epoch};
-        if (--f->op->left == 0)
+        if (--f->op->left == 0) {
             f->op->ready = true;
+            s->log->ripe++;
+        }
         s->flight_first++;
         s->flight_count--;
         s->flight_sent--;
@@ -81,36 +83,75 @@ static bool is_refused(const struct stream *s, const struct flight *f)
            || f->op->serial == s->refused || e->epoch != s->owner.judge.epoch || e->offset != s->owner.offset;
 }
 
-/* PAWL_EBUSY: try again later. Otherwise the entry is in flight, and an error will be, or was, reported. */
-static int send_entry(struct stream *s, struct flight *f)
+/* librdkafka has no room for these messages: the entries wait as if they had not been sent. Not if a part of the first one
+ * was, nor if one behind it found room after all. */
+static bool take_back(struct stream *s, size_t from)
+{
+    const struct outgoing *out = &s->log->outgoing;
+    uint64_t ticket = producer_ticket(&out->messages[from]);
+    for (size_t i = from; i < out->count; i++)
+        if (out->messages[i].err != RD_KAFKA_RESP_ERR__QUEUE_FULL)
+            return false;
+    size_t sent = s->flight_sent;
+    while (sent > 0 && flight_at(s, sent - 1)->ticket > ticket)
+        sent--;
+    if (sent == 0 || flight_at(s, sent - 1)->ticket != ticket)
+        return false;
+    owner_unsend(&s->owner, ticket);
+    s->flight_sent = sent - 1;
+    return true;
+}
+
+/* PAWL_EBUSY: librdkafka has no room for all of them. Otherwise they are in flight, and what was refused was reported. */
+static int send_out(struct stream *s)
+{
+    struct outgoing *out = &s->log->outgoing;
+    struct owner_actions actions;
+    int status = PAWL_OK;
+    size_t i = 0;
+    if (out->count > 0)
+        producer_send(s);
+    while (i < out->count && out->messages[i].err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        i++;
+    if (i < out->count && take_back(s, i)) {
+        status = PAWL_EBUSY;
+        i = out->count;
+    }
+    for (; i < out->count; i++) {
+        const rd_kafka_message_t *m = &out->messages[i];
+        if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+            continue;
+        note_trouble(s, false, rd_kafka_err2str(m->err));
+        stream_act(s, owner_report(&s->owner, producer_ticket(m), CLAIM_NOWHERE, &actions), &actions);
+    }
+    producer_clear(s->log);
+    return status;
+}
+
+/* PAWL_EBUSY: try again later. Otherwise the entry is in flight, or among those that will be. */
+static int put_entry(struct stream *s, struct flight *f)
 {
     const pawl_entry *e = &f->entry->entry;
     struct kafka_record r = {.kind = e->kind};
-    struct owner_actions actions;
     r.fragments = e->body.size > 0 ? (uint32_t)((e->body.size - 1) / KAFKA_BODY_BYTES_MAX) + 1 : 1;
     for (uint32_t n = 0; n < r.fragments; n++) {
         size_t from = n * KAFKA_BODY_BYTES_MAX, left = e->body.size - from;
-        int status = owner_draft(&s->owner, r.fragments, &r.head);
-        if (status != PAWL_OK)
-            return n == 0 ? PAWL_EBUSY : PAWL_OK; /* a later fragment: the owner has become unsure */
         r.body.size = left < KAFKA_BODY_BYTES_MAX ? left : KAFKA_BODY_BYTES_MAX;
         r.body.data = r.body.size > 0 ? (const uint8_t *)e->body.data + from : NULL;
-        uint64_t ticket = s->owner.first + s->owner.count;
-        rd_kafka_resp_err_t err = producer_send(s, &r, ticket);
-        if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL && n == 0)
+        if (!producer_has_room(s->log, r.body.size) && send_out(s) != PAWL_OK)
             return PAWL_EBUSY;
+        int status = owner_draft(&s->owner, r.fragments, &r.head);
+        if (status
+            == PAWL_EFENCED) /* unsure, by what was sent before: stream_send refuses it, or it is lost already */
+            return PAWL_OK;
+        if (status != PAWL_OK)
+            return PAWL_EBUSY;
+        producer_add(s, &r, s->owner.first + s->owner.count);
         uint64_t sent = owner_sent(&s->owner, &r.head);
-        assert(sent == ticket);
         if (n == 0) {
             f->ticket = sent;
             s->flight_sent++;
         }
-        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-            continue;
-        note_trouble(s, false, rd_kafka_err2str(err));
-        status = owner_report(&s->owner, sent, CLAIM_NOWHERE, &actions);
-        stream_act(s, status, &actions);
-        return PAWL_OK;
     }
     return PAWL_OK;
 }
@@ -130,10 +171,11 @@ void stream_send(struct stream *s)
             f->ticket = s->owner.first + s->owner.count;
             s->refused = f->op->serial;
             s->flight_sent++;
-        } else if (together || send_entry(s, f) == PAWL_EBUSY) {
+        } else if (together || put_entry(s, f) == PAWL_EBUSY) {
             break;
         }
     }
+    (void)send_out(s); /* what it has no room for is sent later */
     stream_settle(s);
 }
 
@@ -143,7 +185,9 @@ static void begin_gap(struct stream *s, uint64_t read_to)
 {
     s->log->figures.gaps++;
     s->read_to = read_to;
-    if (!s->reading && stream_read_from_owner(s, &s->fault) != PAWL_OK) {
+    pawl_error error = {0};
+    if (!s->reading && stream_read_from_owner(s, &error) != PAWL_OK) {
+        note_trouble(s, false, error.text);
         s->doubt = true;
         stream_end_sent(s, PAWL_EUNKNOWN);
     }
@@ -170,10 +214,13 @@ void stream_act(struct stream *s, int status, const struct owner_actions *a)
         begin_gap(s, a->read_to);
 }
 
-/* The flight whose first record has this ticket; tickets grow with the flights. */
+/* The flight whose first record has this ticket; tickets grow with the flights, mostly by one. */
 static struct flight *flight_of(const struct stream *s, uint64_t ticket)
 {
     size_t low = 0, high = s->flight_sent;
+    uint64_t guess = high > 0 ? ticket - flight_at(s, 0)->ticket : 0;
+    if (guess < high && flight_at(s, guess)->ticket == ticket && flight_at(s, guess)->status == FLIGHT_PENDING)
+        return flight_at(s, guess);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (flight_at(s, middle)->ticket <= ticket)
@@ -241,13 +288,21 @@ static void give_up_reading(struct stream *s, const char *words)
         stream_stop_reading(s);
 }
 
+/* A look that is under way was begun for this doubt, and tells nothing of the next. */
+static void forget_doubt(struct stream *s)
+{
+    s->doubted = s->beyond = false;
+    s->look.ignored = s->look.under_way;
+}
+
 void stream_stop_reading(struct stream *s)
 {
     struct stream **at = &s->log->reading;
     while (*at != s)
         at = &(*at)->next_reading;
     *at = s->next_reading;
-    s->reading = s->doubted = s->beyond = false;
+    s->reading = s->reopened = false;
+    forget_doubt(s);
     cursor_close(&s->cursor);
 }
 
@@ -270,7 +325,8 @@ static void note_place(struct stream *s, const struct claim_record *r)
     }
 }
 
-/* The brokers say that the owner's position is out of range: look where the stream ends (bounds.c). */
+/* A broker says that the owner's position is out of range, or the stream shorter than is known: look where it ends
+ * (bounds.c). */
 
 void stream_look_run(struct op *op)
 {
@@ -297,13 +353,14 @@ static void start_look(struct stream *s)
     op_begin(s->log, &look->op, NULL, stream_look_run);
     look->stream = s;
     look->work = (pawl_work){.fn = look_work};
+    look->ignored = false;
     look->under_way = pawl_env_work(s->log->env, &look->work) == PAWL_OK;
     s->log->looks += look->under_way;
 }
 
-static void lose(struct stream *s)
+static void lose(struct stream *s, enum doubt doubt)
 {
-    int status = stream_lost(s, s->owner.judge.at, &s->fault);
+    int status = stream_lost(s, doubt, s->owner.judge.at, s->known, &s->fault);
     stream_act(s, status, &(struct owner_actions){0});
     if (s->phase >= PHASE_LOOK)
         claim_end(s, s->fault.code, s->fault.text);
@@ -311,26 +368,37 @@ static void lose(struct stream *s)
     stream_send(s);
 }
 
+/* The doubt is gone. This does not give it more time: the cursor may come to the same broker again. */
+static void reopen(struct stream *s)
+{
+    pawl_error error;
+    uint64_t deadline = s->deadline;
+    stream_stop_reading(s);
+    if (stream_read_from_owner(s, &error) != PAWL_OK) {
+        give_up_reading(s, error.text);
+        return;
+    }
+    s->deadline = deadline;
+    s->reopened = true;
+}
+
 void stream_looked(struct stream *s)
 {
     s->look.under_way = false;
     if (!s->doubted || !s->reading)
         return;
+    if (s->look.ignored) {
+        start_look(s);
+        return;
+    }
     enum doubt doubt =
-        s->look.status == PAWL_OK ? bounds_judge(&s->look.bounds, s->owner.judge.at) : DOUBT_BEYOND;
+        s->look.status == PAWL_OK ? bounds_judge(&s->look.bounds, s->owner.judge.at, s->known) : DOUBT_BEYOND;
     s->beyond = doubt == DOUBT_BEYOND && s->look.status == PAWL_OK;
     s->look_at = clock_boot_ns() + LOOK_AGAIN_NS;
-    if (doubt == DOUBT_DELETED) {
-        lose(s);
-    } else if (doubt == DOUBT_NONE) {
-        pawl_error error;
-        uint64_t deadline = s->deadline;
-        stream_stop_reading(s);
-        if (stream_read_from_owner(s, &error) == PAWL_OK)
-            s->deadline = deadline;
-        else
-            give_up_reading(s, error.text);
-    }
+    if (doubt == DOUBT_DELETED)
+        lose(s, doubt);
+    else if (doubt == DOUBT_NONE)
+        reopen(s);
 }
 
 static int feed_record(struct stream *s, const struct kafka_record *r, const struct judge *before)
@@ -354,6 +422,13 @@ static int feed_record(struct stream *s, const struct kafka_record *r, const str
     return status;
 }
 
+/* The next record has come. */
+static void got_on(struct stream *s)
+{
+    s->deadline = kafka_deadline(s->log);
+    s->reopened = false;
+}
+
 static void feed(struct stream *s, const rd_kafka_message_t *m)
 {
     struct judged before = {.judge = s->owner.judge, .sum = s->owner_sum};
@@ -364,18 +439,23 @@ static void feed(struct stream *s, const rd_kafka_message_t *m)
         stream_act(s, status, &(struct owner_actions){0});
     else if (found == FOUND_ENTRY && r.head.position >= before.judge.at)
         status = feed_record(s, &r, &before.judge);
+    if (found == FOUND_END && r.head.position < s->known)
+        found = FOUND_DOUBT;
     if (found == FOUND_DOUBT) {
         s->doubted = true;
-        start_look(s);
+        if (!s->reopened) /* otherwise a tick does it, at look_at */
+            start_look(s);
     }
     if (status != PAWL_OK || found == FOUND_DOUBT)
         return;
     uint64_t at = s->owner.judge.at;
     bool at_end = found == FOUND_END && r.head.position >= at && at >= s->known;
-    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        s->deadline = clock_boot_ns() + (uint64_t)s->log->url.timeout_ms * 1000000;
+    if (at > before.judge.at)
+        got_on(s);
+    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && (uint64_t)m->offset + 1 >= s->known)
+        forget_doubt(s); /* the cursor has gone on by itself, and the last record that is known is there */
+    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
         at_end = s->phase == PHASE_LOOK && at >= s->known && cursor_end(&s->cursor) <= at;
-    }
     claim_step(s, at_end);
 }
 
@@ -397,19 +477,30 @@ void stream_read_on(struct stream *s)
     stream_send(s);
 }
 
+/* The time is over. Of a position that is said to be out of range, the present leader's word counts; but if it has shown
+ * while this waited that all is there, it is not lost because the last answer was another one. */
+static void end_waiting(struct stream *s)
+{
+    char words[128];
+    const char *why = s->reopened  ? "brokers tell an end that is not the end, as its leader knows, for"
+                      : s->doubted ? "a broker says that it ends earlier, but its leader does not answer for"
+                                   : "no broker has answered for";
+    snprintf(words, sizeof words, "%s %" PRIu32 " ms", why, s->log->url.timeout_ms);
+    if (s->doubted && s->beyond && !s->reopened)
+        lose(s, DOUBT_BEYOND);
+    else
+        give_up_reading(s, words);
+}
+
 void stream_tick(struct stream *s, uint64_t now)
 {
-    if (s->reading && !must_read(s)) {
+    bool over = now > s->deadline && (s->phase != PHASE_SENT || s->claim_at != CLAIM_NOWHERE);
+    bool asked = s->doubted && s->look.under_way; /* the answer comes, and is waited for, however late it is */
+    if (s->reading && !must_read(s))
         stream_stop_reading(s);
-    } else if (s->reading && now > s->deadline && (s->phase != PHASE_SENT || s->claim_at != CLAIM_NOWHERE)) {
-        char words[128];
-        snprintf(words, sizeof words, "no broker has answered for %" PRIu32 " ms", s->log->url.timeout_ms);
-        if (s->doubted && s->beyond)
-            lose(s);
-        else
-            give_up_reading(s, words);
-    } else if (s->reading && s->doubted && now > s->look_at) {
+    else if (s->reading && over && !asked)
+        end_waiting(s);
+    else if (s->reading && s->doubted && now > s->look_at)
         start_look(s);
-    }
     stream_send(s);
 }

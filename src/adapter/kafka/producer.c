@@ -16,24 +16,21 @@ _Static_assert(sizeof(void *) == sizeof(uint64_t), "a message carries 64 bits of
 
 int producer_open(struct kafka_log *log, pawl_error *error)
 {
-    static const uint64_t one = 1;
     int status = client_open(&log->url, CLIENT_PRODUCER, &log->producer, error);
     if (status != PAWL_OK)
         return status;
     log->reports = rd_kafka_queue_get_main(log->producer);
-    rd_kafka_queue_io_event_enable(log->reports, log->bell, &one, sizeof one);
+    rd_kafka_queue_cb_event_enable(log->reports, kafka_reports_came, log);
     log->producer_failed = false;
     return PAWL_OK;
 }
 
-/* librdkafka knows when it was given the message. */
-static void measure(struct kafka_log *log, const rd_kafka_message_t *m, uint64_t now)
+/* librdkafka knows when it was given the message. The records of one answer were sent together: the first one, which has
+ * waited longest, speaks for all. */
+static void measure(struct kafka_log *log, int64_t first_us, uint32_t good, uint64_t now)
 {
-    int64_t us = rd_kafka_message_latency(m);
-    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || us < 0)
-        return;
-    watch_heard(log, now);
-    histogram_add(&log->acks, (pawl_instant){now}, (uint64_t)us * 1000);
+    if (good > 0 && first_us >= 0)
+        histogram_add_many(&log->acks, (pawl_instant){now}, (uint64_t)first_us * 1000, good);
 }
 
 static void report(struct kafka_log *log, const rd_kafka_message_t *m)
@@ -46,22 +43,31 @@ static void report(struct kafka_log *log, const rd_kafka_message_t *m)
         stream_reported(s, label & NUMBER_MASK, m);
 }
 
+static void take_reports(struct kafka_log *log, rd_kafka_event_t *event, uint64_t now)
+{
+    int64_t first_us = -1;
+    uint32_t good = 0;
+    for (const rd_kafka_message_t *m; (m = rd_kafka_event_message_next(event));) {
+        if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && good++ == 0) {
+            first_us = rd_kafka_message_latency(m);
+            watch_heard(log, now);
+        }
+        report(log, m);
+    }
+    measure(log, first_us, good, now);
+}
+
 static void take_event(struct kafka_log *log, rd_kafka_event_t *event)
 {
-    const rd_kafka_message_t *m;
-    uint64_t now = clock_boot_ns();
     switch (rd_kafka_event_type(event)) {
-    case RD_KAFKA_EVENT_DR:
-        while ((m = rd_kafka_event_message_next(event))) {
-            measure(log, m, now);
-            report(log, m);
-        }
-        break;
+    case RD_KAFKA_EVENT_DR: take_reports(log, event, clock_boot_ns()); break;
     case RD_KAFKA_EVENT_ERROR:
         watch_event(log, event);
         if (rd_kafka_event_error_is_fatal(event)) {
             log->producer_failed = true;
-            rd_kafka_purge(log->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+            /* With the lock: it must not wait for librdkafka's threads, which may be connecting. */
+            rd_kafka_purge(log->producer,
+                           RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
         }
         break;
     default: break;
@@ -116,32 +122,68 @@ void producer_close(struct kafka_log *log)
     log->producer = NULL;
 }
 
-static rd_kafka_resp_err_t send_labelled(struct stream *s, struct kafka_record *r, uint64_t label)
+bool producer_has_room(const struct kafka_log *log, size_t body_bytes)
+{
+    const struct outgoing *out = &log->outgoing;
+    return out->count < OUTGOING_MAX && KAFKA_RECORD_HEADER + body_bytes <= OUTGOING_BYTES - out->used;
+}
+
+static void add_labelled(struct stream *s, struct kafka_record *r, uint64_t label)
+{
+    struct outgoing *out = &s->log->outgoing;
+    uint8_t *to = out->bytes + out->used;
+    size_t size = KAFKA_RECORD_HEADER + r->body.size;
+    assert(producer_has_room(s->log, r->body.size));
+    kafka_record_encode(r, s->seed, to);
+    label |= (uint64_t)s->number << 48;
+    out->messages[out->count++] =
+        (rd_kafka_message_t){.payload = to, .len = size, ._private = (void *)(uintptr_t)label};
+    out->used += size;
+}
+
+void producer_add(struct stream *s, struct kafka_record *record, uint64_t ticket)
+{
+    assert(ticket <= NUMBER_MASK);
+    add_labelled(s, record, ticket);
+}
+
+uint64_t producer_ticket(const rd_kafka_message_t *message)
+{
+    return (uint64_t)(uintptr_t)message->_private & NUMBER_MASK;
+}
+
+static rd_kafka_resp_err_t be_ready(struct stream *s)
 {
     struct kafka_log *log = s->log;
     if (!log->producer || log->producer_failed)
         return RD_KAFKA_RESP_ERR__FATAL;
     if (!s->producing)
         s->producing = rd_kafka_topic_new(log->producer, s->topic, NULL);
-    if (!s->producing)
-        return rd_kafka_last_error();
-    kafka_record_encode(r, s->seed, log->scratch);
-    label |= (uint64_t)s->number << 48;
-    if (rd_kafka_produce(s->producing, s->id.partition, RD_KAFKA_MSG_F_COPY, log->scratch,
-                         KAFKA_RECORD_HEADER + r->body.size, NULL, 0, (void *)(uintptr_t)label)
-        == 0)
-        return RD_KAFKA_RESP_ERR_NO_ERROR;
-    return rd_kafka_last_error();
+    return s->producing ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_last_error();
 }
 
-rd_kafka_resp_err_t producer_send(struct stream *s, struct kafka_record *record, uint64_t ticket)
+void producer_send(struct stream *s)
 {
-    assert(ticket <= NUMBER_MASK);
-    return send_labelled(s, record, ticket);
+    struct outgoing *out = &s->log->outgoing;
+    rd_kafka_resp_err_t err = be_ready(s);
+    for (size_t i = 0; err && i < out->count; i++)
+        out->messages[i].err = err;
+    if (!err)
+        rd_kafka_produce_batch(s->producing, s->id.partition, RD_KAFKA_MSG_F_COPY, out->messages,
+                               (int)out->count);
+}
+
+void producer_clear(struct kafka_log *log)
+{
+    log->outgoing.count = log->outgoing.used = 0;
 }
 
 rd_kafka_resp_err_t producer_send_claim(struct stream *s, struct kafka_record *record, uint64_t number)
 {
-    assert(number <= NUMBER_MASK);
-    return send_labelled(s, record, number | CLAIM_BIT);
+    assert(number <= NUMBER_MASK && s->log->outgoing.count == 0);
+    add_labelled(s, record, number | CLAIM_BIT);
+    producer_send(s);
+    rd_kafka_resp_err_t err = s->log->outgoing.messages[0].err;
+    producer_clear(s->log);
+    return err;
 }

@@ -48,20 +48,21 @@ static int read_stream(struct alone *a)
     uint64_t deadline = kafka_deadline(log);
     int status = PAWL_OK;
     while (!a->over && !a->lost && status == PAWL_OK) {
+        uint64_t at = a->reader.judged.judge.at;
         size_t taken = cursor_take(&a->reader.cursor, 100, messages);
-        if (taken > 0)
-            deadline = kafka_deadline(log);
         for (size_t i = 0; i < taken; i++) {
             if (!a->over && !a->lost && status == PAWL_OK)
                 status = take_message(a, messages[i]);
             rd_kafka_message_destroy(messages[i]);
         }
+        if (a->reader.judged.judge.at > at)
+            deadline = kafka_deadline(log);
         if (!a->over && status == PAWL_OK && a->doubted)
             status = stream_reader_settle(&a->reader, a->read->error);
         else if (!a->over && !a->lost && status == PAWL_OK && clock_boot_ns() > deadline)
             status = kafka_no_answer(log, a->read->error);
         if (a->doubted)
-            deadline = kafka_deadline(log);
+            deadline = a->reader.until;
         a->doubted = false;
         pthread_mutex_lock(&log->lock);
         if (status == PAWL_OK && a->reader.upto == 0)
@@ -116,10 +117,12 @@ int kafka_read_alone(struct kafka_log *log, pawl_read *read)
     uint32_t partitions = 0;
     struct bounds bounds = {0};
     bool bounded = false;
+    uint64_t known = 0;
     pthread_mutex_lock(&log->lock);
     int status = stream_find(log, read->stream, &a.stream);
     if (status == PAWL_OK) {
         partitions = a.stream->partitions;
+        known = a.stream->latest.judge.at;
         bounded = kafka_must_ask(a.stream, read->from, read->limit);
     }
     pthread_mutex_unlock(&log->lock);
@@ -129,7 +132,7 @@ int kafka_read_alone(struct kafka_log *log, pawl_read *read)
     if (partitions == 0)
         status = topic_find(log->front, &log->url, a.stream->topic, a.stream->id, &partitions, read->error);
     if (status == PAWL_OK && read->stream.partition < partitions && bounded)
-        status = stream_bounds_wait(a.stream, &bounds, read->error);
+        status = stream_bounds_wait(a.stream, known, &bounds, read->error);
     if (status == PAWL_OK && read->stream.partition < partitions) {
         pthread_mutex_lock(&log->lock);
         a.stream->partitions = partitions;

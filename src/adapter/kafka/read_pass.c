@@ -116,6 +116,8 @@ static void fill(struct read_pass *p, size_t *bytes, int *ret_status)
             *bytes += entry.body.size;
             kept = add_item(p, &entry, place, m);
         }
+        if (found == FOUND_END)
+            p->reopened = false;
         if (p->kind != PASS_FOLLOW && (found == FOUND_END || (good && stream_reader_at_end(&p->reader))))
             p->over = true;
         if (!kept)
@@ -253,7 +255,7 @@ static void begin(struct read_pass *p)
         p->reader.known = p->bounds.high;
     p->open = true;
     p->doubted = false;
-    p->deadline = kafka_deadline(log);
+    p->deadline = p->reopened ? p->until : kafka_deadline(log);
     p->heard = clock_boot_ns();
     enlist(p);
 }
@@ -295,17 +297,29 @@ static void look_later(struct read_pass *p)
     enlist(p);
 }
 
-/* The present leader was asked about a position that is said to be out of range. */
+static void reopen(struct read_pass *p)
+{
+    p->reopened = true;
+    if (p->kind == PASS_FOLLOW) /* it waits for as long as it takes */
+        p->until = kafka_deadline(p->op.log);
+    begin(p);
+}
+
+/* The present leader was asked, because another said that the position is out of range, or the stream too short. */
 static void judge_doubt(struct read_pass *p)
 {
     uint64_t at = p->reader.judged.judge.at;
-    enum doubt doubt = bounds_judge(&p->bounds, at);
-    if (doubt == DOUBT_NONE)
-        begin(p);
-    else if (doubt == DOUBT_BEYOND && clock_boot_ns() < p->until)
+    enum doubt doubt = bounds_judge(&p->bounds, at, p->reader.known);
+    bool over = clock_boot_ns() >= p->until;
+    bool gives_up = over && p->reopened && p->kind != PASS_FOLLOW;
+    if (doubt != DOUBT_DELETED && gives_up)
+        end_pass(p, stream_stale(p->stream, &p->error));
+    else if (doubt == DOUBT_NONE)
+        reopen(p);
+    else if (doubt == DOUBT_BEYOND && !over)
         look_later(p);
     else
-        end_pass(p, stream_lost(p->stream, at, &p->error));
+        end_pass(p, stream_lost(p->stream, doubt, at, p->reader.known, &p->error));
 }
 
 /* The topic was looked for, and the stream's end. An operation log without a topic is empty; a follow looks for
@@ -316,11 +330,14 @@ static void looked(struct read_pass *p)
     bool waits = p->doubted && p->kind == PASS_FOLLOW; /* for as long as nobody answers */
     bool unanswered = p->status == PAWL_EIO && (waits || clock_boot_ns() < p->until);
     bool awaited = p->status == PAWL_OK && !p->doubted && !found && p->kind == PASS_FOLLOW;
+    bool absent = p->status == PAWL_OK && !p->doubted && found && p->bounded && !p->bounds.there;
     p->looking = false;
     if (atomic_load(&p->stop)) {
         end_pass(p, PAWL_ECLOSED);
-    } else if (unanswered || awaited) {
+    } else if (unanswered || awaited || (absent && clock_boot_ns() < p->until)) {
         look_later(p);
+    } else if (absent) {
+        end_pass(p, stream_absent(p->stream, p->stream->latest.judge.at, &p->error));
     } else if (p->status != PAWL_OK) {
         end_pass(p, p->status);
     } else if (p->doubted) {
@@ -333,6 +350,15 @@ static void looked(struct read_pass *p)
     }
 }
 
+/* Records have come. */
+static void got_on(struct read_pass *p, uint64_t now)
+{
+    p->heard = now;
+    p->silence = SILENCE_NS;
+    p->deadline = kafka_deadline(p->op.log);
+    p->reopened = false;
+}
+
 void read_pass_back(struct read_pass *p)
 {
     if (p->looking) {
@@ -340,6 +366,7 @@ void read_pass_back(struct read_pass *p)
         return;
     }
     p->held = false;
+    got_on(p, clock_boot_ns());
     if (p->over)
         end_pass(p, p->status); /* stopped by its caller: nothing is left but to close */
 }
@@ -364,13 +391,17 @@ static bool is_silent(struct read_pass *p, uint64_t now)
     return true;
 }
 
-/* It is in doubt. */
+/* It is in doubt; again, if it has not got on since the last doubt. */
 static void suspend(struct read_pass *p)
 {
     unlist(p);
     drop_messages(p);
     stream_reader_suspend(&p->reader);
     p->open = false;
+    if (p->reopened) {
+        look_later(p);
+        return;
+    }
     p->until = kafka_deadline(p->op.log);
     if (look(p) != PAWL_OK)
         end_pass(p, PAWL_ECLOSED);
@@ -409,14 +440,11 @@ bool read_pass_step(struct read_pass *p, uint64_t now)
         p->used = 0;
         p->taken = cursor_take(&p->reader.cursor, 0, p->messages);
     }
-    if (p->taken > 0)
-        p->deadline = kafka_deadline(log);
     uint64_t at = p->reader.judged.judge.at;
     fill(p, &bytes, &status);
-    if (p->reader.judged.judge.at > at) { /* an error is a message, too, and does not count */
-        p->heard = now;
-        p->silence = SILENCE_NS;
-    }
+    if (p->reader.judged.judge.at
+        > at) /* an error is a message, too, and does not count; nor does what is known */
+        got_on(p, now);
     bool more = p->taken == TAKE_MAX || p->used < p->taken;
     if (status == PAWL_OK && p->kind != PASS_FOLLOW && now > p->deadline)
         status = kafka_no_answer(log, &p->error);

@@ -67,14 +67,17 @@ static int find_end(const struct stream_scan *scan, const struct stream *s, stru
                     pawl_error *error)
 {
     uint64_t until = patience(s->log);
-    int status;
-    while ((status = stream_bounds(s, ret_bounds, error)) == PAWL_EIO && clock_boot_ns() < until) {
+    for (;;) {
+        int status = stream_bounds(s, ret_bounds, error);
+        if (status == PAWL_OK && !ret_bounds->there)
+            status = stream_absent(s, 0, error);
+        if (status != PAWL_EIO || clock_boot_ns() >= until)
+            return status;
         status = scan->wait ? scan->wait(scan->arg, error) : PAWL_OK;
         if (status != PAWL_OK)
-            break;
+            return status;
         wait_pause(LOOK_AGAIN_NS);
     }
-    return status;
 }
 
 int stream_scan(struct kafka_log *log, pawl_stream stream, const struct stream_scan *scan,
@@ -132,5 +135,7 @@ int kafka_scan(pawl_log *port, pawl_stream stream, kafka_scan_visit visit, void 
     uint32_t partitions;
     kafka_topic_of(log->url.cluster, stream, topic);
     int status = topic_find(log->front, &log->url, topic, stream, &partitions, error);
-    return status == PAWL_OK ? stream_scan(log, stream, &scan, &end, error) : status;
+    if (status != PAWL_OK || partitions == 0) /* an operation log that was never claimed is empty */
+        return status;
+    return stream_scan(log, stream, &scan, &end, error);
 }

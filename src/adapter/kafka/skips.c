@@ -267,7 +267,7 @@ static int decide(struct stream *s, struct kafka_skip *skip, pawl_error *error)
         return error_set(error, PAWL_EEXISTS,
                          "topic %s, partition %u, offset %" PRIu64 ": %s has skipped it already: %s", s->topic,
                          s->id.partition, at, before->shown.who, before->shown.reason);
-    int status = stream_bounds_wait(s, &bounds, error);
+    int status = stream_bounds_wait(s, 0, &bounds, error);
     if (status == PAWL_OK && (at >= bounds.high || at < bounds.low))
         return refuse(s, at, PAWL_ENOTFOUND, "there is no such record", error);
     if (status == PAWL_OK)
@@ -292,6 +292,8 @@ int kafka_skip(pawl_log *port, const pawl_cluster_skipped *wanted, pawl_cluster_
     if (status != PAWL_OK)
         return error_set(error, status, "no memory for another stream");
     status = topic_find(log->front, &log->url, s->topic, s->id, &partitions, error);
+    if (status == PAWL_OK && partitions == 0) /* an operation log that was never claimed */
+        status = refuse(s, wanted->at, PAWL_ENOTFOUND, "there is no such record", error);
     if (status == PAWL_OK)
         status = decide(s, &skip, error);
     if (status == PAWL_OK)

@@ -125,7 +125,9 @@ int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *m
     if (found != FOUND_ENTRY && found != FOUND_END)
         return PAWL_OK;
     if (found == FOUND_END) {
-        if (r.head.position >= reader->judged.judge.at && r.head.position >= reader->known)
+        if (r.head.position < reader->known)
+            *ret_found = FOUND_DOUBT;
+        else if (r.head.position >= reader->judged.judge.at)
             *ret_found = FOUND_END;
         return PAWL_OK;
     }

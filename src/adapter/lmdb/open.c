@@ -40,9 +40,8 @@ static int lock_byte(int fd, off_t at)
 static void write_owner(int fd)
 {
     char text[16];
-    int size = snprintf(text, sizeof text, "%d\n", (int)getpid());
-    if (ftruncate(fd, 0) == 0)
-        (void)!pwrite(fd, text, (size_t)size, 0);
+    int size = snprintf(text, sizeof text, "%-10d\n", (int)getpid()); /* as long as any before it */
+    (void)!pwrite(fd, text, (size_t)size, 0);
 }
 
 static int locked(int fd, pawl_error *error)
@@ -258,15 +257,18 @@ static int open_spaces(struct lmdb_store *s, pawl_error *error)
     return rc ? lmdb_fail(s, error, rc, "cannot open the spaces") : PAWL_OK;
 }
 
-static int sync_and_mark_clean(struct lmdb_store *s, pawl_error *error)
+static int mark_clean(struct lmdb_store *s, pawl_error *error)
 {
-    int rc = mdb_env_sync(s->env, 1);
-    if (rc != MDB_SUCCESS)
-        return lmdb_fail(s, error, rc, "cannot sync");
     int status = mark_write(s->dir_fd, &(struct mark){.state = MARK_CLEAN}, error);
     if (status == PAWL_OK)
         s->dirty = false;
     return status;
+}
+
+static int sync_and_mark_clean(struct lmdb_store *s, pawl_error *error)
+{
+    int rc = mdb_env_sync(s->env, 1);
+    return rc == MDB_SUCCESS ? mark_clean(s, error) : lmdb_fail(s, error, rc, "cannot sync");
 }
 
 /* The names of the new files are synced before the mark says that they are there. So is the name of the
@@ -489,7 +491,9 @@ int lmdb_store_close(pawl_store *store)
                          s->dir);
     lmdb_store_abort(store);
     reserve_release(&s->reserve, s->env); /* if it cannot, the file is only longer than it need be */
-    int status = s->dirty && !s->read_only ? sync_and_mark_clean(s, NULL) : PAWL_OK;
+    int status = PAWL_OK;
+    if (s->dirty && !s->read_only) /* M2: of a durable store each commit has synced all */
+        status = s->mode == PAWL_STORE_DURABLE ? mark_clean(s, NULL) : sync_and_mark_clean(s, NULL);
     store_free(s);
     return status;
 }

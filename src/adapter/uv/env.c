@@ -51,30 +51,30 @@ static uint64_t port_random(pawl_env *port)
 
 static uint32_t port_shards(pawl_env *port)
 {
-    return env_of(port)->shard_count;
+    return env_of(port)->shards;
 }
 
-static struct uv_shard *self_of(const struct uv_env *env)
+/* NULL: it is not a thread of the env's shards. */
+static struct uv_runner *self_of(const struct uv_env *env)
 {
-    return uv_place.env == env ? uv_place.shard : NULL;
+    return uv_place.env == env ? uv_place.runner : NULL;
 }
 
 static uint32_t port_self(pawl_env *port)
 {
-    const struct uv_shard *shard = self_of(env_of(port));
-    return shard ? shard->index : PAWL_NO_SHARD;
+    return self_of(env_of(port)) ? uv_place.shard : PAWL_NO_SHARD;
 }
 
 static void port_after(pawl_env *port, pawl_timer *timer, pawl_duration delay)
 {
-    struct uv_shard *shard = self_of(env_of(port));
-    assert(shard);
-    uv_shard_after(shard, (struct uv_wait *)timer->impl, delay);
+    struct uv_runner *runner = self_of(env_of(port));
+    assert(runner);
+    uv_runner_after(runner, (struct uv_wait *)timer->impl, delay);
 }
 
 static void port_cancel(pawl_env *port, pawl_timer *timer)
 {
-    uv_shard_cancel(self_of(env_of(port)), (struct uv_wait *)timer->impl);
+    uv_runner_cancel(self_of(env_of(port)), (struct uv_wait *)timer->impl);
 }
 
 static int post(struct uv_env *env, uint32_t shard, struct uv_link *link)
@@ -83,7 +83,8 @@ static int post(struct uv_env *env, uint32_t shard, struct uv_link *link)
         return PAWL_ECLOSED;
     if (uv_link_claim(link)) {
         link->kind = UV_LINK_TASK;
-        uv_shard_put(&env->shards[shard], link);
+        link->shard = shard;
+        uv_runner_put(uv_env_runner(env, shard), link);
     }
     return PAWL_OK;
 }
@@ -94,7 +95,7 @@ static int port_post(pawl_env *port, uint32_t shard, pawl_task *task)
 {
     struct uv_env *env = env_of(port);
     struct uv_link *link = (struct uv_link *)task->impl;
-    if (shard >= env->shard_count)
+    if (shard >= env->shards)
         return PAWL_EINVAL;
     if (uv_place.env == env)
         return post(env, shard, link);
@@ -112,6 +113,7 @@ static int port_work(pawl_env *port, pawl_work *work)
         return PAWL_ECLOSED;
     job->asker = self_of(env);
     job->link.kind = UV_LINK_DONE;
+    job->link.shard = uv_place.shard;
     return uv_pool_put(&env->pool, job);
 }
 
@@ -177,60 +179,68 @@ int uv_env_spawn(uv_thread_t *thread, void (*entry)(void *arg), void *arg)
 
 static void ack(pawl_task *control)
 {
-    uv_sem_post(&heap_entry(control, struct uv_shard, control)->env->acks);
+    uv_sem_post(&heap_entry(control, struct uv_runner, control)->env->acks);
 }
 
-/* A shard that is awake may come here while the thread that told it to stop still checks whether it must be
+/* A runner that is awake may come here while the thread that told it to stop still checks whether it must be
  * woken: its handles stay until that thread has finished. */
 static void stop(pawl_task *control)
 {
-    struct uv_shard *shard = heap_entry(control, struct uv_shard, control);
-    uv_sem_wait(&shard->env->acks);
-    uv_shard_stop(shard);
+    struct uv_runner *runner = heap_entry(control, struct uv_runner, control);
+    uv_sem_wait(&runner->env->acks);
+    uv_runner_stop(runner);
 }
 
-static void tell_shards(struct uv_env *env, uint32_t count, void (*fn)(pawl_task *control))
+static void tell_runners(struct uv_env *env, uint32_t count, void (*fn)(pawl_task *control))
 {
     for (uint32_t i = 0; i < count; i++) {
-        pawl_task *control = &env->shards[i].control;
+        pawl_task *control = &env->runners[i].control;
+        struct uv_link *link = (struct uv_link *)control->impl;
         *control = (pawl_task){.fn = fn};
-        uv_shard_put(&env->shards[i], (struct uv_link *)control->impl);
+        link->shard = i;
+        uv_runner_put(&env->runners[i], link);
     }
 }
 
-static void stop_shards(struct uv_env *env, uint32_t started)
+static void stop_runners(struct uv_env *env, uint32_t started)
 {
-    tell_shards(env, started, stop);
+    tell_runners(env, started, stop);
     for (uint32_t i = 0; i < started; i++)
         uv_sem_post(&env->acks);
     for (uint32_t i = 0; i < started; i++)
-        uv_shard_join(&env->shards[i]);
+        uv_runner_join(&env->runners[i]);
 }
 
-static int start_shards(struct uv_env *env)
+static int start_runners(struct uv_env *env)
 {
     int rc = 0;
     uint32_t opened = 0;
     uint32_t started = 0;
-    while (opened < env->shard_count && rc == 0) {
-        rc = uv_shard_open(&env->shards[opened], env, opened);
+    while (opened < env->count && rc == 0) {
+        rc = uv_runner_open(&env->runners[opened], env, opened);
         opened += rc == 0;
     }
-    while (started < env->shard_count && rc == 0) {
-        rc = uv_shard_start(&env->shards[started]);
+    while (started < env->count && rc == 0) {
+        rc = uv_runner_start(&env->runners[started]);
         started += rc == 0;
     }
     if (rc == 0)
         return 0;
-    stop_shards(env, started);
+    stop_runners(env, started);
     for (uint32_t i = started; i < opened; i++)
-        uv_shard_discard(&env->shards[i]);
+        uv_runner_discard(&env->runners[i]);
     return rc;
 }
 
-static size_t env_size(uint32_t shards)
+static size_t env_size(uint32_t runners)
 {
-    return sizeof(struct uv_env) + shards * sizeof(struct uv_shard);
+    return sizeof(struct uv_env) + runners * sizeof(struct uv_runner);
+}
+
+/* As many threads as there are shards, unless fewer are asked for. */
+static uint32_t runners_of(const struct uv_env_options *options)
+{
+    return options->threads && options->threads < options->shards ? options->threads : options->shards;
 }
 
 int uv_env_open(const struct uv_env_options *options, struct uv_env **ret_env, pawl_error *error)
@@ -240,19 +250,20 @@ int uv_env_open(const struct uv_env_options *options, struct uv_env **ret_env, p
     if (options->pool_threads == 0 || options->pool_threads > THREADS_MAX)
         return error_set(error, PAWL_EINVAL, "a pool has 1 to %d threads, not %u", THREADS_MAX,
                          options->pool_threads);
-    struct uv_env *env = mem_new(options->allocator, 1, env_size(options->shards));
+    struct uv_env *env = mem_new(options->allocator, 1, env_size(runners_of(options)));
     if (!env)
         return error_set(error, PAWL_ENOMEM, "no memory for %u shards", options->shards);
     env->port.ops = &port_ops;
     env->allocator = options->allocator;
-    env->shard_count = options->shards;
+    env->shards = options->shards;
+    env->count = runners_of(options);
     int rc = uv_sem_init(&env->acks, 0);
     if (rc < 0)
         goto sem_failed;
     rc = uv_pool_start(&env->pool, env, options->pool_threads);
     if (rc < 0)
         goto pool_failed;
-    rc = start_shards(env);
+    rc = start_runners(env);
     if (rc < 0)
         goto shards_failed;
     *ret_env = env;
@@ -263,7 +274,7 @@ shards_failed:
 pool_failed:
     uv_sem_destroy(&env->acks);
 sem_failed:
-    mem_free(env->allocator, env, env_size(env->shard_count));
+    mem_free(env->allocator, env, env_size(env->count));
     return error_errno(error, -rc, "cannot start %u shards and %u pool threads", options->shards,
                        options->pool_threads);
 }
@@ -283,12 +294,12 @@ int uv_env_close(struct uv_env *env)
     atomic_store(&env->closing, true);
     while (atomic_load(&env->visitors))
         sched_yield();
-    tell_shards(env, env->shard_count, ack);
-    for (uint32_t i = 0; i < env->shard_count; i++)
+    tell_runners(env, env->count, ack);
+    for (uint32_t i = 0; i < env->count; i++)
         uv_sem_wait(&env->acks);
     uv_pool_stop(&env->pool, env);
-    stop_shards(env, env->shard_count);
+    stop_runners(env, env->count);
     uv_sem_destroy(&env->acks);
-    mem_free(env->allocator, env, env_size(env->shard_count));
+    mem_free(env->allocator, env, env_size(env->count));
     return PAWL_OK;
 }

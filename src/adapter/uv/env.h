@@ -1,7 +1,9 @@
 /* adapter/uv/env.h: the env port on real threads and clocks, with libuv.
  *
- *      any thread ── post ──► mailbox ──► shard: a thread with one uv_loop   (mailbox.h, shard.c)
+ *      any thread ── post ──► mailbox ──► runner: a thread with one uv_loop  (mailbox.h, runner.c)
  *      any thread ── work ──► queue   ──► pool: threads of this env alone    (pool.c)
+ *
+ * A runner runs one shard; or several, by turns, if there are fewer threads than shards.
  *
  * now is CLOCK_BOOTTIME, wall_now CLOCK_REALTIME, random what the kernel gives. Several envs may live in one
  * process. The env's threads block signals, so that the host's handlers run on the host's own threads.
@@ -19,6 +21,7 @@ struct uv_env;
 
 struct uv_env_options {
     uint32_t shards;
+    uint32_t threads; /* that run them; 0: one for each */
     uint32_t pool_threads;
     const pawl_allocator *allocator;
 };

@@ -1,4 +1,4 @@
-/* adapter/uv/mailbox.h: what was posted to a shard: many threads put in, one takes all out.
+/* adapter/uv/mailbox.h: what was posted to the shards of a runner: many threads put in, one takes all out.
  *
  * The list is linked from the newest to the oldest. To put is to swing the head with compare-and-swap; to take
  * is to exchange it for NULL and turn the list round. There is no ABA: the list is only ever taken whole, so
@@ -29,6 +29,7 @@ struct uv_link {
     struct uv_link *next;
     _Atomic uint32_t queued;
     enum uv_link_kind kind;
+    uint32_t shard; /* on which it runs */
 };
 
 struct uv_mailbox {

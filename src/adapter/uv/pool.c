@@ -25,13 +25,13 @@ static struct uv_job *next_job(struct uv_pool *pool)
 static void run_job(struct uv_job *job)
 {
     pawl_work *work = heap_entry(job, pawl_work, impl);
-    struct uv_shard *asker = job->asker;
+    struct uv_runner *asker = job->asker;
     bool has_done = work->done != NULL;
     work->fn(work);
     if (!has_done)
         return;
     if (asker)
-        uv_shard_put(asker, &job->link);
+        uv_runner_put(asker, &job->link);
     else
         work->done(work);
 }
@@ -40,7 +40,7 @@ static void pool_main(void *arg)
 {
     struct uv_env *env = arg;
     pthread_setname_np(pthread_self(), "pawl/pool");
-    uv_place = (struct uv_place){env, NULL};
+    uv_place = (struct uv_place){.env = env};
     struct uv_job *job;
     while ((job = next_job(&env->pool)))
         run_job(job);

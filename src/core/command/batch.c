@@ -66,19 +66,41 @@ void processor_audit(struct processor *p, uint64_t offset)
         p->options.audit(p->options.ctx, &p->position, offset);
 }
 
+/* What an audit compares is the state behind one event: the rows of those behind it must not be there yet. */
+static bool has_audit(const struct processor *p, const struct writer_batch *batch)
+{
+    uint64_t first = batch->entries[0].entry.offset, every = p->options.audit_every;
+    return p->options.audit && (first + batch->count - 1) / every != (first - 1) / every;
+}
+
+static int put_rows(const struct processor *p, const struct staged *staged, pawl_store *store)
+{
+    struct put_watch *watch = p->options.views ? view_tables_watch(p->options.views) : NULL;
+    return changes_put(&staged->changes, store, watch);
+}
+
+int batch_ahead(void *ctx, struct writer_batch *batch, pawl_store *store)
+{
+    const struct processor *p = ctx;
+    int status = has_audit(p, batch) ? PAWL_ECANCELED : PAWL_OK;
+    for (size_t i = 0; i < batch->count && status == PAWL_OK; i++)
+        status = put_rows(p, &batch_staged(batch)[i], store);
+    return status;
+}
+
 int batch_write(void *ctx, struct writer_batch *batch, pawl_store *store)
 {
     struct processor *p = ctx;
     struct position *position = &p->position;
     const struct staged *staged = batch_staged(batch);
-    struct put_watch *watch = p->options.views ? view_tables_watch(p->options.views) : NULL;
     size_t i = 0;
     int status = PAWL_OK;
     for (; i < batch->count && status == PAWL_OK; i++) {
         status = digests_add(&position->digests, &staged[i].changes);
         if (status != PAWL_OK)
             break;
-        status = changes_put(&staged[i].changes, store, watch);
+        if (!batch_is_put(batch))
+            status = put_rows(p, &staged[i], store);
         if (status == PAWL_OK)
             processor_audit(p, batch->entries[i].entry.offset);
     }

@@ -51,6 +51,8 @@ static int rebind(struct processor *p, pawl_error *error)
     struct unique *u = &p->unique;
     bool more = false;
     int status = PAWL_OK;
+    applier_retreat(
+        p->options.applier); /* the rows before the staged events are needed, and the views as they are */
     if (u->tables->list && !u->tables->refreshed) /* nobody knows the views now, so nothing can be staged */
         status = applier_write(p->options.applier, refresh, u->tables, error);
     if (status == PAWL_OK)
@@ -76,6 +78,7 @@ void processor_rebind(struct processor *p)
 
 bool processor_settled(struct processor *p)
 {
+    applier_retreat(p->options.applier); /* first: it makes what is known of the views out of date */
     processor_rebind(p);
     return unique_is_current(&p->unique) && p->writer.state == WRITER_RUNNING
            && p->figures.offset >= p->bound_behind;

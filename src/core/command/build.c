@@ -193,12 +193,32 @@ static uint8_t *write_cleared(const struct plan *plan, size_t i, uint8_t *at)
     return at;
 }
 
-void plan_write(struct plan *plan, uint8_t *body)
+/* The texts of the head stand right before the objects, in this order. */
+static void move_texts(struct event_head *head, const uint8_t *objects)
+{
+    pawl_bytes *texts[] = {&head->key, &head->causation, &head->correlation, &head->actor};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        objects -= texts[i]->size;
+        texts[i]->data = objects;
+    }
+}
+
+void plan_write(struct plan *plan, uint8_t *body, struct built *ret_built)
 {
     const struct build *b = plan->build;
     const struct request *r = b->request;
+    size_t head = envelope_size(plan->taken_count);
     envelope_encode(b->workspace->kind, r->wsid, plan->taken, plan->taken_count, body);
-    uint8_t *at = event_head_write(&plan->head, body + envelope_size(plan->taken_count));
+    uint8_t *at = event_head_write(&plan->head, body + head);
+    ret_built->body = (pawl_bytes){body, plan->size};
+    ret_built->event = (struct event){.envelope = {.kind = b->workspace->kind,
+                                                   .wsid = r->wsid,
+                                                   .count = plan->taken_count,
+                                                   .numbers = body + envelope_size(0),
+                                                   .content = {body + head, plan->size - head}},
+                                      .head = plan->head,
+                                      .objects = {at, (size_t)(body + plan->size - at)}};
+    move_texts(&ret_built->event.head, at);
     for (size_t i = 0; i < r->object_count; i++) {
         const struct plan_object *object = &plan->objects[i];
         const struct request_object *o = &r->objects[i];
@@ -251,8 +271,7 @@ int build_event(const struct build *b, struct built *ret_built, pawl_error *erro
         return error_set(error, status, "no memory to build an event");
     if (status != PAWL_OK)
         return status;
-    plan_write(&plan, body);
-    built.body = (pawl_bytes){body, plan.size};
+    plan_write(&plan, body, &built);
     built.record = plan.head.record;
     *ret_built = built;
     return PAWL_OK;

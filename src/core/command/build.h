@@ -16,6 +16,7 @@
 #include <pawl/sequencer.h>
 
 #include "core/command/request.h"
+#include "core/event/event.h"
 #include "core/state/overlay.h"
 
 /* What a processor knows of the workspace at hand. */
@@ -39,6 +40,7 @@ struct build {
 
 struct built {
     pawl_bytes body;
+    struct event event; /* what event_decode would make of the body */
     uint64_t offset;
     uint64_t workspace_offset;
     uint64_t record;

@@ -3,7 +3,6 @@
 #define CORE_COMMAND_BUILD_IMPL_H
 
 #include "core/command/build.h"
-#include "core/event/event.h"
 
 /* An object: what the check found out about it, and what numbering adds. */
 struct plan_object {
@@ -40,7 +39,7 @@ struct plan {
 
 int plan_check(struct plan *plan);
 int plan_number(struct plan *plan, struct built *ret_built);
-void plan_write(struct plan *plan, uint8_t *body);
+void plan_write(struct plan *plan, uint8_t *body, struct built *ret_built);
 
 /* The object that a raw ID stands for, or NULL. */
 const struct plan_raw *plan_find_raw(const struct plan *plan, uint64_t raw);

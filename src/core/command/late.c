@@ -4,7 +4,10 @@
  * does not run, so a processor that is busy all the time sets it once in that while. A command whose event is in a batch
  * is answered with PAWL_EUNKNOWN: the log may have it, and the writer goes on to find that out. Others get PAWL_EBUSY.
  *
- * A command whose event is durable is not looked at here: batch_late tells it, if the state cannot be written. */
+ * A command whose event is durable is not looked at here: batch_late tells it, if the state cannot be written.
+ *
+ * While the shard's own thread syncs (engine/shard/shard.c: send_kept) no timer runs: if a disk hangs in that moment, these
+ * few commands wait for it. */
 #include <stdio.h>
 
 #include "base/error.h"

@@ -65,7 +65,7 @@ static void moved(void *ctx, enum writer_state from)
 
 static void run(void *ctx)
 {
-    processor_run(ctx, false);
+    processor_run(ctx);
 }
 
 /* The writer is CLOSED and no batch is left: now the sequencer is closed. */
@@ -85,6 +85,7 @@ static int new_writer(struct processor *p)
     static const struct writer_ops ops = {.position = recover_position,
                                           .replay = recover_replay,
                                           .durable = batch_durable,
+                                          .ahead = batch_ahead,
                                           .write = batch_write,
                                           .unwrite = batch_unwrite,
                                           .late = batch_late,
@@ -128,7 +129,7 @@ int processor_new(const struct processor_options *options, struct processor **re
     overlay_init(&p->overlay, options->allocator);
     unique_init(&p->unique, options->views, options->partition, options->allocator);
     position_init(&p->position, options->allocator, options->partition);
-    p->scratch = mem_new(options->allocator, 1, STATE_SCRATCH_BYTES);
+    p->scratch = mem_take(options->allocator, 1, STATE_SCRATCH_BYTES);
     int status = PAWL_OK;
     if (!p->scratch || new_writer(p)
         || workspaces_init(&p->workspaces, options->allocator, p->options.workspaces_max)

@@ -147,12 +147,9 @@ static int check_expectation(const struct call *call, const struct workspace_fac
 static int stage(struct processor *p, struct writer_batch *batch, const struct state *state, struct call *call,
                  const struct built *built)
 {
-    struct event event;
     struct staged *staged = &batch_staged(batch)[batch->count];
-    int status = event_decode(built->body, &event, call->error);
-    struct derivation derivation = {.offset = built->offset, .event = &event, .schema = p->schema};
-    if (status == PAWL_OK)
-        status = derive(&derivation, state, &batch->memory, &staged->changes, call->error);
+    struct derivation derivation = {.offset = built->offset, .event = &built->event, .schema = p->schema};
+    int status = derive(&derivation, state, &batch->memory, &staged->changes, call->error);
     staged->keys = (struct changes){0};
     if (status == PAWL_OK && p->unique.count > 0) {
         status = unique_check(&p->unique, state, &staged->changes, &batch->memory, &staged->keys, call->error);
@@ -269,7 +266,7 @@ static void fill(struct processor *p, struct writer_batch *batch)
     }
 }
 
-void processor_run(struct processor *p, bool alone)
+void processor_run(struct processor *p)
 {
     while (p->writer.state == WRITER_RUNNING && !p->writer.pausing) {
         if (p->options.applier->stuck != PAWL_OK)
@@ -285,8 +282,7 @@ void processor_run(struct processor *p, bool alone)
         }
         if (p->writer.state != WRITER_RUNNING) /* a caller that was answered may have closed it */
             return;
-        bool lone = alone && batch->count == 1 && p->writer.first == batch && !p->queue.first;
-        if (!writer_send(&p->writer, batch, lone))
+        if (!writer_send(&p->writer, batch))
             return;
         p->figures.batches++;
     }

@@ -142,9 +142,8 @@ void processor_give_up(struct processor *processor, const char *words);
  * is not called. */
 int processor_submit(struct processor *processor, struct call *call);
 
-/* Go on with the queued commands. alone: nothing else waits for this shard, so a lone event may be written at
- * once. */
-void processor_run(struct processor *processor, bool alone);
+/* Go on with the queued commands. */
+void processor_run(struct processor *processor);
 
 /* The present schema is another one from now on. Borrowed until the processor is closed. */
 void processor_schema(struct processor *processor, const struct schema *schema);
@@ -155,7 +154,7 @@ void processor_schema(struct processor *processor, const struct schema *schema);
 void processor_rebind(struct processor *processor);
 
 /* Whether every event is applied, or gone, that was staged when a unique view last began to bind. Then the
- * view's rows say whether it holds (core/view/unique.h: unique_verdict). */
+ * view's rows say whether it holds (core/view/unique.h: unique_verdict): no row is there ahead of its commit. */
 bool processor_settled(struct processor *processor);
 
 enum writer_state processor_state(const struct processor *processor);

@@ -90,6 +90,7 @@ void processor_answer(struct processor *p, struct call *call, int status);
 
 /* batch.c: callbacks of the writer; and telling the node how far the state has come. */
 void batch_durable(void *ctx, struct writer_batch *batch);
+int batch_ahead(void *ctx, struct writer_batch *batch, pawl_store *store);
 int batch_write(void *ctx, struct writer_batch *batch, pawl_store *store);
 void batch_unwrite(void *ctx, struct writer_batch *batch);
 void batch_late(void *ctx, struct writer_batch *batch);

@@ -133,7 +133,7 @@ static void event_read(pawl_read *read)
     }
     end_repeat(r);
     if (again)
-        processor_run(p, false);
+        processor_run(p);
     else if (p->writer.state == WRITER_CLOSED)
         writer_step(&p->writer);
 }

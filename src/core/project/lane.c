@@ -103,6 +103,15 @@ static bool is_full(const struct lane *lane, const struct writer_batch *batch)
     return batch->count == lane->options.batch_operations || batch->bytes >= lane->options.batch_bytes;
 }
 
+static void offer(struct lane *lane)
+{
+    for (uint32_t i = 0; i < lane->projections && lane->options.available; i++)
+        if (lane_offer(lane, i) != 0) {
+            lane->options.available(lane->options.ctx, lane);
+            return;
+        }
+}
+
 /* Stage the numbers whose turn has come, and send them. True: there is more to do. */
 static bool take_turns(struct lane *lane)
 {
@@ -113,7 +122,7 @@ static bool take_turns(struct lane *lane)
     while (lane->writer.state == WRITER_RUNNING && !lane->writer.pausing && taken < TURNS_AT_ONCE) {
         batch = batch ? batch : writer_fill(&lane->writer);
         if (batch && is_full(lane, batch)) { /* it was filled before, and the log was busy */
-            stopped = !writer_send(&lane->writer, batch, false);
+            stopped = !writer_send(&lane->writer, batch);
             batch = NULL;
             continue;
         }
@@ -130,18 +139,12 @@ static bool take_turns(struct lane *lane)
     if (batch && batch->state == BATCH_FILLING) {
         if (batch->count == 0)
             writer_unfill(batch);
-        else if (lane->writer.state == WRITER_RUNNING && !lane->writer.pausing)
-            (void)writer_send(&lane->writer, batch, false);
+        else if (lane->writer.state == WRITER_RUNNING && !lane->writer.pausing) {
+            offer(lane); /* numbers that have become free; first of all, because waking the log takes a while */
+            (void)writer_send(&lane->writer, batch);
+        }
     }
     return !stopped && taken == TURNS_AT_ONCE;
-}
-
-static bool is_available(const struct lane *lane)
-{
-    for (uint32_t i = 0; i < lane->projections; i++)
-        if (lane_offers(lane, i))
-            return true;
-    return false;
 }
 
 void lane_pump(struct lane *lane)
@@ -161,8 +164,7 @@ void lane_pump(struct lane *lane)
         more = take_turns(lane);
         lane_examine(lane);
         lane_scan(lane);
-        if (lane->options.available && is_available(lane))
-            lane->options.available(lane->options.ctx, lane);
+        offer(lane);
     } while (lane->again && !more);
     lane->pumping = false;
     if (lane->writer.state == WRITER_DRAINING || lane->writer.state == WRITER_CLOSED)
@@ -259,7 +261,9 @@ int lane_hand_in(struct lane *lane, struct run *run)
         lane_binding(lane, run->number)->handed = run;
         lane_binding(lane, run->number)->marks = reads_marks(&run->seen);
         lane->handed_last = run->number > lane->handed_last ? run->number : lane->handed_last;
-        lane_examine_one(lane, run->number); /* it may have read too early already */
+        uint64_t number = run->number;
+        lane_examine_one(lane, number); /* it may have read too early: then the run is its owner's again */
+        lane_promise(lane, number);
     }
     lane_pump(lane);
     return PAWL_OK;

@@ -119,8 +119,8 @@ void lane_give_up(struct lane *lane, const char *words);
 /* The lane's projectors in their order: a projection is an index into them. NULL beyond the last. */
 const struct schema_projector *lane_projector(const struct lane *lane, uint32_t projection);
 
-/* Whether lane_acquire would give a number now. */
-bool lane_offers(const struct lane *lane, uint32_t projection);
+/* The number that lane_acquire would give now; 0: none. */
+uint64_t lane_offer(const struct lane *lane, uint32_t projection);
 
 /* Whether this projection has the next number in turn, nobody works on it, and lane_acquire would give it. */
 bool lane_offers_next(const struct lane *lane, uint32_t projection);

@@ -20,6 +20,7 @@ struct lane_binding {
     const struct schema *schema;
     const struct schema_projector *projector;
     uint64_t wsid;
+    uint32_t projection;
     uint32_t index;     /* which match of its event, from 1 */
     bool last;          /* the last match of its event */
     bool again;         /* it is repeated: the next run gets the staged rows, too */
@@ -54,6 +55,7 @@ struct lane {
     pawl_leases *leases;
     uint32_t projections;
     bool *quick;                   /* by projection: the lane runs it itself */
+    bool *outside;                 /* by projection: external workers have asked for it */
     struct lane_binding *bindings; /* by number modulo the window */
     struct recent_writes *recent;
     struct schedule schedule;
@@ -143,6 +145,16 @@ int lane_copy_staged_rows(struct lane *lane, struct run *run, uint64_t wsid, siz
  * only this number. */
 void lane_examine(struct lane *lane);
 void lane_examine_one(struct lane *lane, uint64_t number);
+
+/* lane_acquire.c: whether all that a run has read stands, as far as it can be told now; at its turn: as a whole. */
+bool lane_stands(struct lane *lane, const struct reads *reads);
+
+/* lane_acquire.c: a run of this number was handed in: give the next number of its chain out, with what the run promises. */
+void lane_promise(struct lane *lane, uint64_t number);
+
+/* lane_acquire.c: this number is given out again. So is what was handed in behind it, if it rests on the promise of a run
+ * that counts no more. */
+void lane_repeat_what_rests_on(struct lane *lane, uint64_t number);
 extern const struct schedule_ops lane_schedule_ops;
 
 /* Free a number: it was applied, or the lane starts over. */

@@ -149,10 +149,11 @@ static int new_parts(struct lane *lane, pawl_error *error)
                                   .store = o->lease_store,
                                   .store_ctx = o->lease_store_ctx,
                                   .allocator = o->allocator};
-    lane->scratch = mem_new(o->allocator, 1, STATE_SCRATCH_BYTES);
+    lane->scratch = mem_take(o->allocator, 1, STATE_SCRATCH_BYTES);
     lane->bindings = mem_new(o->allocator, o->window, sizeof lane->bindings[0]);
     lane->quick = mem_new(o->allocator, lane->projections, sizeof lane->quick[0]);
-    if (!lane->scratch || !lane->bindings || !lane->quick || new_writer(lane)
+    lane->outside = mem_new(o->allocator, lane->projections, sizeof lane->outside[0]);
+    if (!lane->scratch || !lane->bindings || !lane->quick || !lane->outside || new_writer(lane)
         || recent_writes_new(o->allocator, RECENT_CAPACITY, &lane->recent))
         return error_set(error, PAWL_ENOMEM, "no memory for a lane");
     int status = cursor_read(&lane->cursor, pawl_store_writer(o->store), error);
@@ -208,6 +209,7 @@ void lane_free(struct lane *lane)
     if (lane->writer.batches)
         writer_deinit(&lane->writer);
     mem_free(o->allocator, lane->quick, lane->projections * sizeof lane->quick[0]);
+    mem_free(o->allocator, lane->outside, lane->projections * sizeof lane->outside[0]);
     mem_free(o->allocator, lane->bindings, o->window * sizeof lane->bindings[0]);
     mem_free(o->allocator, lane->scratch, STATE_SCRATCH_BYTES);
     cursor_release(&lane->cursor);

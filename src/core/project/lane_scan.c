@@ -59,6 +59,7 @@ static int bind_matches(struct lane *lane, const struct schema *schema, const st
                                            .schema = schema,
                                            .projector = projector,
                                            .wsid = event->envelope.wsid,
+                                           .projection = projection,
                                            .index = index,
                                            .last = index == matches};
             status = bind(lane, projection, &binding);

@@ -51,6 +51,7 @@ static void stage(struct lane *lane, struct writer_batch *batch, const struct op
 static bool repeat_after_error(struct lane *lane, const pawl_turn *turn, struct run *run, int status)
 {
     (void)pawl_leases_repeat(lane->leases, turn->number); /* the run is no longer its result */
+    schedule_withdraw(&lane->schedule, turn->number);
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
         error_wrap(&lane->writer.error, status, "partition %u, operation %" PRIu64, lane->options.partition,
                    turn->number);
@@ -66,6 +67,7 @@ static bool repeat_after_error(struct lane *lane, const pawl_turn *turn, struct 
 static bool refuse(struct lane *lane, const pawl_turn *turn, struct run *run, int status, const char *words)
 {
     (void)pawl_leases_refuse(lane->leases, turn->number, words);
+    schedule_withdraw(&lane->schedule, turn->number);
     lane_binding(lane, turn->number)->again = false;
     lane_tell_refused(lane, turn, status, words);
     if (run && words != run->error.text)
@@ -178,6 +180,7 @@ static bool repeat(struct lane *lane, const pawl_turn *turn, struct run *run)
     (void)pawl_leases_repeat(lane->leases, turn->number);
     schedule_repeated(&lane->schedule, turn->number, reads_last_writer(&run->seen, lane->recent));
     tell(run, PAWL_ECONFLICT);
+    lane_repeat_what_rests_on(lane, turn->number);
     lane->again = true; /* it can be acquired again */
     return false;
 }
@@ -187,6 +190,8 @@ static bool explode_elsewhere(struct lane *lane, const pawl_turn *turn, struct r
 {
     if (lane_copy_staged_rows(lane, run, lane_binding(lane, turn->number)->wsid, SIZE_MAX) != PAWL_OK)
         return repeat_after_error(lane, turn, run, PAWL_ENOMEM);
+    run_unpromise(run); /* whatever was promised is staged by now, as it is */
+    schedule_withdraw(&lane->schedule, turn->number);
     lane->exploding = run;
     lane->exploded = false;
     lane->exploding_turn = *turn;
@@ -204,14 +209,17 @@ bool lane_stage(struct lane *lane, struct writer_batch *batch, const pawl_turn *
         lane->figures.quick++;
         return stage_here(lane, batch, turn, NULL);
     }
-    if (!reads_stand(&run->seen, lane->recent))
+    if (!lane_stands(lane, &run->seen))
         return repeat(lane, turn, run);
     schedule_stood(&lane->schedule, turn->number, reads_last_writer(&run->seen, lane->recent));
     if (run->failed)
         return fail(lane, turn, run);
-    if (run->status == PAWL_OK && reads_stand(&run->used, lane->recent))
+    bool stands = lane_stands(lane, &run->used);
+    if (stands && run->status == PAWL_OK)
         return stage_made(lane, batch, turn, run);
-    if (run->status != PAWL_OK && run->used.at >= turn->number - 1) /* nothing came between */
+    /* Nothing came between, and nothing was promised: a write that depends on no value notes no read of a promised row,
+     * and may yet have failed because of its size. */
+    if (stands && run->used.at >= turn->number - 1 && run->promise.count == 0)
         return refuse(lane, turn, run, run->status, run->error.text);
     lane->figures.repeated++;
     if (lane->options.explode && run->rows >= lane->options.rows_here)

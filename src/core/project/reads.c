@@ -25,6 +25,7 @@ void reads_reset(struct reads *r, uint64_t at)
     r->at = at;
     r->row_count = r->rows_count = 0;
     r->all = false;
+    r->promised = 0;
     arena_reset(&r->fields);
 }
 
@@ -60,6 +61,10 @@ static int add_hash(struct reads *r, uint64_t hash)
 
 int reads_add_row(struct reads *r, pawl_bytes key)
 {
+    uint64_t promised = promise_find(&r->promise, key);
+    r->promised |= promised;
+    if (promised)
+        return PAWL_OK;
     return add_hash(r, hash_of_row(key));
 }
 
@@ -76,12 +81,15 @@ static int add_hash_of_rows(struct reads *r, uint64_t hash, const uint64_t *fiel
 static int add_rows(struct reads *r, uint32_t table, uint64_t wsid, const uint64_t *fields, size_t words)
 {
     uint8_t key[KEY_WORKSPACE];
-    return add_hash_of_rows(r, hash_of_rows(key_of_workspace(table, wsid, key)), fields, words);
+    pawl_bytes prefix = key_of_workspace(table, wsid, key);
+    r->promised |= promise_find_all(&r->promise, prefix);
+    return add_hash_of_rows(r, hash_of_rows(prefix), fields, words);
 }
 
 int reads_add(struct reads *r, const struct reads *others)
 {
     int status = PAWL_OK;
+    assert(others->promise.count == 0);
     for (size_t i = 0; i < others->row_count && status == PAWL_OK && !r->all; i++)
         status = add_hash(r, others->row[i]);
     for (size_t i = 0; i < others->rows_count && status == PAWL_OK && !r->all; i++) {
@@ -97,10 +105,12 @@ int reads_add(struct reads *r, const struct reads *others)
 
 void reads_coarsen(struct reads *r)
 {
+    struct promise promise = r->promise;
     uint64_t at = r->at;
     reads_release(r);
     r->at = at;
     r->all = true;
+    r->promise = promise;
 }
 
 static int put_field(void *ctx, uint32_t slot)

@@ -9,6 +9,9 @@
  *                    any field
  *     which values   a row by its key, found or not, stands unless one of them touched that row
  *
+ * A row that was promised (promise.h) is not among these: it stands if it is there at the turn as it was promised,
+ * which whoever has the state compares. A clause or a range has read all promised rows of its workspace and entity.
+ *
  * A bounded ring keeps what recent operations wrote. If r is older than the ring, the run is repeated.
  * Everything is compared by hash: a collision costs a repeat, never a wrong result.
  *
@@ -20,6 +23,7 @@
 
 #include "base/arena.h"
 #include "core/project/operation.h"
+#include "core/project/promise.h"
 #include "core/schema/expr.h"
 #include "core/state/overlay.h"
 
@@ -39,6 +43,8 @@ struct reads {
     size_t rows_count, rows_room;
     struct arena fields;
     bool all; /* too much to remember: it stands only if nothing was written since */
+    struct promise promise;
+    uint64_t promised; /* a bit for each of its rows that was read */
 };
 
 #define READS_MAX ((size_t)65536) /* of each sort; beyond it only the flag all is set */
@@ -46,7 +52,7 @@ struct reads {
 /* Allocates nothing. */
 void reads_init(struct reads *reads, const pawl_allocator *alloc);
 void reads_release(struct reads *reads);
-void reads_reset(struct reads *reads, uint64_t at);
+void reads_reset(struct reads *reads, uint64_t at); /* the promise stays */
 
 /* Note a read. row: by its whole key. rows: by a clause; where NULL: every row matches, so no field matters.
  * range: all fields of the rows. PAWL_ENOMEM: the run must fail. */
@@ -55,7 +61,7 @@ int reads_add_rows(struct reads *reads, uint32_t table, uint64_t wsid, const str
                    size_t field_count);
 int reads_add_range(struct reads *reads, uint32_t table, uint64_t wsid);
 
-/* Note all that others has, of rows and ranges; it must have no clauses (reads_add_rows). */
+/* Note all that others has, of rows and ranges; it must have no clauses (reads_add_rows), and no promise. */
 int reads_add(struct reads *reads, const struct reads *others);
 
 /* Keep only that something was read: from now on it stands only if nothing was written since. */
@@ -68,10 +74,16 @@ static inline size_t reads_held(const struct reads *reads)
            + reads->fields.held;
 }
 
+/* Which promised rows were read, a bit for each. */
+static inline uint64_t reads_promised(const struct reads *reads)
+{
+    return reads->all ? UINT64_MAX : reads->promised;
+}
+
 /* Nothing was read. */
 static inline bool reads_is_blind(const struct reads *reads)
 {
-    return !reads->all && reads->row_count == 0 && reads->rows_count == 0;
+    return !reads->all && reads->row_count == 0 && reads->rows_count == 0 && reads->promised == 0;
 }
 
 struct recent_writes;
@@ -90,7 +102,7 @@ void recent_writes_reset(struct recent_writes *recent, uint64_t next);
 void recent_writes_note(struct recent_writes *recent, const struct operation *operation,
                         const struct changes *changes);
 
-/* Whether everything that was read stands, with all noted operations above reads->at. */
+/* Whether everything that was read stands, with all noted operations above reads->at; but for promised rows. */
 bool reads_stand(const struct reads *reads, const struct recent_writes *recent);
 
 /* A quick look: if the two have no bit in common, nothing that was read is among what was written since the last call of

@@ -177,11 +177,19 @@ bool reads_stand(const struct reads *reads, const struct recent_writes *r)
     return true;
 }
 
+/* Of the first row among those that are left. */
+static uint64_t hash_of_promised(const struct reads *reads, uint64_t left)
+{
+    return hash_of_row(reads->promise.rows[__builtin_ctzll(left)].key);
+}
+
 uint64_t reads_marks(const struct reads *reads)
 {
     uint64_t marks = reads->all || reads->rows_count > 0 ? UINT64_MAX : 0;
     for (size_t i = 0; i < reads->row_count && marks != UINT64_MAX; i++)
         marks |= mark_of(reads->row[i]);
+    for (uint64_t left = reads->promised; left; left &= left - 1)
+        marks |= mark_of(hash_of_promised(reads, left));
     return marks;
 }
 
@@ -203,6 +211,8 @@ uint64_t reads_last_writer(const struct reads *reads, const struct recent_writes
     uint64_t last = reads->all ? r->wrote : 0;
     for (size_t i = 0; i < reads->row_count; i++)
         last = later_of(r, last, reads->row[i]);
+    for (uint64_t left = reads->promised; left; left &= left - 1)
+        last = later_of(r, last, hash_of_promised(reads, left));
     for (size_t i = 0; i < reads->rows_count; i++) {
         last = later_of(r, last, hash_of_membership(reads->rows[i].hash));
         last = later_of(r, last, hash_of_any_field(reads->rows[i].hash));

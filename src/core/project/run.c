@@ -49,6 +49,18 @@ size_t run_held(const struct run *run)
     return run->memory.held + run->writes.room + reads_held(&run->seen) + reads_held(&run->used);
 }
 
+void run_promise(struct run *run, struct promise promise)
+{
+    run->promise = run->seen.promise = run->used.promise = promise;
+    run->seen.promised = run->used.promised = 0;
+}
+
+void run_unpromise(struct run *run)
+{
+    run->promise = run->used.promise = (struct promise){0};
+    run->used.promised = 0;
+}
+
 void run_reset(struct run *run)
 {
     lane_event_drop(run->event);
@@ -56,6 +68,9 @@ void run_reset(struct run *run)
     run->staged_rows = NULL;
     run->base = 0;
     run->may_ask_again = false;
+    run->promises = false;
+    run_promise(run, (struct promise){0});
+    run->made = (struct promise){0};
     run->intents = NULL;
     run->intent_count = 0;
     run->status = PAWL_OK;
@@ -93,20 +108,28 @@ void run_buffers_release(struct run_buffers *buffers)
     mem_free(buffers->alloc, buffers->scratch, buffers->scratch ? STATE_SCRATCH_BYTES : 0);
 }
 
+/* A row that is gone is pushed, too, also if the snapshot does not have it: the next snapshot may. */
+static int push_row(struct run_buffers *buffers, const struct state *state, pawl_bytes key, pawl_bytes value)
+{
+    return state_change(state, &buffers->memory, &buffers->staged, key, (pawl_bytes){0}, value);
+}
+
 /* Put the rows that were staged before the run over those of the store, which has not come as far. If the store has a
  * row already, the two agree, or the staged one is newer. */
 static int push_staged_rows(struct run_buffers *buffers, const struct staged_row *row,
                             const struct state *state)
 {
     int status = PAWL_OK;
-    for (; row && status == PAWL_OK; row = row->next) {
-        pawl_bytes old = {0};
-        status = state_get(state, row->key, &old);
-        if (status == PAWL_ENOTFOUND)
-            status = PAWL_OK;
-        if (status == PAWL_OK && (row->value.data || old.data))
-            status = state_change(state, &buffers->memory, &buffers->staged, row->key, old, row->value);
-    }
+    for (; row && status == PAWL_OK; row = row->next)
+        status = push_row(buffers, state, row->key, row->value);
+    return status;
+}
+
+static int push_promise(struct run_buffers *buffers, const struct promise *promise, const struct state *state)
+{
+    int status = PAWL_OK;
+    for (size_t i = 0; i < promise->count && status == PAWL_OK; i++)
+        status = push_row(buffers, state, promise->rows[i].key, promise->rows[i].value);
     return status;
 }
 
@@ -129,6 +152,8 @@ int run_open_snapshot(struct run *run, pawl_store *store, struct run_buffers *bu
         applied = run->base;
         status = push_staged_rows(buffers, run->staged_rows, &state);
     }
+    if (status == PAWL_OK) /* P2 */
+        status = push_promise(buffers, &run->promise, &state);
     if (status != PAWL_OK) {
         run_close_snapshot(buffers);
         return status;
@@ -192,6 +217,8 @@ int run_explode(struct run *run, pawl_store *store, struct run_buffers *buffers,
                                   .pause_ctx = buffers};
     error_clear(&run->error);
     status = explode(&explosion, &state, &buffers->memory, &changes, &run->error);
+    if (status == PAWL_OK && (!run->promises || promise_make(&run->made, &run->memory, &changes) != PAWL_OK))
+        run->made = (struct promise){0};
     if (status == PAWL_OK)
         overlay_remove(&buffers->overlay, &changes);
     run_close_snapshot(buffers);

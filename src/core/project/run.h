@@ -11,7 +11,8 @@
  * such operation with what it read, and both are validated when its turn comes (reads.h). If a run does not
  * stand, the number is run again. Such a run gets a copy of the rows that are staged and perhaps not yet in the store,
  * so it reads the state as the last operation that was staged then left it, base. If its turn had come, this is the
- * one directly before it: nothing can be staged before the run is done, and it stands. */
+ * one directly before it: nothing can be staged before the run is done, and it stands. Any other run may also get rows
+ * that are not even staged, but promised (promise.h). */
 #ifndef CORE_PROJECT_RUN_H
 #define CORE_PROJECT_RUN_H
 
@@ -63,17 +64,20 @@ struct run {
     uint64_t base;            /* staged_rows are those up to this operation; 0: it has none */
     bool may_ask_again;       /* its worker has number and ID, and comes back with them: lane_resume */
     struct staged_row *staged_rows;
+    bool promises;          /* it keeps what it has made, for the next run of its chain */
+    struct promise promise; /* what it was promised; in memory */
 
     /* What the run makes. memory holds the intents of a handler, and the staged rows. */
     struct arena memory;
     const struct intent *intents;
     size_t intent_count;
     struct operation_maker writes;
-    struct reads seen; /* what the handler read */
-    struct reads used; /* what exploding read */
-    uint64_t rows;     /* how many rows its clauses looked at, in whole slices */
-    int status;        /* of exploding: PAWL_OK, or an error that is the projector's fault */
-    bool failed;       /* its handler failed; error has the words. permanent: for good */
+    struct promise made; /* what its writes made of the state that it has seen; empty: it promises nothing */
+    struct reads seen;   /* what the handler read */
+    struct reads used;   /* what exploding read */
+    uint64_t rows;       /* how many rows its clauses looked at, in whole slices */
+    int status;          /* of exploding: PAWL_OK, or an error that is the projector's fault */
+    bool failed;         /* its handler failed; error has the words. permanent: for good */
     bool permanent;
     pawl_error error;
 
@@ -95,6 +99,12 @@ void run_init(struct run *run, const pawl_allocator *alloc);
 
 /* The bytes of memory that it has. */
 size_t run_held(const struct run *run);
+
+/* Give it a promise, which lies in its memory, in place of the one that it had. */
+void run_promise(struct run *run, struct promise promise);
+
+/* It explodes again, on what is staged: without what it was promised. What its handler has read stays noted. */
+void run_unpromise(struct run *run);
 
 /* Forget the attempt, keep the memory. */
 void run_reset(struct run *run);
@@ -118,7 +128,7 @@ int run_buffers_init(struct run_buffers *buffers, const pawl_allocator *alloc); 
 void run_buffers_release(struct run_buffers *buffers);
 
 /* Open a snapshot of the state, for a moment only. *ret_state has the lane's tables as operation reads->at left
- * them, or a later one. Until run_close_snapshot the caller notes in reads what it reads. PAWL_ENOMEM; errors
+ * them, or a later one, and over it what was promised. Until run_close_snapshot the caller notes in reads what it reads. PAWL_ENOMEM; errors
  * of the store. */
 int run_open_snapshot(struct run *run, pawl_store *store, struct run_buffers *buffers, struct reads *reads,
                       struct state *ret_state);

@@ -25,6 +25,7 @@ struct chained {
     uint64_t before; /* in its chain; 0: none */
     uint64_t after;
     bool held;
+    bool promised;
 };
 
 /* A projector and a command: what their events have in common with those that they conflict with. */
@@ -99,23 +100,31 @@ uint64_t schedule_before(const struct schedule *s, uint64_t number)
     return c ? c->before : 0;
 }
 
+/* Whether the number before it is neither staged nor promised to it. */
+static bool must_wait(const struct schedule *s, const struct chained *c)
+{
+    const struct chained *before = c->before > s->staged ? chained(s, c->before) : NULL;
+    return before && !(before->promised && s->ops->takes_promises(s->ctx, c->number));
+}
+
 static void set_held(struct schedule *s, struct chained *c, bool held)
 {
     if (c->held == held)
         return;
-    assert(!held || (c->before > s->staged && c->before < c->number)); /* S1, S2 */
+    assert(!held || (c->before < c->number && must_wait(s, c))); /* S1, S2 */
+    if (!s->ops->hold(s->ctx, c->number, held) && held)
+        return;
     c->held = held;
     s->held = held ? s->held + 1 : s->held - 1;
-    s->ops->hold(s->ctx, c->number, held);
 }
 
-/* Hold whatever waits for a number that is not staged; or nothing. */
+/* Hold whatever waits for another number; or nothing. */
 static void hold_all(struct schedule *s)
 {
     for (uint64_t n = s->staged + 1; n <= s->bound; n++) {
         struct chained *c = chained(s, n);
         if (c)
-            set_held(s, c, s->trusted && c->before > s->staged);
+            set_held(s, c, s->trusted && must_wait(s, c));
     }
 }
 
@@ -125,7 +134,7 @@ static void chain(struct schedule *s, uint64_t number, uint64_t token)
     struct schedule_chains *all = s->chains;
     struct chained *c = &all->numbers[number & (s->window - 1)];
     uint64_t *bucket = &all->buckets[hash_mix(token) & (s->window - 1)];
-    *c = (struct chained){.number = number, .token = token};
+    *c = (struct chained){.number = number, .token = token, .promised = c->number == number && c->promised};
     if (!token)
         return;
     for (uint64_t n = *bucket; n > s->staged && !c->before;) {
@@ -311,18 +320,34 @@ void schedule_bind(struct schedule *s, uint64_t number)
     }
     chain(s, number, token);
     struct chained *c = chained(s, number);
-    if (s->trusted && c->before > s->staged)
+    if (s->trusted && must_wait(s, c))
         set_held(s, c, true);
+}
+
+/* The next number of its chain waits no more, if this was all that it waited for. */
+static void free_after(struct schedule *s, const struct chained *c)
+{
+    struct chained *after = c->after ? chained(s, c->after) : NULL;
+    if (after && after->before == c->number && !must_wait(s, after))
+        set_held(s, after, false);
+}
+
+void schedule_promise(struct schedule *s, uint64_t number)
+{
+    struct chained *c = chained(s, number);
+    if (!c)
+        return;
+    c->promised = true;
+    free_after(s, c);
 }
 
 void schedule_stage(struct schedule *s, uint64_t number)
 {
     assert(number == s->staged + 1 && number <= s->bound);
-    struct chained *c = chained(s, number);
-    struct chained *after = c && c->after ? chained(s, c->after) : NULL;
+    const struct chained *c = chained(s, number);
     s->staged = number;
-    if (after && after->before == number)
-        set_held(s, after, false);
+    if (c)
+        free_after(s, c);
 }
 
 void schedule_stood(struct schedule *s, uint64_t number, uint64_t writer)
@@ -347,12 +372,19 @@ void schedule_stood(struct schedule *s, uint64_t number, uint64_t writer)
 static void hold_again(struct schedule *s, uint64_t number)
 {
     struct chained *c = chained(s, number);
-    if (!c || number > s->bound || !s->trusted || c->before <= s->staged)
+    if (!c || number > s->bound || !s->trusted || !must_wait(s, c))
         return;
-    if (c->held)
-        s->ops->hold(s->ctx, number, true);
-    else
-        set_held(s, c, true);
+    set_held(s, c, false);
+    set_held(s, c, true);
+}
+
+void schedule_withdraw(struct schedule *s, uint64_t number)
+{
+    struct chained *c = chained(s, number);
+    if (!c)
+        return;
+    c->promised = false;
+    hold_again(s, c->after);
 }
 
 void schedule_repeated(struct schedule *s, uint64_t number, uint64_t writer)
@@ -361,6 +393,7 @@ void schedule_repeated(struct schedule *s, uint64_t number, uint64_t writer)
     if (!is_foreseen)
         s->ahead = s->ahead * SHRINKAGE > 1 ? s->ahead * SHRINKAGE : 1; /* S4 */
     s->wary_until = s->staged + s->window;
+    schedule_withdraw(s, number);
     hold_again(s, number);
     hold_again(s, number + 1); /* it was the next in turn while this one was taken */
 }

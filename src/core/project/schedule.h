@@ -16,11 +16,15 @@
  *     ───┴───────────────────────────────────┴───────►      number
  *          F   F   F   F   h   h   h   F   F   too far       F: given out   h: held
  *              └───────────┘                                 5 becomes free when 2 is staged,
- *                  └───────────┴───┘                         6 when 3 is, 7 when 6 is
+ *                  └───────────┴───┘                         6 when 3 is, 7 when 6 is; or when their runs are handed in
  *
- *     bound ──► FREE ◄──── before is staged, or predictions are not trusted ──── HELD
- *                 │                                                                ▲
- *                 └──── its event agrees with that of before, which is not staged ─┘   when it is bound, or repeated
+ *     bound ──► FREE ◄──── before is staged or promised, or predictions are not trusted ──── HELD
+ *                 │                                                                           ▲
+ *                 └──── its event agrees with that of before, which is neither ───────────────┘
+ *                       when it is bound, or it or before is repeated
+ *
+ * Promised is a number whose run was handed in, with the rows that it will write (promise.h): the next number of its chain
+ * can be run with them.
  *
  * Whether predictions are trusted: for each number that has a number before it in its chain it is noted, when it is
  * staged, whether it read what that one or a later one wrote. If less than half did, nothing is held any more; but
@@ -30,7 +34,7 @@
  *
  * Invariants
  *   S1  The next number in turn is FREE and not too far: a schedule may delay work, never stop it.
- *   S2  HELD is a number only while before, a lower number, is not staged.
+ *   S2  HELD is a number only while before, a lower number, is neither staged nor promised to it.
  *   S3  Nothing here says whether a run counts: that is validated at its turn (reads.h), predicted or not.
  *   S4  1 <= ahead <= window.
  *   S5  Before the first conflict nothing is allocated, and a number costs a comparison. Without memory there are no
@@ -44,8 +48,11 @@ struct schedule_ops {
     /* The values of a bound number's event. False: they are not known any more. */
     bool (*values)(void *ctx, uint64_t number, struct event_values *ret_values);
 
-    /* Do not give out this number, or do so again. */
-    void (*hold)(void *ctx, uint64_t number, bool held);
+    /* Do not give out this number, or do so again. False: it cannot be held, because somebody has it. */
+    bool (*hold)(void *ctx, uint64_t number, bool held);
+
+    /* Whether a run of this number would get what was promised by the one before it. */
+    bool (*takes_promises)(void *ctx, uint64_t number);
 };
 
 struct schedule_chains;
@@ -77,17 +84,28 @@ void schedule_reset(struct schedule *schedule, uint64_t next);
 void schedule_bind(struct schedule *schedule, uint64_t number);
 void schedule_stage(struct schedule *schedule, uint64_t number);
 
+/* A run of this number was handed in, and what it will write is known; or that run is gone, without a word on the number. */
+void schedule_promise(struct schedule *schedule, uint64_t number);
+void schedule_withdraw(struct schedule *schedule, uint64_t number);
+
 /* A run of this number stands at its turn. writer: the last number that wrote what it read; 0: none is known. Before
  * schedule_stage. */
 void schedule_stood(struct schedule *schedule, uint64_t number, uint64_t writer);
 
-/* A run of this number was in vain, because of what writer wrote (0: it is not known). The number may be HELD now. */
+/* A run of this number was in vain, because of what writer wrote (0: it is not known), and promises nothing any more. The
+ * number, and the next of its chain, may be HELD now. */
 void schedule_repeated(struct schedule *schedule, uint64_t number, uint64_t writer);
 
 /* Whether a number is near enough to be given out. */
 static inline bool schedule_is_near(const struct schedule *schedule, uint64_t number)
 {
     return number <= schedule->staged + (uint64_t)schedule->ahead;
+}
+
+/* Whether there may be chains: then runs keep what they have made. */
+static inline bool schedule_has_chains(const struct schedule *schedule)
+{
+    return schedule->chains && schedule->trusted;
 }
 
 /* Whether the lane has had conflicts of late: then a run is better off with the rows that are staged. */

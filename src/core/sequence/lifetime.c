@@ -102,8 +102,8 @@ static int allocate(pawl_sequencer *s)
     const pawl_sequencer_limits *l = &s->options.limits;
     uint32_t values = l->unflushed_max > l->recovery_batch ? l->unflushed_max : l->recovery_batch;
     f->room = values + s->kinds.sequences_max + l->staged_max + 1; /* a kind for each event, too */
-    f->gathered = mem_new(alloc, f->room, sizeof f->gathered[0]);
-    f->rows = mem_new(alloc, f->room, sizeof f->rows[0]);
+    f->gathered = mem_take(alloc, f->room, sizeof f->gathered[0]);
+    f->rows = mem_take(alloc, f->room, sizeof f->rows[0]);
     s->open.before = mem_new(alloc, s->kinds.sequences_max, sizeof s->open.before[0]);
     s->actualizer.numbers = mem_new(alloc, numbers_room(s), sizeof s->actualizer.numbers[0]);
     if (!f->gathered || !f->rows || !s->open.before || !s->actualizer.numbers

@@ -162,8 +162,8 @@ int writer_init(struct writer *w, const struct writer_options *o)
         b->writer = w;
         b->index = i;
         arena_init(&b->memory, o->allocator, o->memory_chunk);
-        b->entries = mem_new(o->allocator, o->batch_entries, sizeof b->entries[0]);
-        b->staged = mem_new(o->allocator, o->batch_entries, o->staged_size);
+        b->entries = mem_take(o->allocator, o->batch_entries, sizeof b->entries[0]);
+        b->staged = mem_take(o->allocator, o->batch_entries, o->staged_size);
         if (!b->entries || !b->staged) {
             writer_deinit(w);
             return PAWL_ENOMEM;

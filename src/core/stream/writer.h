@@ -36,12 +36,13 @@
  * Invariants
  *   W1  Batches are sent in the order in which they were filled, each whole, and their entries have the next
  *       offsets of the stream. At most one batch is FILLING, and it is the last.
- *   W2  When a batch was lost, every batch behind it is lost too, whatever the log says about it: until the
- *       stream is claimed again, and read up to the claim.
+ *   W2  When a batch was lost, every batch that is not durable by then is lost too, whatever the log says about it:
+ *       until the stream is claimed again, and read up to the claim.
  *   W3  Each batch that was staged into ends with exactly one of applied and undo. undo comes before the batch
  *       is used again, and before the stream is claimed again.
- *   W4  For one batch: sent, then durable, then applied; or sent, then undo. Each of these four comes to
- *       batches in the order of sending. A batch may be undone while one before it waits for the store.
+ *   W4  For one batch: sent, then durable, then applied; or sent, then undo. The first three come to batches in
+ *       the order of sending. A batch may be undone while one before it waits for the store, or for the log: if the
+ *       log did not take it, that is known at once.
  *   W5  The fate of a lost entry is told only when the log was claimed again and read: as far as that entry,
  *       or to the end.
  *   W6  It is RUNNING only if the store has every entry of the log, but for those of its own batches.
@@ -93,6 +94,12 @@ struct writer_batch {
     pawl_error error;
 };
 
+/* Whether the rows of a batch were put ahead. */
+static inline bool batch_is_put(const struct writer_batch *batch)
+{
+    return batch->item.ahead_state == APPLY_PUT;
+}
+
 /* How far the store has come. */
 struct writer_position {
     uint64_t offset;   /* of the last entry that it has; 0: none */
@@ -116,15 +123,14 @@ struct writer_ops {
 
     /* --- a batch --- */
 
-    /* The hook between sent and done. The log has the batch and has not answered: there is time to work for it
-     * while the log syncs. Whatever this does, undo takes back. Not called if the log answers at once. May be
-     * NULL. */
-    void (*sent)(void *ctx, struct writer_batch *batch);
+    /* Put the rows of a batch, and nothing else, into the store's transaction, while the log syncs it. PAWL_ECANCELED: not
+     * this one. NULL: of none. If the transaction is aborted, write finds them not put: batch_is_put. */
+    int (*ahead)(void *ctx, struct writer_batch *batch, pawl_store *store);
 
     /* The log has it for good. May be NULL. */
     void (*durable)(void *ctx, struct writer_batch *batch);
 
-    /* As in struct apply_item. write: put the rows, and the position, into the store's transaction. unwrite:
+    /* As in struct apply_item. write: put the rows, if they are not ahead, and the position, into the store's transaction. unwrite:
      * the transaction was aborted; write will be called again. late: another attempt has failed (may be
      * NULL). */
     int (*write)(void *ctx, struct writer_batch *batch, pawl_store *store);
@@ -134,7 +140,7 @@ struct writer_ops {
     /* The store has it for good. The batch is free when this returns. */
     void (*applied)(void *ctx, struct writer_batch *batch);
 
-    /* It will not be applied as it was staged: take back what staging and sent did. Its state says what
+    /* It will not be applied as it was staged: take back what staging did. Its state says what
      * happened:
      *     LOST      It was sent. A status of an entry other than PAWL_OK and PAWL_EUNKNOWN says that this
      *               entry was certainly not written; fate tells of the others.
@@ -162,8 +168,7 @@ struct writer_ops {
      * later. Called again for every writer_step. */
     void (*prepare)(void *ctx);
 
-    /* RUNNING, and there may be something to do: it has begun, or a batch is free again, or a pause is over. It
-     * may be called from inside writer_send, when the log answered at once. */
+    /* RUNNING, and there may be something to do: it has begun, or a batch is free again, or a pause is over. */
     void (*run)(void *ctx);
 
     /* The writer is CLOSED and has nothing under way. False: the user itself has something under way, and will
@@ -252,9 +257,9 @@ static inline void writer_add(struct writer_batch *batch, uint64_t offset, pawl_
     batch->bytes += body.size;
 }
 
-/* Send a batch that has entries. alone: as in pawl_append. False: the log has no room; the batch stays as it
- * is, and a pause has begun. */
-bool writer_send(struct writer *writer, struct writer_batch *batch, bool alone);
+/* Send a batch that has entries. False: the log has no room; the batch stays as it is, and a pause has
+ * begun. */
+bool writer_send(struct writer *writer, struct writer_batch *batch);
 
 /* Give a batch back that has no entries. */
 void writer_unfill(struct writer_batch *batch);

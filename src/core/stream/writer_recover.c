@@ -11,7 +11,7 @@
 #include "base/heap.h"
 #include "core/stream/writer_impl.h"
 
-#define ENTRIES_AT_ONCE ((uint64_t)1024)
+#define ENTRIES_AT_ONCE ((uint64_t)8192)
 #define BYTES_AT_ONCE   ((size_t)4 << 20)
 #define RETRY_MIN       (10 * PAWL_MILLISECOND)
 #define RETRY_MAX       PAWL_SECOND

@@ -8,6 +8,12 @@
 
 /* --- applying --- */
 
+static int item_ahead(struct apply_item *item, pawl_store *store)
+{
+    struct writer_batch *batch = heap_entry(item, struct writer_batch, item);
+    return batch->writer->options.ops->ahead(batch->writer->options.ctx, batch, store);
+}
+
 static int item_write(struct apply_item *item, pawl_store *store)
 {
     struct writer_batch *batch = heap_entry(item, struct writer_batch, item);
@@ -46,8 +52,6 @@ static void become_durable(struct writer_batch *batch)
     struct writer *w = batch->writer;
     batch->state = BATCH_DURABLE;
     batch->durable = pawl_env_now(w->options.env);
-    batch->item =
-        (struct apply_item){.write = item_write, .undo = item_undo, .done = item_done, .late = item_late};
     applier_add(w->options.applier, &batch->item);
     if (w->options.ops->durable)
         w->options.ops->durable(w->options.ctx, batch);
@@ -63,24 +67,22 @@ static void become_lost(struct writer_batch *batch)
         w->error = batch->error;
     }
     batch->state = BATCH_LOST;
+    applier_lost(w->options.applier, &batch->item);
     if (w->state == WRITER_RUNNING)
         writer_move(w, WRITER_DRAINING);
     w->options.ops->undo(w->options.ctx, batch);
-}
-
-static void answered(struct writer_batch *batch)
-{
-    if (batch->append.status == PAWL_OK && batch->writer->cause == PAWL_OK)
-        become_durable(batch);
-    else
-        become_lost(batch); /* W2 */
 }
 
 static void append_done(pawl_append *append)
 {
     struct writer_batch *batch = heap_entry(append, struct writer_batch, append);
     struct writer *w = batch->writer;
-    answered(batch);
+    for (const struct writer_batch *b = w->first; b != batch; b = b->next)
+        assert(append->status != PAWL_OK || b->state != BATCH_SENT); /* W4 */
+    if (append->status == PAWL_OK && w->cause == PAWL_OK)
+        become_durable(batch);
+    else
+        become_lost(batch); /* W2 */
     applier_soon(w->options.applier);
     if (w->state != WRITER_RUNNING)
         writer_step(w);
@@ -88,14 +90,13 @@ static void append_done(pawl_append *append)
 
 /* --- sending --- */
 
-bool writer_send(struct writer *w, struct writer_batch *batch, bool alone)
+bool writer_send(struct writer *w, struct writer_batch *batch)
 {
     assert(w->state == WRITER_RUNNING && batch->state == BATCH_FILLING && batch->count > 0);
-    batch->append = (pawl_append){.entries = batch->entries,
-                                  .count = batch->count,
-                                  .alone = alone,
-                                  .done = append_done,
-                                  .error = &batch->error};
+    batch->append = (pawl_append){
+        .entries = batch->entries, .count = batch->count, .done = append_done, .error = &batch->error};
+    batch->item = (struct apply_item){
+        .ahead = item_ahead, .write = item_write, .undo = item_undo, .done = item_done, .late = item_late};
     int status = pawl_log_append(w->options.log, &batch->append);
     if (status == PAWL_EBUSY) {
         writer_pause(w, BUSY);
@@ -103,19 +104,15 @@ bool writer_send(struct writer *w, struct writer_batch *batch, bool alone)
     }
     batch->state = BATCH_SENT;
     if (status == PAWL_OK) {
-        if (w->options.ops->sent)
-            w->options.ops->sent(w->options.ctx, batch);
+        if (w->options.ops->ahead && w->first == batch)
+            applier_sent(w->options.applier, &batch->item);
         return true;
     }
-    if (status != PAWL_APPEND_DONE) { /* nothing was started: the same as if the log had refused every entry */
-        for (size_t i = 0; i < batch->count; i++)
-            batch->entries[i].status = PAWL_EIO;
-        batch->append.status = PAWL_EIO;
-    }
-    answered(batch);
-    if (batch->state == BATCH_DURABLE)
-        applier_run(w->options.applier);
-    if (w->state != WRITER_RUNNING)
-        writer_soon(w);
+    /* Nothing was started: the same as if the log had refused every entry. */
+    for (size_t i = 0; i < batch->count; i++)
+        batch->entries[i].status = PAWL_EIO;
+    batch->append.status = PAWL_EIO;
+    become_lost(batch);
+    writer_soon(w);
     return true;
 }

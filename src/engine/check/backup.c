@@ -228,6 +228,8 @@ static int verify_log(struct backing *b, const char *dir)
 static int copy_directory(struct backing *b)
 {
     char from[NODE_PATH_MAX], to[NODE_PATH_MAX];
+    const struct journal_copy_options copy = {
+        .from = from, .to = to, .alloc = b->options->allocator, .progress = pass_on, .arg = b};
     int status = copy_stores(b);
     if (node_is_on_kafka(&b->file)) /* the log stays where it is */
         return status;
@@ -236,7 +238,7 @@ static int copy_directory(struct backing *b)
     if (status == PAWL_OK)
         status = node_path(b->fresh, to, b->error, "log");
     if (status == PAWL_OK)
-        status = journal_copy(from, to, b->options->allocator, pass_on, b, &b->report.log_bytes, b->error);
+        status = journal_copy(&copy, &b->report.log_bytes, b->error);
     b->before = b->done;
     return status == PAWL_OK ? verify_log(b, b->fresh) : status;
 }

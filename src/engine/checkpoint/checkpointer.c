@@ -338,6 +338,7 @@ static int read_all(struct checkpointer *c, bool *ret_more)
 static void cease_to_guard(void *arg)
 {
     struct checkpointer *c = arg;
+    applier_retreat(&c->shard->applier);
     if (lmdb_store_tighten(c->shard->store) == PAWL_OK)
         atomic_store(&c->guards, false);
 }
@@ -347,7 +348,10 @@ static void begin_to_guard(void *arg)
 {
     struct checkpointer *c = arg;
     uint64_t ahead = atomic_load(&c->shard->seen) + c->shard->outstanding;
-    if (lag_of(c, ahead) <= c->stores.lag_max && lmdb_store_relax(c->shard->store) == PAWL_OK)
+    if (lag_of(c, ahead) > c->stores.lag_max)
+        return;
+    applier_retreat(&c->shard->applier);
+    if (lmdb_store_relax(c->shard->store) == PAWL_OK)
         atomic_store(&c->guards, true);
 }
 

@@ -287,10 +287,9 @@ int node_lock(const char *dir, const char *name, int *ret_fd, pawl_error *error)
         close(fd);
         return status;
     }
-    /* Only the message of PAWL_ELOCKED needs this, so it may fail. */
-    int size = snprintf(text, sizeof text, "%d\n", (int)getpid());
-    if (ftruncate(fd, 0) == 0)
-        (void)!pwrite(fd, text, (size_t)size, 0);
+    /* Only the message of PAWL_ELOCKED needs this, so it may fail. It is as long as any before it. */
+    int size = snprintf(text, sizeof text, "%-10d\n", (int)getpid());
+    (void)!pwrite(fd, text, (size_t)size, 0);
     *ret_fd = fd;
     return PAWL_OK;
 }

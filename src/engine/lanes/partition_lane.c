@@ -167,10 +167,20 @@ static void list_in(struct partition_lane *pl, struct job *job)
     pl->out_count--;
 }
 
+static bool is_below(uint64_t offered, uint64_t lowest)
+{
+    return offered != 0 && offered < lowest;
+}
+
+/* A number that has just become free may be lower than all that are queued: others wait for it, so it need not wait
+ * for a place. */
 static void fill_pool(struct partition_lane *pl, struct worker_pool *pool)
 {
     struct job *first = NULL, **last = &first;
-    for (uint32_t room = worker_pool_room(pool, pl->partition); room > 0; room--) {
+    uint64_t lowest;
+    uint32_t room = worker_pool_room(pool, pl->partition, &lowest);
+    for (uint32_t count = 0; count < room || is_below(lane_offer(pl->lane, pool->projection), lowest);
+         count++) {
         struct job *job = take_spare(pl);
         if (!job)
             break;
@@ -198,7 +208,7 @@ void partition_lane_fill(struct partition_lane *pl)
             continue;
         if (worker_pool_is_staffed(pool))
             fill_pool(pl, pool);
-        else if (lane_offers(pl->lane, i))
+        else if (lane_offer(pl->lane, i) != 0)
             leases_offer(generation->engine, pool->projector->id);
     }
 }

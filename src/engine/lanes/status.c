@@ -41,7 +41,7 @@ static bool waits_for_workers(const struct partition_lane *pl)
 {
     const struct generation *g = pl->generation;
     for (uint32_t i = 0; i < g->projections; i++)
-        if (!g->pools[i].quick && !worker_pool_is_staffed(&g->pools[i]) && lane_offers(pl->lane, i))
+        if (!g->pools[i].quick && !worker_pool_is_staffed(&g->pools[i]) && lane_offer(pl->lane, i) != 0)
             return true;
     return false;
 }

@@ -121,7 +121,7 @@ static void acquire_here(void *arg)
         if (status != PAWL_OK)
             continue;
         a->pl = pl;
-        a->more = lane_offers(pl->lane, a->projection);
+        a->more = lane_offer(pl->lane, a->projection) != 0;
     }
 }
 

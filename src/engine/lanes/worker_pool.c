@@ -39,8 +39,8 @@ static void list_queue(struct worker_pool *pool, struct worker_queue *queue)
     pool->last = &queue->next;
 }
 
-/* The lowest number first: all others of its partition wait for it. A number that came back is lower than those that are
- * queued; any other is higher. */
+/* The lowest number first: all others of its partition wait for it. Most numbers are higher than all that are queued; one
+ * that came back, or has become free, may be lower. */
 static void insert(struct worker_queue *queue, struct job *job)
 {
     struct job **at = &queue->first;
@@ -199,12 +199,11 @@ too_many:
     atomic_fetch_sub(&e->lanes->threads, 1);
 }
 
-/* Under the lock: wake or start a thread for each queued job, within the limits. */
-static void wake(struct worker_pool *pool)
+/* Under the lock: start a thread for each queued job that no idle thread is there for, within the limits. How many idle
+ * ones are to be woken, after the lock is given back: else each would only wait for it. */
+static uint32_t staff(struct worker_pool *pool)
 {
     uint32_t wanted = pool->queued;
-    for (uint32_t i = 0; i < pool->idle && i < wanted; i++)
-        pthread_cond_signal(&pool->work);
     for (uint32_t i = pool->idle;
          i < wanted && pool->count - pool->slow < pool->limit && pool->count < pool->cap; i++) {
         uint32_t before = pool->count;
@@ -212,6 +211,13 @@ static void wake(struct worker_pool *pool)
         if (pool->count == before)
             break;
     }
+    return wanted < pool->idle ? wanted : pool->idle;
+}
+
+static void wake(struct worker_pool *pool, uint32_t count)
+{
+    while (count-- > 0)
+        pthread_cond_signal(&pool->work);
 }
 
 /* --- for the lanes --- */
@@ -238,10 +244,10 @@ void worker_pool_resize(struct worker_pool *pool, uint32_t count)
     pthread_mutex_lock(&pool->lock);
     pool->limit = count ? count : WORKERS_DEFAULT;
     pool->cap = pool->limit * (partitions < PARTITIONS_MANY ? partitions : PARTITIONS_MANY);
-    wake(pool);
-    /* A thread that is too many now may take the signal of wake, and leave: wake all. */
-    pthread_cond_broadcast(&pool->work);
+    (void)staff(pool);
     pthread_mutex_unlock(&pool->lock);
+    /* A thread that is too many now may take a signal, and leave: wake all. */
+    pthread_cond_broadcast(&pool->work);
 }
 
 /* Each partition has a job queued, so that it gets its turn. But a single worker does not work ahead of itself: while it
@@ -251,7 +257,7 @@ static uint32_t ahead_of_slow(const struct worker_pool *pool, const struct worke
     return pool->limit > 1 || queue->running == 0 ? 1 + pool->limit / SLOW_AHEAD : 0;
 }
 
-uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition)
+uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition, uint64_t *ret_lowest)
 {
     pthread_mutex_lock(&pool->lock);
     const struct worker_queue *queue = &pool->queues[partition];
@@ -260,6 +266,7 @@ uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition)
     uint32_t ahead = pool->average < QUICK ? QUICK_AHEAD : ahead_of_slow(pool, queue);
     uint32_t most = queue->queued + free > ahead ? queue->queued + free : ahead;
     uint32_t room = most > queue->queued && !pool->stopping ? most - queue->queued : 0;
+    *ret_lowest = queue->first && !pool->stopping ? queue->first->run.number : 0;
     pthread_mutex_unlock(&pool->lock);
     return room;
 }
@@ -276,10 +283,12 @@ void worker_pool_push(struct worker_pool *pool, uint16_t partition, struct job *
         pool->queued++;
     }
     list_queue(pool, queue);
-    wake(pool);
-    if (pool->count == 0) /* no thread could be started: the maintenance thread tries again */
-        maintenance_ask(engine_of(pool)->lanes);
+    uint32_t idle = staff(pool);
+    bool nobody = pool->count == 0;
     pthread_mutex_unlock(&pool->lock);
+    wake(pool, idle);
+    if (nobody) /* no thread could be started: the maintenance thread tries again */
+        maintenance_ask(engine_of(pool)->lanes);
 }
 
 struct job *worker_pool_take_back(struct worker_pool *pool, uint16_t partition)
@@ -330,10 +339,10 @@ bool worker_pool_look_after(struct worker_pool *pool)
             t->slow = true;
             pool->slow++;
         }
-    if (pool->queued > pool->idle)
-        wake(pool);
+    uint32_t idle = pool->queued > pool->idle ? staff(pool) : 0;
     bool busy = pool->count > 0 || pool->queued > 0;
     pthread_mutex_unlock(&pool->lock);
+    wake(pool, idle);
     return busy;
 }
 

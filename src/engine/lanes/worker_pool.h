@@ -72,8 +72,9 @@ void worker_pool_set_handler(struct worker_pool *pool, pawl_handler handler, voi
 /* Set the number of workers, as the schema says; 0: the default. */
 void worker_pool_resize(struct worker_pool *pool, uint32_t count);
 
-/* How many more jobs a partition may queue now. */
-uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition);
+/* How many more jobs a partition may queue now, and besides them any whose number is below the lowest one that it has
+ * queued (0: none is). */
+uint32_t worker_pool_room(struct worker_pool *pool, uint16_t partition, uint64_t *ret_lowest);
 
 /* Queue a list of jobs, linked by job->queued. */
 void worker_pool_push(struct worker_pool *pool, uint16_t partition, struct job *jobs);

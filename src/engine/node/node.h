@@ -41,6 +41,8 @@ struct pawl_engine {
     pawl_log *log;
     pawl_log *kafka; /* NULL, or the log itself, behind its mirror */
     struct shard *shards;
+    struct shard_thread *threads;
+    uint32_t thread_count;
     struct partition *partitions;
 
     pthread_mutex_t schema_lock; /* one command of group0 is proposed at a time */

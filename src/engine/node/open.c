@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@
 #define LEASE_MAX       (600 * PAWL_SECOND)
 #define BACKOFF_MAX     (60 * PAWL_SECOND)
 #define PROGRESS_EVERY  (100 * PAWL_MILLISECOND)
+#define FEW_PROCESSORS  2
 
 static int check_options(pawl_options *o, pawl_error *error)
 {
@@ -148,14 +151,24 @@ static void close_store(void *arg)
     s->status = pawl_store_close(s->shard->store);
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static int open_stores(pawl_engine *e, pawl_error *error)
 {
     for (uint32_t i = 0; i < e->file.shards; i++) {
         struct shard *shard = &e->shards[i];
         shard->engine = e;
         shard->index = i;
+        shard->thread = &e->threads[i % e->thread_count];
+        shard->sibling = i + e->thread_count < e->file.shards ? &shard[e->thread_count] : NULL;
+        if (i < e->thread_count)
+            shard->thread->first = shard;
         shard->partitions = partition_set_of(i, e->file.partitions, e->file.shards);
         shard->drain.fn = shard_drain;
+        shard->gather_max = least(e->options.mailbox / 2, SHARD_GATHER_MAX);
         shard->latency.scale = HISTOGRAM_NS;
         shard->notify.fn = shard_notify_lanes;
         shard->wake_callers.fn = shard_wake_callers;
@@ -183,9 +196,10 @@ static int close_stores(pawl_engine *e)
             && status == PAWL_OK)
             status = storing.status;
         mpsc_release(&e->shards[i].mailbox);
-        turn_appends_release(&e->shards[i].appends);
         sequence_tails_release(&e->shards[i].tails);
     }
+    for (uint32_t i = 0; i < e->thread_count; i++)
+        turn_appends_release(&e->threads[i].appends);
     return status;
 }
 
@@ -376,6 +390,7 @@ static int put_away(pawl_engine *e)
     for (uint32_t i = 0; e->partitions && i < e->file.partitions; i++)
         audit_release(&e->partitions[i].audit);
     mem_free(alloc, e->partitions, e->partitions ? e->file.partitions * sizeof e->partitions[0] : 0);
+    mem_free(alloc, e->threads, e->threads ? e->thread_count * sizeof e->threads[0] : 0);
     mem_free(alloc, e->shards, e->shards ? e->file.shards * sizeof e->shards[0] : 0);
     lanes_free_all(e);
     views_free(e);
@@ -409,21 +424,36 @@ static int open_lanes(pawl_engine *e, pawl_error *error)
     return status;
 }
 
+/* Commands are bound by the log's syncs: with two processors, a second thread would only split what could be synced
+ * together, and compete with the log's own and the checkpoint's. */
+static uint32_t threads_for(const pawl_engine *e)
+{
+    if (e->knobs.threads > 0)
+        return least(e->knobs.threads, e->file.shards);
+    cpu_set_t usable;
+    int count = sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : INT_MAX;
+    return count <= FEW_PROCESSORS ? 1 : e->file.shards;
+}
+
 static int open_all(pawl_engine *e, pawl_error *error)
 {
     const pawl_allocator *alloc = e->options.allocator;
     int status = engine_find(e, error);
     if (status != PAWL_OK)
         return status;
+    e->thread_count = threads_for(e);
+    e->threads = mem_new(alloc, e->thread_count, sizeof e->threads[0]);
     e->shards = mem_new(alloc, e->file.shards, sizeof e->shards[0]);
     e->partitions = mem_new(alloc, e->file.partitions, sizeof e->partitions[0]);
-    if (!e->shards || !e->partitions || group0_new(alloc, &e->group0))
+    if (!e->threads || !e->shards || !e->partitions || group0_new(alloc, &e->group0))
         return error_set(error, PAWL_ENOMEM, "no memory to open %s", e->dir);
     group0_configure(e->group0, e->file.partitions, 1, e->file.shards);
     for (uint32_t i = 0; i < e->file.partitions; i++)
         audit_init(&e->partitions[i].audit, alloc);
-    struct uv_env_options threads = {
-        .shards = e->file.shards, .pool_threads = e->options.pool_threads, .allocator = alloc};
+    struct uv_env_options threads = {.shards = e->file.shards,
+                                     .threads = e->thread_count,
+                                     .pool_threads = e->options.pool_threads,
+                                     .allocator = alloc};
     status = uv_env_open(&threads, &e->uv, error);
     if (status != PAWL_OK)
         return status;

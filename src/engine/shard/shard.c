@@ -6,7 +6,7 @@
  *
  * While the log syncs one group, the next one gathers in the mailbox: otherwise each command that comes would begin a
  * group of its own, and most of a shard's time would go into groups. A mailbox that has many is not held any longer;
- * then there is enough work to do while the disk works. A lone command finds nothing under way, and is never held. */
+ * then there is enough work to do while the disk works. A command that finds nothing under way is not held. */
 #include <assert.h>
 
 #include "adapter/lmdb/store.h"
@@ -17,6 +17,8 @@
 
 #define HOLD_DEFAULT (10 * PAWL_SECOND)
 #define DRAIN_MAX    1024 /* commands in one turn: the loop has other work too */
+#define ALONE_MAX    16   /* entries that a shard's thread syncs itself */
+#define GATHER_TIME  (20 * PAWL_MILLISECOND)
 
 static uint16_t call_partition(const pawl_request *r)
 {
@@ -68,6 +70,7 @@ static void finished(struct call *call)
     pawl_request *r = heap_entry(call, pawl_request, call);
     struct shard *shard = r->shard;
     shard->outstanding--;
+    shard->thread->outstanding--;
     if (shard->holding)
         (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
     int status = call->status;
@@ -103,6 +106,7 @@ static void take(struct shard *shard, pawl_request *r)
     r->call.ack = r->ack;
     r->call.error = &r->error;
     shard->outstanding++;
+    shard->thread->outstanding++;
     int status = processor_submit(partition->processor, &r->call);
     if (status != PAWL_OK) {
         r->call.status = status;
@@ -118,6 +122,7 @@ static void refuse_all(struct shard *shard, int status)
     pawl_request *r;
     while (mpsc_pop(&shard->mailbox, &r)) {
         shard->outstanding++;
+        shard->thread->outstanding++;
         r->call.status = status;
         r->call.body = (pawl_bytes){0};
         pawl_error why;
@@ -166,32 +171,97 @@ static void hold_no_more(struct shard *shard)
     checkpointer_hurry(shard->checkpointer, false);
 }
 
-/* Whether the shard would only wait for the append that it is about to send. Then it writes and syncs on its
- * own thread, which saves two switches between threads. */
-static bool has_nothing_else(const struct shard *shard)
+/* Whether the thread would only wait for the append that it is about to send. Then it writes and syncs itself, which saves
+ * two switches between threads; unless there are so many entries that putting their rows meanwhile saves more
+ * (applier.h). Not while the log has something to answer, though its commands may have been answered as late: its
+ * outcome must come first (W4). */
+static bool has_nothing_else(const struct shard_thread *thread)
 {
-    return !shard->applier.first && turn_appends_kept(&shard->appends) == shard->outstanding;
+    size_t kept = turn_appends_kept(&thread->appends);
+    bool waits = kept <= ALONE_MAX && kept == thread->outstanding && !turn_appends_under_way(&thread->appends);
+    for (const struct shard *shard = thread->first; shard && waits; shard = shard->sibling)
+        waits = !shard->applier.first;
+    return waits;
+}
+
+/* The end of a turn, on the thread's first shard. What it has synced itself is applied before anything else that has come
+ * meanwhile. */
+static void send_kept(void *arg)
+{
+    struct shard_thread *thread = arg;
+    bool alone = has_nothing_else(thread);
+    turn_appends_send(&thread->appends, alone);
+    for (struct shard *shard = thread->first; alone && shard; shard = shard->sibling)
+        applier_run(&shard->applier);
+}
+
+/* Whether another shard on the thread has commands: then its turn comes next. */
+static bool has_more(const struct shard *shard)
+{
+    for (struct shard *other = shard->thread->first; other; other = other->sibling)
+        if (other != shard && mpsc_count(&other->mailbox) > 0)
+            return true;
+    return false;
+}
+
+/* A log that does not answer keeps commands waiting no longer than this: a processor that has them watches their deadlines
+ * (core/command/late.c). The timer is set when commands begin to gather and it does not run. So a shard that is busy sets
+ * it once in that while, and what it breaks then is one group of many. */
+static void gathered_too_long(pawl_timer *timer)
+{
+    struct shard *shard = heap_entry(timer, struct shard, patience);
+    shard->patient = false;
+    if (!atomic_load_explicit(&shard->gathering, memory_order_relaxed))
+        return;
+    shard->goes_along = true;
+    (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
+}
+
+static void be_patient(struct shard *shard)
+{
+    if (shard->patient)
+        return;
+    pawl_duration most = shard->engine->knobs.gather_time;
+    shard->patient = true;
+    shard->patience.fn = gathered_too_long;
+    pawl_env_after(shard->engine->env, &shard->patience, most ? most : GATHER_TIME);
 }
 
 /* Whether the mailbox is left alone until the log has answered. Whoever puts a command into it meanwhile does not wake the
  * shard, unless many have come (shard_wake). */
 static bool gather(struct shard *shard)
 {
-    bool holds = shard->gathers && turn_appends_under_way(&shard->appends)
-                 && mpsc_count(&shard->mailbox) < SHARD_GATHER_MAX;
+    bool holds = shard->gathers && !shard->goes_along && turn_appends_under_way(&shard->thread->appends)
+                 && mpsc_count(&shard->mailbox) < shard->gather_max;
+    shard->goes_along = false;
     if (holds && !atomic_load_explicit(&shard->gathering, memory_order_relaxed))
         atomic_store(&shard->came, 0);
+    if (holds)
+        be_patient(shard);
     atomic_store(&shard->gathering, holds);
     atomic_thread_fence(memory_order_seq_cst); /* as in shard_wake */
     return holds;
 }
 
+/* What this shard sends takes along what gathers at the others on its thread. Otherwise they would wait for as long as this
+ * one has so many commands that the log never has nothing to answer. */
+static void take_along(const struct shard *shard)
+{
+    for (struct shard *other = shard->thread->first; other; other = other->sibling)
+        if (other != shard && mpsc_count(&other->mailbox) > 0
+            && atomic_load_explicit(&other->gathering, memory_order_relaxed)) {
+            other->goes_along = true;
+            (void)pawl_env_post(shard->engine->env, other->index, &other->drain);
+        }
+}
+
 /* The log has answered all. The applier's turn is asked for already: those who wait are answered first. */
 static void gathered(void *arg)
 {
-    struct shard *shard = arg;
-    if (atomic_load_explicit(&shard->gathering, memory_order_relaxed))
-        (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
+    struct shard_thread *thread = arg;
+    for (struct shard *shard = thread->first; shard; shard = shard->sibling)
+        if (atomic_load_explicit(&shard->gathering, memory_order_relaxed))
+            (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
 }
 
 /* Any thread, after it has put a command into the mailbox. Either it sees that the shard gathers no more, and wakes it; or
@@ -200,7 +270,7 @@ void shard_wake(struct shard *shard)
 {
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&shard->gathering, memory_order_relaxed)
-        && atomic_fetch_add(&shard->came, 1) + 1 != SHARD_GATHER_MAX)
+        && atomic_fetch_add(&shard->came, 1) + 1 != shard->gather_max)
         return;
     /* A post is refused only after close has begun, and by then callers must have stopped. */
     (void)pawl_env_post(shard->engine->env, shard->index, &shard->drain);
@@ -218,6 +288,7 @@ void shard_drain(pawl_task *task)
     }
     if (gather(shard))
         return;
+    take_along(shard);
     while (taken < DRAIN_MAX && (has_room(shard) || !hold(shard))) {
         if (shard->holding)
             hold_no_more(shard);
@@ -226,16 +297,18 @@ void shard_drain(pawl_task *task)
         take(shard, request);
         taken++;
     }
-    bool alone = taken == 1 && shard->outstanding == 1;
     for (size_t i = 0; taken > 0 && i < shard->partitions.count; i++) {
         struct partition *partition = shard_partition(shard, i);
         if (!partition->touched)
             continue;
         partition->touched = false;
-        processor_run(partition->processor, alone);
+        processor_run(partition->processor);
     }
     wake_group_next(&shard->callers);
-    turn_appends_send(&shard->appends, has_nothing_else(shard));
+    /* The thread's first shard sends at once (turn_appends.h: C4). Else what is kept goes with what comes, at the turn's
+     * end. */
+    if (shard->gathers && shard == shard->thread->first && !has_more(shard))
+        send_kept(shard->thread);
     if (taken == DRAIN_MAX)
         (void)pawl_env_post(engine->env, shard->index, &shard->drain);
 }
@@ -331,7 +404,7 @@ static int open_partition(struct shard *shard, uint16_t number, pawl_error *erro
                                               .tails = &shard->tails};
     struct processor_options options = {.env = engine->env,
                                         .shard = shard->index,
-                                        .log = turn_appends_port(&shard->appends),
+                                        .log = turn_appends_port(&shard->thread->appends),
                                         .store = shard->store,
                                         .applier = &shard->applier,
                                         .views = &shard->views,
@@ -363,11 +436,16 @@ static void open_partitions(void *arg)
     struct opening *opening = arg;
     struct shard *shard = opening->shard;
     pawl_engine *engine = shard->engine;
-    turn_appends_init(&shard->appends, engine->log, engine->env, shard->index, engine->options.allocator);
-    shard->appends.idle = gathered;
-    shard->appends.idle_arg = shard;
+    struct shard_thread *thread = shard->thread;
     shard->gathers = !node_is_on_kafka(&engine->file); /* a broker may take long to answer */
+    if (thread->first == shard) {
+        turn_appends_init(&thread->appends, engine->log, engine->env, shard->index, engine->options.allocator);
+        thread->appends.idle = gathered;
+        thread->appends.send = shard->gathers ? send_kept : NULL;
+        thread->appends.arg = thread;
+    }
     applier_init(&shard->applier, engine->env, shard->index, shard->store);
+    shard->applier.works_ahead = shard->gathers;
     struct sequence_tails_options tails = {.log = engine->log,
                                            .store = shard->store,
                                            .partitions = shard->partitions,
@@ -420,6 +498,9 @@ static void close_partitions(void *arg)
     }
     shard->closed = true;
     pawl_env_cancel(shard->engine->env, &shard->hold);
+    pawl_env_cancel(shard->engine->env, &shard->patience);
+    atomic_store(&shard->gathering, false);
+    atomic_thread_fence(memory_order_seq_cst); /* as in shard_wake: whoever comes now wakes the shard */
     refuse_all(shard, PAWL_ECLOSED);
 }
 

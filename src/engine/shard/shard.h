@@ -1,11 +1,12 @@
 /* engine/shard/shard.h: a shard and its partitions.
  *
- *     callers ── mailbox ──► shard: one thread, one live store, one applier
+ *     callers ── mailbox ──► shard: one live store, one applier
  *                              ├── processors of its partitions (core/command)
  *                              ├── sequences.h        their sequencers
  *                              └── turn_appends.h ──► the log: what they append in one turn, together
  *
- * What a shard owns is touched on its thread only, except what is said to be for any thread. */
+ * A shard has a thread of its own; or on a machine with few processors, all shards share one: what they append in one
+ * turn goes to the log together then, and the other processors are for the log and the checkpoint. What a shard owns is touched on its thread only, except what is said to be for any thread. */
 #ifndef ENGINE_SHARD_SHARD_H
 #define ENGINE_SHARD_SHARD_H
 
@@ -40,22 +41,35 @@ struct applied_wait {
     struct latch latch;
 };
 
+/* What shards that share a thread have together. */
+struct shard_thread {
+    struct shard *first; /* of its shards */
+    struct turn_appends appends;
+    size_t outstanding; /* commands of its shards that are not answered yet */
+};
+
 struct shard {
     pawl_engine *engine;
+    struct shard_thread *thread;
+    struct shard *sibling;       /* the next one on the same thread */
     struct partition *to_notify; /* partitions whose lanes must be told of new events */
     pawl_task notify;
     uint32_t index;
     struct partition_set partitions; /* that live here */
     pawl_store *store;
-    struct turn_appends appends;
     struct applier applier;
     struct sequence_tails tails;
     struct mpsc mailbox; /* of pawl_request * */
     pawl_task drain;
-    bool gathers;              /* commands gather in the mailbox while the log syncs others: shard.c */
-    atomic_bool gathering;     /* and do so now */
+    bool gathers;          /* commands gather in the mailbox while the log syncs others: shard.c */
+    atomic_bool gathering; /* and do so now */
+    bool
+        goes_along; /* but are taken at the next turn: another shard of the thread sends, or it took too long */
     _Atomic uint32_t came;     /* so many have come since */
-    size_t outstanding;        /* commands that are not answered yet */
+    uint32_t gather_max;       /* that many gather, and no more */
+    pawl_timer patience;       /* until which they gather, if the log does not answer */
+    bool patient;              /* it is set */
+    size_t outstanding;        /* commands of its own that are not answered yet */
     struct wake_group callers; /* where blocking callers sleep */
     pawl_task wake_callers;
     pawl_task give_up;

@@ -24,7 +24,6 @@ struct joined_append {
 /* The first appends of those that are kept, as many as go together. */
 struct group {
     pawl_append *last;
-    size_t appends;
     size_t entries;
 };
 
@@ -107,7 +106,7 @@ static void answered(pawl_append *request)
     struct turn_appends *c = heap_entry(request, struct joined_append, append)->appends;
     appended(request);
     if (--c->under_way == 0 && c->idle)
-        c->idle(c->idle_arg);
+        c->idle(c->arg);
 }
 
 static size_t body_bytes(const pawl_append *append)
@@ -120,7 +119,7 @@ static size_t body_bytes(const pawl_append *append)
 
 static struct group first_group(const struct turn_appends *c)
 {
-    struct group group = {.last = c->first, .appends = 1, .entries = c->first->count};
+    struct group group = {.last = c->first, .entries = c->first->count};
     size_t bytes = body_bytes(c->first);
     while (group.last != c->last) {
         pawl_append *next = next_of(group.last);
@@ -128,7 +127,6 @@ static struct group first_group(const struct turn_appends *c)
         if (bytes > TURN_APPENDS_BYTES_MAX)
             break;
         group.last = next;
-        group.appends++;
         group.entries += next->count;
     }
     return group;
@@ -141,11 +139,11 @@ static void take_off(struct turn_appends *c, pawl_append *last)
         c->last = NULL;
 }
 
-static int send_one(struct turn_appends *c, bool alone)
+/* An append that goes by itself needs no memory, and gets only its own errors. */
+static int send_one(struct turn_appends *c)
 {
     pawl_append *append = c->first;
     pawl_append *next = append == c->last ? NULL : next_of(append);
-    append->alone = alone;
     int status = pawl_log_append(c->log, append);
     if (status == PAWL_EBUSY) {
         append->impl[0] = next; /* the log may have overwritten it */
@@ -155,11 +153,9 @@ static int send_one(struct turn_appends *c, bool alone)
     c->last = next ? c->last : NULL;
     if (status == PAWL_OK)
         return status;
-    if (status != PAWL_APPEND_DONE) {
-        for (size_t i = 0; i < append->count; i++)
-            append->entries[i].status = PAWL_EIO;
-        append->status = PAWL_EIO;
-    }
+    for (size_t i = 0; i < append->count; i++)
+        append->entries[i].status = PAWL_EIO;
+    append->status = PAWL_EIO;
     append->done(append);
     return PAWL_OK;
 }
@@ -204,15 +200,12 @@ size_t turn_appends_kept(const struct turn_appends *c)
 
 void turn_appends_send(struct turn_appends *c, bool alone)
 {
+    assert(pawl_env_self(c->env) == c->shard); /* C4 */
     while (c->first && !c->busy) {
         struct group group = first_group(c);
-        alone = alone && group.last == c->last;
-        int status = send_group(c, group, alone);
-        if (status != PAWL_OK && status != PAWL_EBUSY) {
-            /* An append that goes by itself needs no memory, and gets only its own errors. */
-            alone = alone && group.appends == 1;
-            status = send_one(c, alone);
-        }
+        int status = send_group(c, group, alone && group.last == c->last);
+        if (status != PAWL_OK && status != PAWL_EBUSY)
+            status = send_one(c);
         alone = false; /* a later append, if sent as alone, could be done before this one */
         if (status != PAWL_EBUSY)
             continue;
@@ -223,7 +216,11 @@ void turn_appends_send(struct turn_appends *c, bool alone)
 
 static void turn_over(pawl_task *task)
 {
-    turn_appends_send(heap_entry(task, struct turn_appends, task), false);
+    struct turn_appends *c = heap_entry(task, struct turn_appends, task);
+    if (c->send)
+        c->send(c->arg);
+    else
+        turn_appends_send(c, false);
 }
 
 static void pause_over(pawl_timer *timer)
@@ -236,14 +233,12 @@ static void pause_over(pawl_timer *timer)
 static int turn_appends_append(pawl_log *port, pawl_append *append)
 {
     struct turn_appends *c = (struct turn_appends *)port;
-    if (append->alone && !c->first)
-        return pawl_log_append(c->log, append);
     if (c->busy)
         return error_set(append->error, PAWL_EBUSY, "the log's queue is full");
     int status = pawl_env_post(c->env, c->shard, &c->task);
     if (status != PAWL_OK)
         return error_set(append->error, status, "the env is closed");
-    append->alone = false;
+    append->alone = false; /* whoever sends decides that */
     append->impl[0] = NULL;
     if (c->last)
         c->last->impl[0] = append;

@@ -91,6 +91,8 @@ int views_refresh_shard(struct shard *shard, const struct view_list *list, const
 int views_refresh_again(struct shard *shard)
 {
     const struct view_tables *t = &shard->views;
+    applier_retreat(
+        &shard->applier); /* what a transaction that may be aborted knows of the views does not count */
     return t->refreshed ? PAWL_OK : refresh(shard, t->list, t->schema, NULL);
 }
 

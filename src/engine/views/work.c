@@ -227,7 +227,7 @@ static uint64_t throttle(void *ctx)
 static bool busy(void *ctx)
 {
     const struct view_work *w = ctx;
-    return w->shard->outstanding > 0;
+    return w->shard->thread->outstanding > 0;
 }
 
 /* --- a unique view that is called built --- */

@@ -1,15 +1,15 @@
-/* bench/views/pace.c: commands at a rate that does not depend on how fast they are answered.
- *
- * One thread sends every command that is due, and then sleeps until the next is. A command's time begins when
+/* pace.c: one thread sends every command that is due, and then sleeps until the next is. A command's time begins when
  * it is due. So a command that must wait because all requests are under way is as late as a user would see it,
  * and an engine that stands still is not asked less. */
+#include "bench/lib/pace.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "bench/views/views.h"
+#include "bench/lib/bench.h"
 
 #define FLIGHTS 2048
 #define SAMPLES ((size_t)4 << 20)
@@ -72,12 +72,12 @@ static struct flight *take(struct running *r)
     return f;
 }
 
-static void send_one(struct running *r, uint64_t due)
+static void send_one(struct running *r, uint64_t n, uint64_t due)
 {
     pawl_error error = {0};
     struct flight *f = take(r);
     f->due = due;
-    shop_bill(f->request, shop_new_row());
+    r->pace->make(r->pace->make_arg, f->request, n);
     if (pawl_command_async(r->pace->engine, f->request, flown, f, &error) != PAWL_OK) {
         fail(r, &error);
         land(f);
@@ -96,7 +96,7 @@ static void send_all(struct running *r)
                 break;
         }
         if (due <= now) {
-            send_one(r, due);
+            send_one(r, sent, due);
             sent++;
         } else {
             uint64_t pause = due - now > TICK ? due - now : TICK;
@@ -111,26 +111,36 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double percentile(struct running *r)
+static bool find_percentiles(struct running *r, struct paced *ret)
 {
     size_t count = atomic_load(&r->answered);
     count = count < SAMPLES ? count : SAMPLES;
-    if (atomic_load(&r->failed) || count < 100)
-        return 0;
+    if (atomic_load(&r->failed))
+        return false;
+    if (count < 100) {
+        fprintf(stderr, "only %zu commands were answered\n", count);
+        return false;
+    }
     qsort(r->us, count, sizeof *r->us, compare);
-    return (double)r->us[count * 99 / 100];
+    *ret = (struct paced){(double)r->us[count / 2], (double)r->us[count * 99 / 100]};
+    return true;
 }
 
-double pace_run(const struct pace *pace)
+bool pace_over_after(void *arg, double seconds)
+{
+    return seconds >= *(const double *)arg;
+}
+
+bool pace_run(const struct pace *pace, struct paced *ret_paced)
 {
     int status = PAWL_OK;
-    double us = 0;
+    bool ok = false;
     struct running *r = calloc(1, sizeof *r);
     float *samples = malloc(SAMPLES * sizeof *samples);
     if (!r || !samples) {
         free(samples);
         free(r);
-        return bench_failed("pace", NULL);
+        return bench_failed("pace", NULL) > 0;
     }
     r->pace = pace;
     r->us = samples;
@@ -146,11 +156,11 @@ double pace_run(const struct pace *pace)
         send_all(r);
         for (size_t i = 0; i < FLIGHTS; i++) /* all are answered when all were free once */
             (void)take(r);
-        us = percentile(r);
+        ok = find_percentiles(r, ret_paced);
     }
     for (size_t i = 0; i < FLIGHTS; i++)
         pawl_request_free(r->flights[i].request);
     free(samples);
     free(r);
-    return us;
+    return ok;
 }
