@@ -303,6 +303,7 @@ CONTRACT_TEST(an_answer_that_comes_too_late_goes_nowhere)
     run_on(&b, answer_kept);
     bus_await(f, 4);
     a.call.verb = ECHO; /* behind it on the same way */
+    a.call.timeout = 60 * PAWL_SECOND;
     run_on(&a, begin);
     bus_await(f, 7);
     assert_int_equal(f->values[6], note(DONE, 1, 0, PAWL_OK));
