@@ -14,6 +14,7 @@ struct engine_knobs {
     /* Zero means the default. */
     uint32_t threads; /* that the shards run on: one, if the machine has few processors; else one each */
     pawl_duration gather_time;    /* commands gather for so long, if the log does not answer: 20 ms */
+    uint32_t gather_max;          /* and so many at most: 128. 1: each is taken as soon as it comes */
     uint64_t checkpoint_events;   /* at most so many in one commit: 256,000 */
     size_t checkpoint_bytes;      /* at most so many in one commit: 12 MiB */
     uint64_t checkpoint_rows;     /* at most so many in one transaction: 8,192 */

@@ -168,7 +168,8 @@ static int open_stores(pawl_engine *e, pawl_error *error)
             shard->thread->first = shard;
         shard->partitions = partition_set_of(i, e->file.partitions, e->file.shards);
         shard->drain.fn = shard_drain;
-        shard->gather_max = least(e->options.mailbox / 2, SHARD_GATHER_MAX);
+        shard->gather_max =
+            least(e->options.mailbox / 2, e->knobs.gather_max ? e->knobs.gather_max : SHARD_GATHER_MAX);
         shard->latency.scale = HISTOGRAM_NS;
         shard->notify.fn = shard_notify_lanes;
         shard->wake_callers.fn = shard_wake_callers;

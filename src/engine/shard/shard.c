@@ -171,16 +171,16 @@ static void hold_no_more(struct shard *shard)
     checkpointer_hurry(shard->checkpointer, false);
 }
 
-/* Whether the thread would only wait for the append that it is about to send. Then it writes and syncs itself, which saves
- * two switches between threads; unless there are so many entries that putting their rows meanwhile saves more
- * (applier.h). Not while the log has something to answer, though its commands may have been answered as late: its
- * outcome must come first (W4). */
+/* Whether the thread would only wait for the append that it is about to send, because nobody else has asked for anything.
+ * Then it writes and syncs itself, which saves two switches between threads; unless there are so many entries that putting
+ * their rows meanwhile saves more (applier.h). Not while the log has something to answer, though its commands may have been
+ * answered as late: its outcome must come first (W4). */
 static bool has_nothing_else(const struct shard_thread *thread)
 {
     size_t kept = turn_appends_kept(&thread->appends);
     bool waits = kept <= ALONE_MAX && kept == thread->outstanding && !turn_appends_under_way(&thread->appends);
     for (const struct shard *shard = thread->first; shard && waits; shard = shard->sibling)
-        waits = !shard->applier.first;
+        waits = !shard->applier.first && mpsc_count(&shard->mailbox) == 0;
     return waits;
 }
 
@@ -348,6 +348,7 @@ static void applied(void *ctx, uint16_t number, uint64_t offset)
     see(shard_of(engine, number), &engine->partitions[number], offset);
     shard_tell_applied(shard_of(engine, number), NULL, number, offset);
     notify_lanes_later(shard_of(engine, number), &engine->partitions[number]);
+    knobs_step(&engine->knobs, "events were applied");
 }
 
 static void audit(void *ctx, const struct position *position, uint64_t offset)
