@@ -99,6 +99,23 @@ TEST(an_import_is_under_way_from_its_claim_to_the_command_that_names_it)
     arena_release(&arena);
 }
 
+TEST(an_import_that_claims_behind_an_entry_of_a_node_has_not_begun)
+{
+    struct import_watch watch = {0};
+    arena_init(&arena, NULL, 4096);
+    import_claimed(&watch, A_NODE);
+    import_entry(&watch, A_NODE, assigned_to(A_NODE));
+    import_claimed(&watch, RUN_ONE);
+    assert_int_equal(watch.state, IMPORT_NONE);
+    import_entry(&watch, RUN_ONE, done_by(RUN_ONE)); /* nor does it end */
+    assert_int_equal(watch.state, IMPORT_NONE);
+    import_claimed(&watch, A_NODE);
+    import_entry(&watch, A_NODE, assigned_to(A_NODE));
+    import_claimed(&watch, RUN_TWO);
+    assert_int_equal(watch.state, IMPORT_NONE);
+    arena_release(&arena);
+}
+
 TEST(an_end_that_was_copied_with_the_log_ends_nothing)
 {
     struct import_watch watch = {0};
@@ -118,6 +135,7 @@ int main(void)
         RUN(a_command_reads_back_as_it_was_written),
         RUN(what_was_assigned_before_the_end_of_an_import_counts_for_nothing),
         RUN(an_import_is_under_way_from_its_claim_to_the_command_that_names_it),
+        RUN(an_import_that_claims_behind_an_entry_of_a_node_has_not_begun),
         RUN(an_end_that_was_copied_with_the_log_ends_nothing),
     };
     return TEST_MAIN(tests);

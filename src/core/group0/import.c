@@ -8,7 +8,8 @@
 
 void import_claimed(struct import_watch *w, uint64_t node)
 {
-    if (import_is_node(node) && w->state == IMPORT_NONE) /* what has ended stays so */
+    bool in_use = w->entries > 0; /* if it is IMPORT_NONE: a node has written them */
+    if (import_is_node(node) && w->state == IMPORT_NONE && !in_use) /* what has ended stays so */
         w->state = IMPORT_UNDER_WAY;
 }
 
@@ -17,8 +18,8 @@ void import_entry(struct import_watch *w, uint64_t node, pawl_bytes command)
     struct decoder d = decoder_over(command);
     struct import_done done = {0};
     w->entries++;
-    if (!import_is_node(node) || decode_u8(&d) != GROUP0_COMMAND_VERSION || decode_u8(&d) != GROUP0_IMPORT_DONE
-        || decode_u16(&d) != 0)
+    if (w->state == IMPORT_NONE || !import_is_node(node) || decode_u8(&d) != GROUP0_COMMAND_VERSION
+        || decode_u8(&d) != GROUP0_IMPORT_DONE || decode_u16(&d) != 0)
         return;
     if (group0_import_done_decode(&d, &done, NULL) != PAWL_OK || done.node != node)
         return;

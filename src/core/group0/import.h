@@ -12,6 +12,13 @@
  *
  *     group0 ── a claim of an import, and no import_done behind it that names its claim ──► nodes refuse to open
  *
+ * Only an empty group0 can be imported into: an import whose first claim comes behind an entry of a node has not begun. It
+ * finds that entry and ends, and the log is the node's. So of a node and an import that come at the same moment, exactly
+ * one goes on, whichever of the claim and the assignment is the first in group0:
+ *
+ *     claim of an import, assignment of a node      the import: a node looks behind its claim, and refuses
+ *     assignment of a node, claim of an import      the node
+ *
  * What was assigned before import_done was assigned in another place, and counts for nothing. A node on a journal of its
  * own ignores all of this. */
 #ifndef CORE_GROUP0_IMPORT_H
@@ -41,7 +48,7 @@ static inline bool import_is_node(uint64_t node)
 
 /* How far an import into a cluster has come, as group0 tells. */
 enum import_state {
-    IMPORT_NONE,      /* there was none */
+    IMPORT_NONE,      /* there was none, or it came too late */
     IMPORT_UNDER_WAY, /* or it was not ended */
     IMPORT_ENDED,
 };
