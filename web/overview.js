@@ -21,7 +21,7 @@ const sum = (rows, name) => rows.reduce((total, row) => total + Number(row[name]
 
 const shortNames = {
     different: 'The two states differ', live: 'Live state damaged', checkpoint: 'Checkpoint damaged', log: 'Log damaged',
-    no_broker: 'No broker', fenced: 'Taken over by another node', settings: 'Topic settings weakened',
+    no_broker: 'No broker', fenced: 'Taken over by another node', settings: 'Topic settings weakened', mirror: 'Mirror off',
     expired: 'Leases expire', wait: 'Operations wait long', active: 'Many leases at once', voids: 'Operations were void',
     stalled: 'Lane stalled',
 };

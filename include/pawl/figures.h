@@ -90,6 +90,20 @@ PAWL_API int pawl_shard_figures_get(pawl_engine *engine, uint32_t shard, pawl_sh
 
 /* --- the log --- */
 
+/* The mirror of a log on Kafka, which is kept on the node's own disk (docs/KAFKA.md). Sums since opening, unless it
+ * says otherwise. All zero: there is no mirror. */
+typedef struct pawl_mirror_figures {
+    uint64_t bytes;     /* in its files: now */
+    uint64_t bytes_max; /* its bound, as configured; 0: there is no mirror */
+    uint64_t hits;      /* entries that were read in it */
+    uint64_t misses;    /* reads that went to the brokers, with all or the rest of what they wanted */
+    uint64_t dropped;   /* acknowledged entries that it left out, because its disk was too slow or it was off */
+    uint64_t discarded; /* how often everything in it was removed */
+    uint64_t unwritten; /* entries that it has in memory, and not in its files yet: now */
+    bool off;           /* it keeps nothing: now. It tries again every 10 s */
+    char why[256];      /* it is off: with file and error */
+} pawl_mirror_figures;
+
 /* Sums since opening, unless it says otherwise. Everything is zero or empty if the log is in files. */
 typedef struct pawl_log_figures {
     bool kafka;        /* false: it is in files */
@@ -118,6 +132,7 @@ typedef struct pawl_log_figures {
     pawl_duration outage_time;  /* how long that lasted, together */
     uint64_t connection_errors; /* connections to a broker that broke or could not be made */
     uint32_t weak_topics; /* topics of streams that this node owns, whose settings are too weak, as seen last */
+    pawl_mirror_figures mirror;
 } pawl_log_figures;
 
 /* Any thread that is not one of Pawl's own. Errors: PAWL_EMISUSE, PAWL_ECLOSED. */
@@ -204,6 +219,7 @@ typedef enum pawl_alert_kind {
     PAWL_ALERT_BROKER,   /* no broker answers, or none acknowledges */
     PAWL_ALERT_FENCED,   /* another node has taken over the log; it is over when this node is opened again */
     PAWL_ALERT_SETTINGS, /* topics have weaker settings than this log needs */
+    PAWL_ALERT_MIRROR,   /* its mirror is off: the disk of this node is full, or cannot be written */
 } pawl_alert_kind;
 
 /* Something that was found wrong while the engine was running. 'pawl verify --audit' says which of the states

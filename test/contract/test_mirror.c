@@ -10,7 +10,8 @@
 #include "base/latch.h"
 #include "test/lib/test.h"
 
-#define BODY 400
+#define BODY    400
+#define LONG_NS UINT64_C(3600000000000)
 
 static const pawl_stream stream = {.kind = PAWL_STREAM_RAW, .partition = 3};
 
@@ -19,7 +20,7 @@ struct scene {
     struct uv_env *env;
     pawl_log *log;
     const char *boot, *id;
-    uint64_t epoch, next;
+    uint64_t epoch, next, retry_ns;
 };
 
 static void scene_open(struct scene *s)
@@ -34,6 +35,7 @@ static void scene_open(struct scene *s)
                                     .id = s->id ? s->id : "one",
                                     .boot_id = s->boot ? s->boot : "first",
                                     .bytes_max = MIRROR_BYTES_MIN,
+                                    .retry_ns = s->retry_ns,
                                     .env = uv_env_port(s->env)};
     int status = journal_open(&journal, &mirror.log, &error);
     if (status == PAWL_OK)
@@ -126,9 +128,9 @@ static void scene_end(struct scene *s)
     free(s);
 }
 
-static struct mirror_figures figures_of(struct scene *s)
+static pawl_mirror_figures figures_of(struct scene *s)
 {
-    struct mirror_figures figures;
+    pawl_mirror_figures figures;
     mirror_figures(s->log, &figures);
     return figures;
 }
@@ -216,7 +218,7 @@ TEST(it_is_bounded_and_what_is_older_comes_from_the_log)
 {
     struct scene *s = scene_begin(8000); /* three times what it may hold */
     for (int round = 0; round < 2; round++) {
-        struct mirror_figures figures = figures_of(s);
+        pawl_mirror_figures figures = figures_of(s);
         assert_true(figures.bytes <= MIRROR_BYTES_MIN);
         read_some(s, 1, 100, true);
         read_some(s, 7900, 100, false);
@@ -301,7 +303,7 @@ TEST(a_block_that_was_written_by_half_is_left_out)
     assert_true(change_files(s, cut_off) > 0);
     scene_open(s);
     read_some(s, 1, 1000, true);
-    struct mirror_figures figures = figures_of(s);
+    pawl_mirror_figures figures = figures_of(s);
     assert_int_equal(figures.discarded, 0);
     assert_true(figures.hits > 0 && figures.hits < 1000 && figures.misses > 0);
     scene_end(s);
@@ -313,6 +315,9 @@ TEST(a_disk_that_is_full_hurts_nobody)
     char path[140];
     struct stat there;
     struct scene *s = scene_begin(0);
+    s->retry_ns = LONG_NS;
+    scene_reopen(s);
+    claim(s);
     snprintf(path, sizeof path, "%s/%016x.seg", s->files, 1);
     assert_int_equal(symlink("/dev/full", path), 0);
     append(s, 2000);
@@ -321,11 +326,96 @@ TEST(a_disk_that_is_full_hurts_nobody)
     append(s, 10);
     read_some(s, 1, 2010, true);
     read_some(s, 1990, 20, false);
-    assert_int_equal(figures_of(s).bytes, 0);
+    pawl_mirror_figures figures = figures_of(s);
+    assert_int_equal(figures.bytes, 0);
+    assert_true(figures.off && figures.dropped >= 10);
+    assert_contains(figures.why, s->files);
+    assert_contains(figures.why, "No space left");
     scene_close(s);
     assert_int_not_equal(lstat(path, &there), 0);
     scene_open(s);
     read_some(s, 1, 2010, true);
+    scene_end(s);
+}
+
+/* The first three tries fail, and then there is room. */
+TEST(it_goes_on_when_the_disk_has_room_again_though_nothing_is_appended)
+{
+    char path[140];
+    struct scene *s = scene_begin(0);
+    s->retry_ns = 1000 * 1000;
+    scene_reopen(s);
+    claim(s);
+    for (int i = 1; i <= 3; i++) {
+        snprintf(path, sizeof path, "%s/%016x.seg", s->files, i);
+        assert_int_equal(symlink("/dev/full", path), 0);
+    }
+    append(s, 500);
+    while (figures_of(s).discarded == 0 || figures_of(s).off)
+        sched_yield();
+    assert_int_equal(figures_of(s).discarded, 1); /* once, however often it was tried */
+    uint64_t dropped = figures_of(s).dropped;
+    append(s, 500);
+    assert_int_equal(figures_of(s).dropped, dropped);
+    read_some(s, 501, 500, true);
+    assert_true(figures_of(s).hits >= 500);
+    scene_end(s);
+}
+
+TEST(its_figures_say_how_much_it_holds_and_what_it_has_not_written)
+{
+    struct scene *s = scene_begin(10);
+    pawl_mirror_figures figures = figures_of(s);
+    assert_true(figures.unwritten == 10 && figures.bytes == 0 && !figures.off);
+    assert_int_equal(figures.bytes_max, MIRROR_BYTES_MIN);
+    append(s, 1000);
+    while (figures_of(s).bytes == 0)
+        sched_yield();
+    assert_true(figures_of(s).unwritten < 1010);
+    scene_reopen(s); /* closing writes all of it */
+    assert_int_equal(figures_of(s).unwritten, 0);
+    assert_true(figures_of(s).bytes > 1010 * BODY);
+    scene_end(s);
+}
+
+TEST(a_directory_that_cannot_be_used_is_said)
+{
+    struct scene *s = scene_begin(0);
+    scene_close(s);
+    snprintf(s->files, sizeof s->files, "%s/none/mirror", s->dir);
+    scene_open(s);
+    claim(s);
+    append(s, 10);
+    pawl_mirror_figures figures = figures_of(s);
+    assert_true(figures.off && figures.dropped == 10);
+    assert_contains(figures.why, s->files);
+    read_some(s, 1, 10, true);
+    scene_end(s);
+}
+
+/* In its place lies a file. */
+TEST(it_begins_when_its_directory_can_be_made)
+{
+    struct scene *s = scene_begin(0);
+    scene_close(s);
+    s->retry_ns = 1000 * 1000;
+    snprintf(s->files, sizeof s->files, "%s/other", s->dir);
+    int file = open(s->files, O_CREAT | O_WRONLY, 0600);
+    assert_true(file >= 0 && close(file) == 0);
+    scene_open(s);
+    claim(s);
+    append(s, 10);
+    assert_true(figures_of(s).off);
+    assert_int_equal(unlink(s->files), 0);
+    while (figures_of(s).off)
+        sched_yield();
+    assert_int_equal(figures_of(s).discarded, 0);
+    append(s, 500);
+    read_some(s, 11, 500, true);
+    assert_true(figures_of(s).hits >= 500);
+    scene_reopen(s); /* the mark is there, too */
+    read_some(s, 11, 500, true);
+    assert_true(figures_of(s).hits >= 500);
     scene_end(s);
 }
 
@@ -338,6 +428,10 @@ int main(void)
         cmocka_unit_test(it_is_thrown_away_when_a_block_is_damaged),
         cmocka_unit_test(a_block_that_was_written_by_half_is_left_out),
         cmocka_unit_test(a_disk_that_is_full_hurts_nobody),
+        cmocka_unit_test(it_goes_on_when_the_disk_has_room_again_though_nothing_is_appended),
+        cmocka_unit_test(its_figures_say_how_much_it_holds_and_what_it_has_not_written),
+        cmocka_unit_test(a_directory_that_cannot_be_used_is_said),
+        cmocka_unit_test(it_begins_when_its_directory_can_be_made),
     };
     return TEST_MAIN(tests);
 }

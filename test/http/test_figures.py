@@ -79,7 +79,8 @@ def promtool_accepts_the_metrics(folder):
     for name in ('pawl_commands_total', 'pawl_command_seconds_bucket', 'pawl_log_sync_seconds_bucket', 'pawl_log_batch_events_bucket',
                  'pawl_partition_offset', 'pawl_sequencer_status', 'pawl_sequencer_unflushed', 'pawl_recovery_seconds',
                  'pawl_lease_active', 'pawl_lease_run_ahead', 'pawl_lease_repeated_seconds_total', 'pawl_log_info', 'pawl_log_ack_seconds_bucket',
-                 'pawl_log_unknown_entries', 'pawl_log_claims_held', 'pawl_log_silence_seconds', 'pawl_log_weak_topics', 'pawl_view_build_tasks', 'pawl_view_build_rows_total', 'pawl_store_bytes',
+                 'pawl_log_unknown_entries', 'pawl_log_claims_held', 'pawl_log_silence_seconds', 'pawl_log_weak_topics', 'pawl_mirror_off', 'pawl_mirror_unwritten_entries',
+                 'pawl_view_build_tasks', 'pawl_view_build_rows_total', 'pawl_store_bytes',
                  'pawl_mailbox_depth', 'pawl_alerts', 'pawl_http_followers'):
         assert name in names_of(text), name
     assert re.search(r'^pawl_commands_total\{result="ok"\} 1$', text, re.M)

@@ -159,7 +159,7 @@ TEST(a_node_claims_from_where_it_knows_its_streams)
 {
     struct lanes_bed bed;
     struct kafka_figures figures;
-    struct mirror_figures mirror;
+    pawl_mirror_figures mirror;
     begin_first(&bed, "known");
     for (int i = 0; i < 300; i++)
         bed_send(&bed, 1 + (uint64_t)i % TENANTS, "t.Bill", "ada", 1);

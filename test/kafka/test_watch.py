@@ -86,6 +86,8 @@ def figures_metrics_status_and_top_name_the_log_and_who_owns_it(folder):
         assert 0 < kafka['ack_10s']['p50'] <= kafka['ack_10s']['p99'] < 60 and kafka['acks_10s'] >= 2, kafka
         assert kafka['acknowledged'] > 20 and kafka['unknown'] == kafka['unknown_total'] == kafka['outages'] == 0, kafka
         assert kafka['silence'] < 60 and kafka['weak_topics'] == 0, kafka
+        mirror = kafka['mirror']
+        assert mirror['bytes_max'] == 256 << 20 and mirror['unwritten'] >= 20 and not mirror['off'], mirror
         claims = {topic['topic']: topic for topic in kafka['claims']['topics']}
         assert set(claims) == {'group0', 'plog'} and claims['plog']['streams'] == claims['plog']['held'] == 2, claims
         assert kafka['claims']['held'] == 3 and kafka['claims']['won'] >= 3 and kafka['assignment'] > 0
@@ -102,7 +104,10 @@ def figures_metrics_status_and_top_name_the_log_and_who_owns_it(folder):
         assert int(re.search(r'^pawl_log_ack_seconds_count (\d+)$', text, re.M)[1]) > 20
         assert re.search(r'^pawl_log_claims_held 3$', text, re.M) and re.search(r'^pawl_log_unknown_entries 0$', text, re.M)
 
+        assert re.search(r'^pawl_mirror_off 0$', text, re.M) and re.search(r'^pawl_mirror_bytes_max 268435456$', text, re.M)
+
         said = s.pawl('status')
+        assert re.search(r'^mirror +\S+ \S+ of 268.4 MB, \d+ entries not written yet', said, re.M), said
         assert f'on Kafka: cluster seen at {ADDRESS}, replication 3, synced by the brokers' in said, said
         assert '3 streams are held by this node' in said and 'plog: 2 of 2 held here' in said, said
         assert re.search(r'^alerts +none$', said, re.M), said
@@ -127,6 +132,19 @@ def a_topic_that_is_weakened_under_its_owner_is_an_alert_until_it_is_mended(fold
         run(CLIENT, ADDRESS, 'alter', 'weakened.plog', 'retention.ms=-1', 'min.insync.replicas=2', 'flush.messages=1',
             'retention.bytes=-1', 'max.message.bytes=2097152')
         wait_until(lambda: s.alerts() == {}, 'the alert stays')
+
+
+def a_mirror_that_cannot_be_written_is_an_alert_and_hurts_nobody(folder):
+    os.mkdir(os.path.join(folder, 'unmirrored'))
+    with open(os.path.join(folder, 'unmirrored', 'mirror'), 'w', encoding='ascii'):
+        pass  # a file, where its directory would be
+    with Served(folder, 'unmirrored') as s:
+        s.add()
+        alert = s.alerts()['mirror']
+        assert 'unmirrored/mirror' in alert['text'] and 'disk' in alert['advice'], alert
+        assert s.figures()['log']['kafka']['mirror']['off']
+        assert re.search(r'^pawl_mirror_off 1$', s.get('/metrics'), re.M)
+        assert re.search(r'^mirror +off: .*unmirrored/mirror', s.pawl('status'), re.M)
 
 
 def brokers_that_hang_are_an_alert_until_they_go_on(folder):
@@ -167,6 +185,7 @@ def too_few_in_sync_are_an_alert_though_a_broker_answers(folder):
 
 if __name__ == '__main__':
     CASES = [figures_metrics_status_and_top_name_the_log_and_who_owns_it,
-             a_topic_that_is_weakened_under_its_owner_is_an_alert_until_it_is_mended]
+             a_topic_that_is_weakened_under_its_owner_is_an_alert_until_it_is_mended,
+             a_mirror_that_cannot_be_written_is_an_alert_and_hurts_nobody]
     LONG = [brokers_that_hang_are_an_alert_until_they_go_on] + 5 * [too_few_in_sync_are_an_alert_though_a_broker_answers]
     main(CASES + (LONG if sys.argv[1:] == ['long'] else []))

@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "base/wait.h"
 
 enum {
     AT_SUM = 0,
@@ -205,6 +204,18 @@ const struct block *mirror_find(const struct mirrored *s, uint64_t offset)
     return b && b->first <= offset ? b : NULL;
 }
 
+/* Blocks of a stream are written in their order (M3), so those that are not lie at its end. */
+uint64_t mirror_unwritten(const struct mirror *m)
+{
+    uint64_t entries = 0;
+    for (size_t i = 0; i < m->stream_count; i++) {
+        const struct mirrored *s = m->streams[i];
+        for (size_t n = s->count; n > 0 && !s->blocks[s->begin + n - 1]->segment; n--)
+            entries += s->blocks[s->begin + n - 1]->end - s->blocks[s->begin + n - 1]->first;
+    }
+    return entries;
+}
+
 /* Blocks leave the index in any case; those that wait to be written are freed by the thread. */
 void mirror_forget(struct mirror *m, const struct segment *segment)
 {
@@ -260,15 +271,17 @@ static struct block *room_for(struct mirror *m, struct mirrored *s, uint64_t off
 
 void mirror_put(struct mirror *m, const pawl_entry *entry, pawl_place place, bool was_read)
 {
-    if (!m->running || (m->off_until > 0 && clock_boot_ns() < m->off_until))
+    if (!m->running || m->off.code != PAWL_OK) {
+        m->figures.dropped += !was_read;
         return;
+    }
     struct mirrored *s = mirror_stream(m, entry->stream, true);
     struct block *last = s ? last_of(s) : NULL;
     if (!s || (last && (entry->offset < last->end || (was_read && entry->offset > last->end))))
         return;
     size_t size = padded(ENTRY_HEADER + entry->body.size);
     if (m->waiting_bytes + size > WAITING_MAX) { /* the disk is slow: what follows leaves a gap */
-        m->figures.dropped++;
+        m->figures.dropped += !was_read;
         return;
     }
     struct block *b = room_for(m, s, entry->offset, size);

@@ -13,6 +13,7 @@
 #include "adapter/mirror/impl.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/error.h"
 #include "base/wait.h"
 
 #define MARK "mark"
@@ -20,6 +21,11 @@
 static void path_of(const struct mirror *m, uint64_t number, char path[MIRROR_PATH + 40])
 {
     snprintf(path, MIRROR_PATH + 40, "%s/%016" PRIx64 ".seg", m->dir, number);
+}
+
+static void path_of_mark(const struct mirror *m, char path[MIRROR_PATH + 40])
+{
+    snprintf(path, MIRROR_PATH + 40, "%s/" MARK, m->dir);
 }
 
 /* --- segments, under the lock --- */
@@ -65,11 +71,16 @@ static void remove_oldest(struct mirror *m)
     pthread_cond_signal(&m->wake);
 }
 
-/* Something is in doubt, or the disk is full. */
-static void discard(struct mirror *m)
+static void remove_all(struct mirror *m)
 {
     while (m->segments)
         remove_oldest(m);
+}
+
+/* Something is in doubt. */
+static void discard(struct mirror *m)
+{
+    remove_all(m);
     m->figures.discarded++;
 }
 
@@ -165,139 +176,7 @@ int mirror_fetch(struct mirror *m, pawl_stream stream, uint64_t offset, uint8_t 
     return PAWL_OK;
 }
 
-/* --- writing, on the thread --- */
-
-static struct segment *open_segment(struct mirror *m, uint64_t number, int flags)
-{
-    char path[MIRROR_PATH + 40];
-    struct stat there;
-    path_of(m, number, path);
-    struct segment *segment = mem_new(m->alloc, 1, sizeof *segment);
-    if (!segment)
-        return NULL;
-    segment->number = number;
-    segment->fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
-    if (segment->fd >= 0 && fstat(segment->fd, &there) == 0) {
-        segment->size = (uint64_t)there.st_size;
-        return segment;
-    }
-    if (segment->fd >= 0)
-        close(segment->fd);
-    mem_free(m->alloc, segment, sizeof *segment);
-    return NULL;
-}
-
-static bool write_whole(int fd, const uint8_t *from, size_t size, uint64_t at)
-{
-    while (size > 0) {
-        ssize_t put = pwrite(fd, from, size, (off_t)at);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return false;
-        from += put;
-        at += (uint64_t)put;
-        size -= (size_t)put;
-    }
-    return true;
-}
-
-/* Where the next block goes; NULL: nowhere. Under the lock, which is given up meanwhile. */
-static struct segment *segment_for(struct mirror *m, size_t size)
-{
-    struct segment *segment = newest(m);
-    if (segment && segment->size + size <= m->bytes_max / SEGMENTS)
-        return segment;
-    while (m->segments && m->bytes + size > m->bytes_max - m->bytes_max / SEGMENTS)
-        remove_oldest(m);
-    uint64_t number = ++m->number;
-    pthread_mutex_unlock(&m->lock);
-    segment = open_segment(m, number, O_CREAT | O_TRUNC);
-    pthread_mutex_lock(&m->lock);
-    if (segment)
-        add_segment(m, segment);
-    return segment;
-}
-
-static void forget_block(struct mirror *m, struct block *b)
-{
-    struct mirrored *s = b->stream;
-    size_t kept = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->blocks[s->begin + i] != b)
-            s->blocks[s->begin + kept++] = s->blocks[s->begin + i];
-    s->count = kept;
-    block_free(m, b);
-}
-
-/* The disk is full, or worse: what this took is of more use to others. */
-static void turn_off(struct mirror *m)
-{
-    discard(m);
-    m->off_until = clock_boot_ns() + OFF_NS;
-}
-
-/* One block. Under the lock, which is given up meanwhile. */
-static void write_block(struct mirror *m, struct block *b)
-{
-    bool off = m->off_until > 0 && clock_boot_ns() < m->off_until;
-    struct segment *segment = off || b->size > m->bytes_max / SEGMENTS ? NULL : segment_for(m, b->size);
-    if (segment) {
-        uint64_t at = segment->size;
-        segment_use(segment);
-        block_seal_bytes(b); /* under the lock: its bytes are read */
-        pthread_mutex_unlock(&m->lock);
-        bool good = write_whole(segment->fd, b->bytes, b->size, at);
-        pthread_mutex_lock(&m->lock);
-        if (good && !segment->removed) {
-            b->segment = segment;
-            b->at = at;
-            segment->size += b->size;
-            m->bytes += b->size;
-        }
-        segment_leave(m, segment);
-        if (!good)
-            turn_off(m);
-    } else if (!off && b->size <= m->bytes_max / SEGMENTS) {
-        turn_off(m);
-    }
-    if (!b->segment) {
-        forget_block(m, b);
-        return;
-    }
-    mem_free(m->alloc, b->bytes, b->room);
-    b->bytes = NULL;
-    b->room = 0;
-}
-
-static void *mirror_main(void *arg)
-{
-    struct mirror *m = arg;
-    pthread_mutex_lock(&m->lock);
-    while (m->waiting || m->removed || !m->stop) {
-        struct block *b = m->waiting;
-        struct segment *removed = take_removed(m);
-        if (removed) {
-            pthread_mutex_unlock(&m->lock);
-            segment_free(m, removed);
-            pthread_mutex_lock(&m->lock);
-            continue;
-        }
-        if (!b) {
-            pthread_cond_wait(&m->wake, &m->lock);
-            continue;
-        }
-        m->waiting = b->next;
-        if (!m->waiting)
-            m->last_waiting = &m->waiting;
-        m->waiting_bytes -= b->size;
-        write_block(m, b);
-    }
-    pthread_mutex_unlock(&m->lock);
-    return NULL;
-}
-
-/* --- opening and closing --- */
+/* --- the directory --- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -328,6 +207,217 @@ static size_t list_segments(struct mirror *m, bool remove, uint64_t *numbers, si
         qsort(numbers, count, sizeof numbers[0], by_number);
     return count;
 }
+
+/* Make the directory, with nothing in it but the mark; an errno. Without the lock: the thread does it, or nobody else is
+ * there yet. */
+static int make_empty(struct mirror *m)
+{
+    char path[MIRROR_PATH + 40];
+    size_t size = strlen(m->mark);
+    if (mkdir(m->dir, 0700) != 0 && errno != EEXIST)
+        return errno;
+    (void)list_segments(m, true, NULL, 0);
+    path_of_mark(m, path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    ssize_t put = write(fd, m->mark, size);
+    int failed = put < 0 ? errno : put < (ssize_t)size ? ENOSPC : 0;
+    close(fd);
+    return failed;
+}
+
+/* --- writing, on the thread --- */
+
+/* NULL: errno says why. */
+static struct segment *open_segment(struct mirror *m, uint64_t number, int flags)
+{
+    char path[MIRROR_PATH + 40];
+    struct stat there;
+    path_of(m, number, path);
+    struct segment *segment = mem_new(m->alloc, 1, sizeof *segment);
+    if (!segment) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    segment->number = number;
+    segment->fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+    if (segment->fd >= 0 && fstat(segment->fd, &there) == 0) {
+        segment->size = (uint64_t)there.st_size;
+        return segment;
+    }
+    int why = errno;
+    if (segment->fd >= 0)
+        close(segment->fd);
+    mem_free(m->alloc, segment, sizeof *segment);
+    errno = why;
+    return NULL;
+}
+
+/* False: errno says why. */
+static bool write_whole(int fd, const uint8_t *from, size_t size, uint64_t at)
+{
+    while (size > 0) {
+        ssize_t put = pwrite(fd, from, size, (off_t)at);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put == 0)
+            errno = ENOSPC;
+        if (put <= 0)
+            return false;
+        from += put;
+        at += (uint64_t)put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+static void set_off(struct mirror *m, int why)
+{
+    error_errno(&m->off, why, "cannot write to %.150s", m->dir);
+    m->retry_at = wait_deadline(m->retry_ns);
+}
+
+/* The disk is full, or worse: what this took is of more use to others. It is discarded once, however often the thread
+ * tries again. */
+static void turn_off(struct mirror *m, int why)
+{
+    remove_all(m);
+    m->figures.discarded += m->off.code == PAWL_OK;
+    set_off(m, why);
+}
+
+/* Where the next block goes; NULL: nowhere, and it is off. Under the lock, which is given up meanwhile. */
+static struct segment *segment_for(struct mirror *m, size_t size)
+{
+    struct segment *segment = newest(m);
+    if (segment && segment->size + size <= m->bytes_max / SEGMENTS)
+        return segment;
+    while (m->segments && m->bytes + size > m->bytes_max - m->bytes_max / SEGMENTS)
+        remove_oldest(m);
+    uint64_t number = ++m->number;
+    pthread_mutex_unlock(&m->lock);
+    segment = open_segment(m, number, O_CREAT | O_TRUNC);
+    int why = errno;
+    pthread_mutex_lock(&m->lock);
+    if (segment)
+        add_segment(m, segment);
+    else
+        turn_off(m, why);
+    return segment;
+}
+
+static void forget_block(struct mirror *m, struct block *b)
+{
+    struct mirrored *s = b->stream;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->blocks[s->begin + i] != b)
+            s->blocks[s->begin + kept++] = s->blocks[s->begin + i];
+    s->count = kept;
+    block_free(m, b);
+}
+
+/* At the end of a segment that is in use. Under the lock, which is given up meanwhile; false: it is off. */
+static bool write_at_end(struct mirror *m, const struct segment *segment, const uint8_t *bytes, size_t size)
+{
+    uint64_t at = segment->size;
+    pthread_mutex_unlock(&m->lock);
+    bool good = write_whole(segment->fd, bytes, size, at);
+    int why = errno;
+    pthread_mutex_lock(&m->lock);
+    if (!good)
+        turn_off(m, why);
+    return good;
+}
+
+/* One block. Under the lock, which is given up meanwhile. */
+static void write_block(struct mirror *m, struct block *b)
+{
+    bool wanted = m->off.code == PAWL_OK && b->size <= m->bytes_max / SEGMENTS;
+    struct segment *segment = wanted ? segment_for(m, b->size) : NULL;
+    if (segment) {
+        uint64_t at = segment->size;
+        segment_use(segment);
+        block_seal_bytes(b); /* under the lock: its bytes are read */
+        if (write_at_end(m, segment, b->bytes, b->size) && !segment->removed) {
+            b->segment = segment;
+            b->at = at;
+            segment->size += b->size;
+            m->bytes += b->size;
+        }
+        segment_leave(m, segment);
+    }
+    if (!b->segment) {
+        forget_block(m, b);
+        return;
+    }
+    mem_free(m->alloc, b->bytes, b->room);
+    b->bytes = NULL;
+    b->room = 0;
+}
+
+/* It is off: make the directory, if that is what failed, and write as much as a block has. The next block is written over
+ * it. Under the lock, which is given up meanwhile. */
+static void try_again(struct mirror *m)
+{
+    static const uint8_t zeros[BLOCK_BYTES];
+    if (!m->marked) {
+        pthread_mutex_unlock(&m->lock);
+        int why = make_empty(m);
+        pthread_mutex_lock(&m->lock);
+        m->marked = why == 0;
+        if (why) {
+            set_off(m, why);
+            return;
+        }
+    }
+    struct segment *segment = segment_for(m, sizeof zeros);
+    if (!segment)
+        return;
+    segment_use(segment);
+    if (write_at_end(m, segment, zeros, sizeof zeros))
+        m->off = (pawl_error){0};
+    segment_leave(m, segment);
+}
+
+/* Until there is something to do. */
+static void wait_for_work(struct mirror *m)
+{
+    if (m->off.code == PAWL_OK)
+        pthread_cond_wait(&m->wake, &m->lock);
+    else if (!cond_wait_until(&m->wake, &m->lock, m->retry_at))
+        try_again(m);
+}
+
+static void *mirror_main(void *arg)
+{
+    struct mirror *m = arg;
+    pthread_mutex_lock(&m->lock);
+    while (m->waiting || m->removed || !m->stop) {
+        struct block *b = m->waiting;
+        struct segment *removed = take_removed(m);
+        if (removed) {
+            pthread_mutex_unlock(&m->lock);
+            segment_free(m, removed);
+            pthread_mutex_lock(&m->lock);
+            continue;
+        }
+        if (!b) {
+            wait_for_work(m);
+            continue;
+        }
+        m->waiting = b->next;
+        if (!m->waiting)
+            m->last_waiting = &m->waiting;
+        m->waiting_bytes -= b->size;
+        write_block(m, b);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return NULL;
+}
+
+/* --- opening and closing --- */
 
 /* The blocks of a segment. What a process that was killed has written by half is cut off. */
 static void load_segment(struct mirror *m, struct segment *segment)
@@ -413,36 +503,29 @@ static bool is_trusted(const struct mirror *m, const char *path)
     return size > 0 && strcmp(mark, m->mark) == 0;
 }
 
-static bool write_mark(const struct mirror *m, const char *path)
-{
-    size_t size = strlen(m->mark);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool good = fd >= 0 && write(fd, m->mark, size) == (ssize_t)size;
-    if (fd >= 0)
-        close(fd);
-    return good;
-}
-
 void mirror_files_open(struct mirror *m, const char *boot_id, const char *id)
 {
     char boot[64], path[MIRROR_PATH + 40];
     sigset_t all, before;
     boot_of(boot_id, boot);
     snprintf(m->mark, sizeof m->mark, "%d %s %.160s\n", MIRROR_VERSION, boot, id);
-    snprintf(path, sizeof path, "%s/" MARK, m->dir);
-    if (mkdir(m->dir, 0700) != 0 && errno != EEXIST)
-        return;
-    if (boot[0] && is_trusted(m, path)) {
+    path_of_mark(m, path);
+    m->marked = boot[0] && is_trusted(m, path);
+    if (m->marked) {
         load(m);
     } else {
         m->figures.discarded += access(path, F_OK) == 0;
-        (void)list_segments(m, true, NULL, 0);
-        if (!write_mark(m, path))
-            return;
+        int why = make_empty(m);
+        m->marked = why == 0;
+        if (why)
+            set_off(m, why);
     }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    m->running = pthread_create(&m->thread, NULL, mirror_main, m) == 0;
+    int failed = pthread_create(&m->thread, NULL, mirror_main, m);
+    m->running = failed == 0;
+    if (failed)
+        error_errno(&m->off, failed, "cannot start the thread that writes to %.150s", m->dir);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

@@ -12,7 +12,7 @@
 #define BLOCK_HEADER   56
 #define ENTRY_HEADER   32
 #define WAITING_MAX    ((size_t)16 << 20) /* bytes of blocks that wait to be written */
-#define OFF_NS         ((uint64_t)10 * 1000 * 1000 * 1000)
+#define RETRY_NS       ((uint64_t)10 * 1000 * 1000 * 1000)
 #define SEGMENTS       8 /* of which bytes_max consists */
 #define MIRROR_PATH    4200
 #define MIRROR_VERSION 1
@@ -52,13 +52,16 @@ struct mirror {
     char dir[MIRROR_PATH];
     char mark[256]; /* what the directory was made for */
     uint64_t bytes_max;
+    uint64_t retry_ns;
     _Atomic size_t outstanding;
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
     pthread_t thread;
     bool running, stop;
-    uint64_t off_until;
+    bool marked;    /* its directory is there, with the mark */
+    pawl_error off; /* PAWL_OK: it is not */
+    uint64_t retry_at;
     struct map by_stream; /* struct mirrored * */
     struct mirrored **streams;
     size_t stream_count, stream_room;
@@ -68,7 +71,7 @@ struct mirror {
     uint64_t bytes;
     struct block *waiting, **last_waiting;
     size_t waiting_bytes;
-    struct mirror_figures figures;
+    pawl_mirror_figures figures; /* its counters */
 };
 
 /* block.c. With the lock, but for what is about bytes. */
@@ -79,6 +82,7 @@ struct block *block_new(struct mirror *m, struct mirrored *stream, uint64_t firs
 int block_add(struct mirror *m, struct mirrored *stream, struct block *block); /* to the index */
 void block_free(struct mirror *m, struct block *block);
 void block_close(struct mirror *m, struct block *block);             /* it waits to be written */
+uint64_t mirror_unwritten(const struct mirror *m);                   /* entries */
 void mirror_forget(struct mirror *m, const struct segment *segment); /* blocks in it; NULL: in any */
 void block_seal_bytes(struct block *block);                          /* make its header */
 bool block_head_read(const uint8_t *head, pawl_stream *ret_id, uint64_t *ret_first, uint64_t *ret_end,
@@ -89,7 +93,8 @@ bool block_check(const uint8_t *bytes, size_t size);
 const uint8_t *block_entry(const uint8_t *bytes, size_t size, const uint8_t *at, pawl_stream stream,
                            uint64_t offset, pawl_entry *ret_entry, pawl_place *ret_place);
 
-/* files.c. Without the lock. open: it mirrors nothing, unless running is set afterwards. */
+/* files.c. Without the lock. open: if running is not set afterwards, it never mirrors
+ * anything; off says why. */
 void mirror_files_open(struct mirror *m, const char *boot_id, const char *id);
 void mirror_files_close(struct mirror *m);
 /* The bytes of the block with this offset, in memory of the caller's allocator. PAWL_ENOTFOUND: it has none. */

@@ -309,6 +309,7 @@ int mirror_open(const struct mirror_options *options, pawl_log **ret_log, pawl_e
     m->env = options->env;
     m->alloc = options->alloc;
     m->bytes_max = options->bytes_max < MIRROR_BYTES_MIN ? MIRROR_BYTES_MIN : options->bytes_max;
+    m->retry_ns = options->retry_ns ? options->retry_ns : RETRY_NS;
     snprintf(m->dir, sizeof m->dir, "%s", options->dir);
     m->last_waiting = &m->waiting;
     pthread_mutex_init(&m->lock, NULL);
@@ -319,11 +320,15 @@ int mirror_open(const struct mirror_options *options, pawl_log **ret_log, pawl_e
     return PAWL_OK;
 }
 
-void mirror_figures(pawl_log *port, struct mirror_figures *ret_figures)
+void mirror_figures(pawl_log *port, pawl_mirror_figures *ret_figures)
 {
     struct mirror *m = mirror_of(port);
     pthread_mutex_lock(&m->lock);
     *ret_figures = m->figures;
     ret_figures->bytes = m->bytes;
+    ret_figures->bytes_max = m->bytes_max;
+    ret_figures->unwritten = mirror_unwritten(m);
+    ret_figures->off = m->off.code != PAWL_OK;
+    snprintf(ret_figures->why, sizeof ret_figures->why, "%.255s", m->off.text);
     pthread_mutex_unlock(&m->lock);
 }

@@ -14,7 +14,8 @@
  * checksum is wrong. Places in it are those of the log.
  *
  * It never stands in a writer's way: a block that the thread cannot write soon enough is dropped, and reads of it go to
- * the log. If the disk is full, everything in it is removed, and it is off for a while.
+ * the log. If the disk is full, everything in it is removed, and it is off, until the thread finds that it can write
+ * again: it tries every retry_ns.
  *
  * Invariants
  *   M1  The blocks of a stream are in the order of their offsets. There may be gaps between them.
@@ -26,6 +27,8 @@
 #ifndef MIRROR_MIRROR_H
 #define MIRROR_MIRROR_H
 
+#include <pawl/figures.h>
+
 #include "port/env.h"
 #include "port/log.h"
 
@@ -36,24 +39,17 @@ struct mirror_options {
     const char *id;      /* of the log: what was kept for another is removed */
     const char *boot_id; /* NULL: the kernel's */
     uint64_t bytes_max;  /* at least MIRROR_BYTES_MIN */
+    uint64_t retry_ns;   /* 0: 10 s */
     pawl_env *env;       /* of the log, too */
     const pawl_allocator *alloc;
     pawl_log *log; /* which is mirrored; closed with it */
 };
 
-struct mirror_figures {
-    uint64_t bytes;     /* in its files */
-    uint64_t hits;      /* entries that were read here */
-    uint64_t misses;    /* reads that went to the log, with all or the rest of what they wanted */
-    uint64_t dropped;   /* blocks, because the disk was too slow */
-    uint64_t discarded; /* how often everything was removed */
-};
-
-/* Copies the words. A directory that cannot be used is not an error: then it mirrors nothing. PAWL_ENOMEM: nothing was
+/* Copies the words. A directory that cannot be used is not an error: then it is off. PAWL_ENOMEM: nothing was
  * taken. */
 int mirror_open(const struct mirror_options *options, pawl_log **ret_log, pawl_error *error);
 
 /* Of a log that mirror_open opened. Any thread. */
-void mirror_figures(pawl_log *log, struct mirror_figures *ret_figures);
+void mirror_figures(pawl_log *log, pawl_mirror_figures *ret_figures);
 
 #endif

@@ -43,6 +43,22 @@ static void say_claims(const json_t *kafka)
     }
 }
 
+static void say_mirror(const json_t *mirror)
+{
+    char bytes[BYTES_TEXT_MAX], most[BYTES_TEXT_MAX];
+    bytes_format(json_u64_in(mirror, "bytes"), bytes);
+    bytes_format(json_u64_in(mirror, "bytes_max"), most);
+    if (json_is_true(json_object_get(mirror, "off")))
+        printf("%-12s off: %s\n", "mirror", text_in(mirror, "why"));
+    else if (json_u64_in(mirror, "bytes_max") == 0)
+        printf("%-12s none\n", "mirror");
+    else
+        printf("%-12s %s of %s, %" PRIu64 " entries not written yet; %" PRIu64 " entries read there, %" PRIu64
+               " reads from the brokers, %" PRIu64 " entries left out\n",
+               "mirror", bytes, most, json_u64_in(mirror, "unwritten"), json_u64_in(mirror, "hits"),
+               json_u64_in(mirror, "misses"), json_u64_in(mirror, "dropped"));
+}
+
 static void say_kafka(const json_t *kafka)
 {
     char p50[DURATION_TEXT_MAX], p99[DURATION_TEXT_MAX], silence[DURATION_TEXT_MAX], out[DURATION_TEXT_MAX];
@@ -62,6 +78,7 @@ static void say_kafka(const json_t *kafka)
            json_u64_in(kafka, "unknown_total"), json_u64_in(kafka, "ignored"));
     printf("%-12s a broker answered %s ago; %" PRIu64 " outages, together %s; %" PRIu64 " connection errors\n",
            "", silence, json_u64_in(kafka, "outages"), out, json_u64_in(kafka, "connection_errors"));
+    say_mirror(json_object_get(kafka, "mirror"));
     say_claims(kafka);
 }
 

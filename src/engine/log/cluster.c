@@ -53,6 +53,11 @@ int cluster_mirror_open(pawl_log *log, pawl_env *env, const pawl_allocator *allo
     return mirror_open(&options, ret_log, error);
 }
 
+void cluster_mirror_look(pawl_log *log, pawl_mirror_figures *ret_figures)
+{
+    mirror_figures(log, ret_figures);
+}
+
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)
 {
     return kafka_cluster_partitions(url, ret_partitions, error);
@@ -181,6 +186,10 @@ int cluster_mirror_open(pawl_log *log, pawl_env *env, const pawl_allocator *allo
 {
     *ret_log = log;
     return PAWL_OK;
+}
+
+void cluster_mirror_look(pawl_log *log, pawl_mirror_figures *ret_figures)
+{
 }
 
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)

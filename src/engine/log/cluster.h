@@ -31,6 +31,9 @@ struct cluster_mirror {
 int cluster_mirror_open(pawl_log *log, pawl_env *env, const pawl_allocator *alloc,
                         const struct cluster_mirror *mirror, pawl_log **ret_log, pawl_error *error);
 
+/* Of a log that cluster_mirror_open opened. */
+void cluster_mirror_look(pawl_log *log, pawl_mirror_figures *ret_figures);
+
 /* How many partitions the PLog has. PAWL_ENOTFOUND: there is no such topic; errors as in pawl/cluster.h. */
 int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error);
 

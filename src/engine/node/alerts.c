@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "engine/log/log.h"
 #include "engine/node/node.h"
 
@@ -99,6 +100,14 @@ static void alert_of(pawl_alert_kind kind, const pawl_error *error, pawl_alert *
     snprintf(alert->text, sizeof alert->text, "%.*s", (int)sizeof alert->text - 1, error->text);
 }
 
+static int mirror_check(const pawl_engine *e, pawl_error *error)
+{
+    pawl_mirror_figures mirror = {0};
+    if (e->log != e->kafka)
+        cluster_mirror_look(e->log, &mirror);
+    return mirror.off ? error_set(error, PAWL_EIO, "the mirror is off: %.200s", mirror.why) : PAWL_OK;
+}
+
 /* They are not kept: each is there as long as it is so. A node that was fenced writes nothing, so what it waits for does
  * not matter. */
 size_t engine_log_alerts(const pawl_engine *e, pawl_alert alerts[LOG_ALERTS_MAX])
@@ -113,6 +122,8 @@ size_t engine_log_alerts(const pawl_engine *e, pawl_alert alerts[LOG_ALERTS_MAX]
         alert_of(PAWL_ALERT_BROKER, &error, &alerts[count++]);
     if (cluster_weakness(e->kafka, &error) != PAWL_OK)
         alert_of(PAWL_ALERT_SETTINGS, &error, &alerts[count++]);
+    if (mirror_check(e, &error) != PAWL_OK)
+        alert_of(PAWL_ALERT_MIRROR, &error, &alerts[count++]);
     return count;
 }
 

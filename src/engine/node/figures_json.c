@@ -31,6 +31,7 @@ static const char *alert_name(pawl_alert_kind kind)
     case PAWL_ALERT_BROKER: return "no_broker";
     case PAWL_ALERT_FENCED: return "fenced";
     case PAWL_ALERT_SETTINGS: return "settings";
+    case PAWL_ALERT_MIRROR: return "mirror";
     }
     return "?";
 }
@@ -62,6 +63,10 @@ const char *pawl_alert_advice(pawl_alert_kind kind)
         return "Give the topic back its settings, with kafka-configs or the like; 'pawl cluster check' names "
                "each "
                "one. Until then acknowledged events may be lost with a broker, and the next start is refused.";
+    case PAWL_ALERT_MIRROR:
+        return "Make room on the disk of this node, or mend it. Nothing is lost, and commands go on; until "
+               "then "
+               "events, lanes and checkpoints are read from the brokers, which is slower.";
     }
     return "";
 }

@@ -131,6 +131,22 @@ static int put_claims(pawl_engine *e, const pawl_log_figures *f, struct json_out
     return status;
 }
 
+static void put_mirror(struct json_out *out, const pawl_mirror_figures *m)
+{
+    out_key(out, "mirror");
+    out_open(out, '{');
+    put_number(out, "bytes", m->bytes);
+    put_number(out, "bytes_max", m->bytes_max);
+    put_number(out, "hits", m->hits);
+    put_number(out, "misses", m->misses);
+    put_number(out, "dropped", m->dropped);
+    put_number(out, "discarded", m->discarded);
+    put_number(out, "unwritten", m->unwritten);
+    put_flag(out, "off", m->off);
+    put_words(out, "why", m->why);
+    out_close(out, '}');
+}
+
 static int put_kafka(pawl_engine *e, const pawl_log_figures *f, struct json_out *out, pawl_error *error)
 {
     pawl_histogram acks = {0};
@@ -157,6 +173,7 @@ static int put_kafka(pawl_engine *e, const pawl_log_figures *f, struct json_out 
     put_seconds(out, "outage_time", f->outage_time);
     put_number(out, "connection_errors", f->connection_errors);
     put_number(out, "weak_topics", f->weak_topics);
+    put_mirror(out, &f->mirror);
     int status = put_claims(e, f, out, error);
     out_close(out, '}');
     return status;

@@ -77,6 +77,8 @@ int pawl_log_figures_get(pawl_engine *e, pawl_log_figures *ret_figures, pawl_err
     if (node_is_on_kafka(&e->file)) {
         cluster_look(e->kafka, &figures);
         figures.assignment = e->assignment;
+        if (e->log != e->kafka)
+            cluster_mirror_look(e->log, &figures.mirror);
     }
     *ret_figures = figures;
     return PAWL_OK;

@@ -89,6 +89,23 @@ static void put_times(const struct metrics *m)
                   PAWL_HISTOGRAM_ACK, 1e9, 64 * PAWL_SECOND);
 }
 
+static void put_mirror(const struct metrics *m, const pawl_mirror_figures *f)
+{
+    one(m, "pawl_mirror_bytes", "gauge", "Of the mirror's files.", (double)f->bytes);
+    one(m, "pawl_mirror_bytes_max", "gauge", "The bound of the mirror's files; 0: there is no mirror.",
+        (double)f->bytes_max);
+    one(m, "pawl_mirror_hits_total", "counter", "Entries that were read in the mirror.", (double)f->hits);
+    one(m, "pawl_mirror_misses_total", "counter", "Reads that went to the brokers.", (double)f->misses);
+    one(m, "pawl_mirror_dropped_total", "counter", "Acknowledged entries that the mirror left out.",
+        (double)f->dropped);
+    one(m, "pawl_mirror_discarded_total", "counter", "How often all of the mirror was removed.",
+        (double)f->discarded);
+    one(m, "pawl_mirror_unwritten_entries", "gauge", "Entries of the mirror that are not in its files yet.",
+        (double)f->unwritten);
+    one(m, "pawl_mirror_off", "gauge", "Whether the mirror is off, because its disk cannot be written.",
+        f->off);
+}
+
 /* Those of Kafka are there, and 0, of a log in files, too: rules need not know which it is. */
 static int put_log(const struct metrics *m, pawl_error *error)
 {
@@ -120,6 +137,7 @@ static int put_log(const struct metrics *m, pawl_error *error)
     one(m, "pawl_log_connection_errors_total", "counter",
         "Connections to a broker that broke or could not be made.", (double)f.connection_errors);
     one(m, "pawl_log_weak_topics", "gauge", "Topics whose settings are too weak.", (double)f.weak_topics);
+    put_mirror(m, &f.mirror);
     return PAWL_OK;
 }
 
