@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -127,11 +128,17 @@ static int claim(struct mock *m)
     return claim_on(m, 0);
 }
 
-/* A machine that others keep busy may take longer than the log waits. */
+/* A machine that others keep busy may take longer than the log waits: then it is asked again, for a minute. */
+static bool goes_on(time_t began)
+{
+    return time(NULL) < began + 60;
+}
+
 static int claim_patiently(struct mock *m)
 {
+    time_t began = time(NULL);
     int status = claim(m);
-    for (int tries = 0; tries < 20 && (status == PAWL_EIO || status == PAWL_EUNKNOWN); tries++)
+    while ((status == PAWL_EIO || status == PAWL_EUNKNOWN) && goes_on(began))
         status = claim(m);
     return status;
 }
@@ -148,15 +155,23 @@ struct appending {
     struct latch done;
 };
 
-static void append_begin(struct mock *m, uint64_t offset, struct appending *a)
+static void append_begin_in(struct mock *m, uint16_t partition, uint64_t offset, struct appending *a)
 {
     m->error = (pawl_error){0};
     *a = (struct appending){
-        .entry.entry = {.stream = stream, .epoch = m->epoch, .offset = offset, .body = text_bytes("body")},
+        .entry.entry = {.stream = {.kind = PAWL_STREAM_RAW, .partition = partition},
+                        .epoch = m->epoch,
+                        .offset = offset,
+                        .body = text_bytes("body")},
         .request = {
             .entries = &a->entry, .count = 1, .done = append_done, .arg = &a->done, .error = &m->error}};
     latch_init(&a->done);
     assert_ok(pawl_log_append(m->log, &a->request));
+}
+
+static void append_begin(struct mock *m, uint64_t offset, struct appending *a)
+{
+    append_begin_in(m, stream.partition, offset, a);
 }
 
 static int append_end(struct appending *a)
@@ -176,8 +191,9 @@ static int append_at(struct mock *m, uint64_t offset)
 /* The same: what became of an append that was not answered in time is settled by a claim. */
 static void append_patiently(struct mock *m, uint64_t offset)
 {
+    time_t began = time(NULL);
     int status = append_at(m, offset);
-    for (int tries = 0; tries < 20 && status == PAWL_EUNKNOWN; tries++) {
+    while (status == PAWL_EUNKNOWN && goes_on(began)) {
         assert_ok(claim_patiently(m));
         status = m->next > offset ? PAWL_OK : append_at(m, offset);
     }
@@ -197,8 +213,9 @@ static void never(pawl_read *read)
 /* Read to the end. The same. */
 static int read_patiently(struct mock *m, uint64_t from, uint64_t *ret_next)
 {
-    int status = PAWL_EIO;
-    for (int tries = 0; tries < 20 && status == PAWL_EIO; tries++) {
+    time_t began = time(NULL);
+    int status;
+    do {
         pawl_read read = {.stream = stream,
                           .from = from,
                           .limit = UINT64_MAX,
@@ -209,7 +226,7 @@ static int read_patiently(struct mock *m, uint64_t from, uint64_t *ret_next)
         assert_int_equal(pawl_log_read(m->log, &read), PAWL_READ_DONE);
         status = read.status;
         *ret_next = read.next;
-    }
+    } while (status == PAWL_EIO && goes_on(began));
     return status;
 }
 
@@ -906,6 +923,103 @@ TEST(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim)
     mock_close(m);
 }
 
+/* In place of librdkafka's: counts the logs' clients, and those that let brokers make a topic which they ask for. */
+static atomic_int clients, makers;
+static _Atomic(rd_kafka_t *) producer; /* of the log, the last one */
+
+rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *why, size_t size)
+{
+    rd_kafka_t *(*real)(rd_kafka_type_t, rd_kafka_conf_t *, char *, size_t);
+    char id[32] = "", makes[32] = "";
+    size_t id_size = sizeof id, makes_size = sizeof makes;
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_new");
+    rd_kafka_t *made = real(type, conf, why, size);
+    const rd_kafka_conf_t *used = made ? rd_kafka_conf(made) : NULL; /* what is not set depends on the type */
+    if (!used || rd_kafka_conf_get(used, "client.id", id, &id_size) || strcmp(id, "pawl") != 0)
+        return made;
+    assert_int_equal(rd_kafka_conf_get(used, "allow.auto.create.topics", makes, &makes_size), 0);
+    atomic_fetch_add(&clients, 1);
+    atomic_fetch_add(&makers, strcmp(makes, "false") != 0);
+    if (type == RD_KAFKA_PRODUCER)
+        atomic_store(&producer, made);
+    return made;
+}
+
+TEST(no_client_lets_a_broker_make_a_topic_that_was_deleted)
+{
+    atomic_store(&clients, 0);
+    atomic_store(&makers, 0);
+    struct mock *m = mock_open();
+    assert_ok(claim_patiently(m));
+    assert_ok(append_at(m, 1));
+    mock_close(m);
+    assert_true(atomic_load(&clients) >= 3); /* one that looks, one that reads, one that writes */
+    assert_int_equal(atomic_load(&makers), 0);
+}
+
+/* In place of librdkafka's: reports are lost, and their messages seem to be under way for ever. */
+static atomic_bool loses_reports;
+
+rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *queue, int timeout_ms)
+{
+    rd_kafka_event_t *(*real)(rd_kafka_queue_t *, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_queue_poll");
+    if (!atomic_load(&loses_reports))
+        return real(queue, timeout_ms);
+    rd_kafka_event_t *event = real(queue, timeout_ms < 1000 ? 0 : timeout_ms);
+    if (!event || rd_kafka_event_type(event) != RD_KAFKA_EVENT_DR)
+        return event;
+    rd_kafka_event_destroy(event);
+    return NULL;
+}
+
+int rd_kafka_outq_len(rd_kafka_t *client)
+{
+    int (*real)(rd_kafka_t *);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_outq_len");
+    return atomic_load(&loses_reports) ? 1 : real(client);
+}
+
+static int claim_partition(struct mock *m, uint16_t partition, uint64_t *ret_epoch)
+{
+    struct latch latch;
+    latch_init(&latch);
+    pawl_claim request = {.stream = {.kind = PAWL_STREAM_RAW, .partition = partition},
+                          .done = claim_done,
+                          .arg = &latch,
+                          .error = &m->error};
+    assert_ok(pawl_log_claim(m->log, &request));
+    latch_wait(&latch);
+    *ret_epoch = request.epoch;
+    return request.status;
+}
+
+/* An entry was refused, and that was settled. What is unknown later has reasons of its own. */
+TEST(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one)
+{
+    struct appending lost;
+    struct mock *m = mock_open_on(2, PATIENT_MS);
+    uint64_t epoch = 0;
+    pawl_error why = {0};
+    assert_int_equal(rd_kafka_mock_partition_set_leader(m->brokers, TOPIC, 0, LEADER), 0);
+    assert_ok(claim_partition(m, 0, &epoch));
+    assert_ok(claim_patiently(m));
+    rd_kafka_mock_push_request_errors(m->brokers, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    assert_status(append_at(m, 1), PAWL_EUNKNOWN);
+    assert_contains(m->error.text, "refused");
+    assert_ok(claim_patiently(m));
+    atomic_store(&loses_reports, true);
+    append_and_lose_the_answer(m, 1, &lost);
+    lost.request.error = &why;
+    assert_int_equal(rd_kafka_test_fatal_error(atomic_load(&producer), RD_KAFKA_RESP_ERR__FATAL, "test"), 0);
+    (void)claim_partition(m, 0, &epoch); /* with a new producer */
+    assert_status(append_end(&lost), PAWL_EUNKNOWN);
+    atomic_store(&loses_reports, false);
+    assert_contains(why.text, "it may be there or not");
+    assert_contains(why.text, "its producer has failed");
+    mock_close(m);
+}
+
 TEST(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named)
 {
     static const char *const words[] = {"topic mock.raw, partition 1, offset 2", "not written by Pawl"};
@@ -1158,6 +1272,8 @@ int main(void)
         RUN(a_late_claim_of_ones_own_is_not_anothers),
         RUN(a_claim_of_the_same_node_in_another_session_is_anothers),
         RUN(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim),
+        RUN(no_client_lets_a_broker_make_a_topic_that_was_deleted),
+        RUN(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one),
         RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
         RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),
         RUN(who_follows_slowly_lags_behind_until_he_has_caught_up),

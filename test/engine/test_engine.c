@@ -441,17 +441,22 @@ TEST(options_and_directories_that_make_no_sense_are_refused)
     static const struct {
         const char *text;
         int status;
-    } files[] = {{"", PAWL_EFORMAT},
-                 {"pawl 3\n", PAWL_EVERSION},
-                 {"pawl 2\npartitions 4\nshards 2\n", PAWL_EFORMAT},
-                 {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdef\n", PAWL_EFORMAT},
-                 {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdef\nlog /data\n", PAWL_EFORMAT},
-                 {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdeg\nlog kafka://h:1/x\n", PAWL_EFORMAT},
-                 {"pawl 2\npartitions 4\nshards 2\nnode 0000000000000000\nlog kafka://h:1/x\n", PAWL_EFORMAT},
-                 {"pawl 1\npartitions 4\nshards 2\nlog kafka://h:1/x\n", PAWL_EFORMAT},
-                 {"pawl 1\npartitions 3\nshards 1\n", PAWL_EFORMAT},
-                 {"pawl 1\npartitions 4\nshards 8\n", PAWL_EFORMAT},
-                 {"pawl 1\npartitions 4\nshards 2\nmore", PAWL_EFORMAT}};
+    } files[] = {
+        {"", PAWL_EFORMAT},
+        {"pawl 4\n", PAWL_EVERSION},
+        {"pawl 3\npartitions 4\nshards 2\nnode 0123456789abcdef\nlog kafka://h:1/x\n", PAWL_EFORMAT},
+        {"pawl 3\npartitions 4\nshards 2\nnode 0123456789abcdef\nkafka \nlog kafka://h:1/x\n", PAWL_EFORMAT},
+        {"pawl 3\npartitions 4\nshards 2\nnode 0123456789abcdef\nkafka a b\nlog kafka://h:1/x\n", PAWL_EFORMAT},
+        {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdef\nkafka a\nlog kafka://h:1/x\n", PAWL_EFORMAT},
+        {"pawl 2\npartitions 4\nshards 2\n", PAWL_EFORMAT},
+        {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdef\n", PAWL_EFORMAT},
+        {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdef\nlog /data\n", PAWL_EFORMAT},
+        {"pawl 2\npartitions 4\nshards 2\nnode 0123456789abcdeg\nlog kafka://h:1/x\n", PAWL_EFORMAT},
+        {"pawl 2\npartitions 4\nshards 2\nnode 0000000000000000\nlog kafka://h:1/x\n", PAWL_EFORMAT},
+        {"pawl 1\npartitions 4\nshards 2\nlog kafka://h:1/x\n", PAWL_EFORMAT},
+        {"pawl 1\npartitions 3\nshards 1\n", PAWL_EFORMAT},
+        {"pawl 1\npartitions 4\nshards 8\n", PAWL_EFORMAT},
+        {"pawl 1\npartitions 4\nshards 2\nmore", PAWL_EFORMAT}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         FILE *file = fopen(path, "w");
         fputs(files[i].text, file);

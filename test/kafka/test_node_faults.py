@@ -103,6 +103,23 @@ class Scene:
         assert not node.is_ready(), 'it has started'
         node.ends(code, *words)
 
+    def says(self, verb, *words):
+        """Wait until the node says all of this."""
+        until, said = time.monotonic() + PATIENCE, ''
+        while not all(word in said for word in words):
+            assert time.monotonic() < until, said
+            said = run(PAWL, *verb.split(), '--dir', self.node.folder)
+
+    @staticmethod
+    def finds(words, *command):
+        """What the brokers have acknowledged, they may act on a little later."""
+        until, done = time.monotonic() + PATIENCE, None
+        while done is None or words not in done.stdout + done.stderr:
+            assert time.monotonic() < until, done
+            done = subprocess.run((PAWL, *command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  check=False)
+        assert done.returncode == CORRUPT, done
+
     def close(self):
         for node in self.nodes:
             if node.process.poll() is None:
@@ -210,6 +227,30 @@ def a_topic_that_was_deleted_is_missed_and_an_empty_one_is_not_taken_for_it(scen
     scene.refused(CORRUPT, 'plog/0', 'the log ends at 0')
 
 
+def a_lane_whose_operation_log_was_deleted_is_refused_until_it_is_rebuilt(scene):
+    scene.begin()
+    scene.says('project status', '1 serves', 'current')
+    (topic,) = [name for name in scene.topics() if name.startswith('oplog.')]
+    scene.node.stop()
+    scene.client('delete', topic=topic)
+    lost = f'topic {scene.name}.{topic} was deleted'
+    stream = 'oplog/0/' + topic.removeprefix('oplog.')
+    for how in (('verify', '--dir', scene.dir), ('verify', '--log', scene.url), ('cluster', 'check', '--log', scene.url),
+                ('log', 'read', '--log', scene.url, '--stream', stream)):
+        scene.finds(lost, *how)
+    for how in ((), ('--take-over',)):
+        scene.start(*how, folder=scene.dir + ''.join(how))
+        scene.says('status', 'generation 1: refused', lost)
+        assert topic not in scene.topics(), 'it was made again'
+        scene.add()
+        if not how:
+            scene.node.stop()
+    run(PAWL, 'project', 'rebuild', 'c.totals', '--dir', scene.node.folder)
+    scene.says('project status', '2 serves', 'current')
+    rows = clerks.every(scene.node.port, f'/v1/ws/{WSID}/entities/c.Total')
+    assert sum(row['bills'] for row in rows) == scene.sent, rows
+
+
 def all_topics_that_were_deleted_and_made_again_are_not_taken_for_the_log(scene):
     scene.begin()
     scene.node.stop()
@@ -237,6 +278,7 @@ def cases(brokers, word=''):
     every = (a_clock_two_hours_ahead_and_back_does_no_harm, a_foreign_record_stops_the_stream_and_is_named,
              a_topic_that_became_weak_lets_the_owner_go_on_and_nobody_open_it,
              a_topic_that_was_deleted_is_missed_and_an_empty_one_is_not_taken_for_it,
+             a_lane_whose_operation_log_was_deleted_is_refused_until_it_is_rebuilt,
              all_topics_that_were_deleted_and_made_again_are_not_taken_for_the_log,
              a_full_disk_of_the_node_loses_nothing_and_goes_on_when_there_is_room)  # it mounts: the last
     return [bind(case) for case in (slow if AWAY_SECONDS > 0 else ()) + every if word in case.__name__]

@@ -12,7 +12,7 @@ TEST(without_kafka_every_call_is_refused_and_says_so)
     pawl_cluster_report report = untouched;
     pawl_cluster_topics topics = {.topics = 7};
     pawl_log *log = NULL;
-    uint32_t partitions = 7;
+    struct cluster_identity identity = {.partitions = 7};
     pawl_error error = {0};
     assert_status(pawl_cluster_init(URL, 4, 1, &error), PAWL_EINVAL);
     assert_string_equal(error.text, URL ": this build has no Kafka");
@@ -27,9 +27,9 @@ TEST(without_kafka_every_call_is_refused_and_says_so)
     assert_status(cluster_open(URL, NULL, 0, &log, NULL), PAWL_EINVAL);
     assert_null(log);
     error = (pawl_error){0};
-    assert_status(cluster_partitions(URL, &partitions, &error), PAWL_EINVAL);
+    assert_status(cluster_identity_get(URL, &identity, &error), PAWL_EINVAL);
     assert_contains(error.text, "this build has no Kafka");
-    assert_int_equal(partitions, 7);
+    assert_int_equal(identity.partitions, 7);
 }
 
 int main(void)

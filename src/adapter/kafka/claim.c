@@ -1,6 +1,7 @@
 /* adapter/kafka/claim.c: becoming the owner of a stream.
  *
- *      CHECK   a thread of the pool looks at the topic, and refuses one that is too weak
+ *      CHECK   a thread of the pool looks at the topic, and refuses one that is too weak; that of an operation log is
+ *              made for its first claim (oplogs.h)
  *      LOOK    read up to the end, to know the epoch
  *      SENT    the claim is sent; read on, until this claim or a rival's was read
  *
@@ -32,34 +33,18 @@ static void claim_run(struct op *op)
     claim->done(claim);
 }
 
-/* Operation logs come and go with their lanes: their topics are made when they are first claimed, like plog. */
-static int make_topic(const struct stream *s, pawl_error *error)
+static int check_topic(const struct stream *s, bool seen, uint32_t *ret_partitions, pawl_error *error)
 {
     struct kafka_log *log = s->log;
-    char plog[KAFKA_TOPIC_MAX];
-    uint32_t partitions;
-    kafka_topic_of(log->url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, plog);
-    int status = topic_partitions(log->front, &log->url, plog, &partitions, error);
-    if (status == PAWL_OK && partitions == 0)
-        status = error_set(error, PAWL_ENOTFOUND, "there is no topic %s; 'pawl cluster init' makes the topics",
-                           plog);
-    if (status == PAWL_OK)
-        status = topic_create(log->front, &log->url, s->topic, partitions, error);
-    return status;
-}
-
-static int check_topic(const struct stream *s, bool known, uint32_t *ret_partitions, pawl_error *error)
-{
-    struct kafka_log *log = s->log;
-    bool makes = !known && s->id.kind == PAWL_STREAM_OPLOG;
     uint32_t partitions = 0;
-    int status = PAWL_OK;
-    if (log->trust_topics || makes)
+    bool oplog = s->id.kind == PAWL_STREAM_OPLOG && !log->trust_topics;
+    int status = oplog ? oplog_prepare(s, seen, error) : PAWL_OK;
+    if (status == PAWL_OK && log->trust_topics)
         status = topic_partitions(log->front, &log->url, s->topic, &partitions, error);
-    if (status == PAWL_OK && partitions == 0 && makes)
-        status = make_topic(s, error);
-    if (status == PAWL_OK && !log->trust_topics)
+    else if (status == PAWL_OK)
         status = topic_check(log->front, &log->url, s->topic, &partitions, error);
+    if (status == PAWL_ENOTFOUND && oplog)
+        status = oplog_lost(log->url.cluster, s->topic, error);
     if (status != PAWL_OK)
         return status;
     if (s->id.partition >= partitions)
@@ -74,7 +59,7 @@ static void check_work(pawl_work *work)
     struct claiming *c = heap_entry(work, struct claiming, work);
     struct kafka_log *log = c->op.log;
     uint32_t partitions = 0;
-    c->status = check_topic(c->stream, c->known, &partitions, &c->error);
+    c->status = check_topic(c->stream, c->seen, &partitions, &c->error);
     pthread_mutex_lock(&log->lock);
     if (partitions > 0)
         c->stream->partitions = partitions;
@@ -87,7 +72,7 @@ static void check_work(pawl_work *work)
 static int begin_check(struct claiming *c)
 {
     c->work = (pawl_work){.fn = check_work};
-    c->known = c->stream->partitions > 0;
+    c->seen = c->stream->partitions > 0;
     c->stream->phase = PHASE_CHECK;
     return pawl_env_work(c->op.log->env, &c->work);
 }
@@ -97,8 +82,11 @@ void claim_end(struct stream *s, int status, const char *words)
     struct claiming *c = (struct claiming *)s->claims.first;
     struct kafka_log *log = s->log;
     s->phase = PHASE_NONE;
-    if (s->owner.state == OWNER_CLAIMING)
-        stream_end_sent(s, PAWL_EUNKNOWN); /* the claim that would have resolved them was given up */
+    if (s->owner.state == OWNER_CLAIMING) { /* the claim that would have resolved them was given up */
+        if (s->trouble.code == PAWL_OK)
+            stream_trouble(s, false, words);
+        stream_end_sent(s, PAWL_EUNKNOWN);
+    }
     c->status = status;
     c->epoch = s->owner.judge.epoch;
     c->next = s->owner.judge.next;
@@ -211,6 +199,7 @@ void claim_step(struct stream *s, bool at_end)
         if (s->owner.state == OWNER_OWNING) {
             s->doubt = false;
             s->read_to = 0;
+            error_clear(&s->trouble); /* it is settled */
             claim_end(s, PAWL_OK, "");
         } else if (s->owner.state != OWNER_CLAIMING) {
             claim_missed(s, "a rival's claim was faster");

@@ -1,7 +1,9 @@
 /* adapter/kafka/cluster.c: the topics of a cluster, made and checked as a whole. */
 #include <stdio.h>
+#include <string.h>
 
 #include "adapter/kafka/kafka.h"
+#include "adapter/kafka/oplogs.h"
 #include "adapter/kafka/skips.h"
 #include "adapter/kafka/topics.h"
 #include "base/error.h"
@@ -43,23 +45,41 @@ int kafka_cluster_init(const char *text, uint32_t partitions, uint16_t replicati
     return status;
 }
 
-int kafka_cluster_partitions(const char *text, uint32_t *ret_partitions, pawl_error *error)
+/* An ID is a word: a line of a file has it behind another. */
+static int take_id(rd_kafka_t *client, char ret_id[KAFKA_ID_MAX], pawl_error *error)
+{
+    char *id = rd_kafka_clusterid(client, 0); /* it came with the answer about the topic */
+    int status = PAWL_OK;
+    ret_id[0] = '\0';
+    if (id && (strlen(id) >= KAFKA_ID_MAX || strpbrk(id, " \t\r\n")))
+        status =
+            error_set(error, PAWL_EINVAL, "the brokers tell an ID of their cluster that is none: '%.64s'", id);
+    else if (id)
+        memcpy(ret_id, id, strlen(id) + 1);
+    if (id)
+        rd_kafka_mem_free(client, id);
+    return status;
+}
+
+int kafka_cluster_identity(const char *text, struct kafka_identity *ret_identity, pawl_error *error)
 {
     struct kafka_url url;
+    struct kafka_identity identity = {0};
     rd_kafka_t *client;
     char topic[KAFKA_TOPIC_MAX];
-    uint32_t partitions = 0;
     int status = open_client(text, 0, &url, &client, error);
     if (status != PAWL_OK)
         return status;
     kafka_topic_of(url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, topic);
-    status = topic_partitions(client, &url, topic, &partitions, error);
+    status = topic_partitions(client, &url, topic, &identity.partitions, error);
+    if (status == PAWL_OK)
+        status = take_id(client, identity.kafka, error);
     client_close(client);
-    if (status == PAWL_OK && partitions == 0)
+    if (status == PAWL_OK && identity.partitions == 0)
         status = error_set(error, PAWL_ENOTFOUND, "there is no topic %s; 'pawl cluster init' makes the topics",
                            topic);
     if (status == PAWL_OK)
-        *ret_partitions = partitions;
+        *ret_identity = identity;
     return status;
 }
 
@@ -91,6 +111,26 @@ static int count_skips(rd_kafka_t *client, const struct kafka_url *url, uint32_t
     return status;
 }
 
+/* All operation logs that were made, and their list, which is there with the first of them. */
+static int check_oplogs(rd_kafka_t *client, const struct kafka_url *url, pawl_error *error)
+{
+    struct oplog_list list = {0};
+    char topic[KAFKA_TOPIC_MAX];
+    uint32_t partitions;
+    int status = oplogs_load(client, url, &list, error);
+    kafka_oplogs_topic(url->cluster, topic);
+    if (status == PAWL_OK && list.count > 0)
+        status = topic_check(client, url, topic, NULL, error);
+    for (size_t i = 0; status == PAWL_OK && i < list.count; i++) {
+        kafka_topic_of(url->cluster, list.items[i], topic);
+        status = topic_find(client, url, topic, 0, false, &partitions, error);
+        if (status == PAWL_ENOTFOUND)
+            status = oplog_lost(url->cluster, topic, error);
+    }
+    oplogs_release(&list);
+    return status;
+}
+
 int kafka_cluster_check(const char *text, uint16_t replication, pawl_cluster_topics *ret_topics,
                         pawl_error *error)
 {
@@ -108,6 +148,8 @@ int kafka_cluster_check(const char *text, uint16_t replication, pawl_cluster_top
     }
     if (status == PAWL_OK)
         status = topics_each(client, &url, check_one, &checking, error);
+    if (status == PAWL_OK)
+        status = check_oplogs(client, &url, error);
     if (status == PAWL_OK)
         status = count_skips(client, &url, &found.skipped, error);
     client_close(client);

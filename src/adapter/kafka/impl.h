@@ -19,6 +19,7 @@
 
 #include "adapter/kafka/client.h"
 #include "adapter/kafka/kafka.h"
+#include "adapter/kafka/oplogs.h"
 #include "adapter/kafka/record.h"
 #include "adapter/kafka/skips.h"
 #include "base/histogram.h"
@@ -233,7 +234,7 @@ struct claiming {
     struct stream *stream;
     pawl_work work;
     struct claiming *next_checked;
-    bool known; /* the topic existed before */
+    bool seen; /* the topic, by this log, before */
     int status;
     uint64_t epoch, next, rival;
     pawl_error error;
@@ -262,7 +263,7 @@ struct stream {
     bool corrupt;       /* for good: fault says why */
     bool doubt; /* records that the owner asked for could not be read: nothing is sent until the next claim */
     pawl_error fault;
-    pawl_error trouble; /* why the last outcome was unknown */
+    pawl_error trouble; /* why outcomes are unknown, since the last claim that counted */
 
     struct flight *flights; /* a ring */
     size_t flight_room, flight_first, flight_count, flight_sent;
@@ -333,6 +334,7 @@ struct kafka_log {
     int bell;
     uint64_t serial;
     _Atomic size_t outstanding;
+    _Atomic uint64_t read; /* of the figures: counted without the lock */
     struct kafka_figures figures;
     struct watch watch;
     struct histogram acks; /* ns from producing a record to its report */
@@ -364,6 +366,9 @@ struct kafka_log {
     struct outgoing outgoing; /* empty between two calls */
 
     struct skip_list skips; /* set while the log is opened */
+
+    pthread_mutex_t oplogs_lock; /* for oplogs, and reading them with front; never taken with lock held */
+    struct oplog_list oplogs;
 
     pthread_mutex_t fetch_lock;
     struct fetcher *fetchers;
@@ -485,6 +490,13 @@ int stream_scan(struct kafka_log *log, pawl_stream stream, const struct stream_s
 bool stream_skips(const struct stream *stream, uint64_t position, pawl_bytes value,
                   struct kafka_record *ret_record);
 
+/* oplogs.c. Block; without the lock. log_find_topic: how many partitions a stream's topic has, for whoever reads it; 0: it is
+ * an operation log's that nobody has claimed yet. PAWL_ENOTFOUND and PAWL_ECORRUPT name a topic that must be there.
+ * oplog_prepare: before a claim; seen: its topic was there before. */
+int log_find_topic(struct kafka_log *log, const char *topic, pawl_stream stream, uint32_t *ret_partitions,
+                   pawl_error *error);
+int oplog_prepare(const struct stream *stream, bool seen, pawl_error *error);
+
 /* find.c. begin: with the lock; whether it is worth a search. seek: blocks, without the lock; the stream is known to
  * reach high. */
 bool stream_seek_begin(const struct stream *stream, uint64_t from, uint64_t limit, pawl_place at,
@@ -505,6 +517,8 @@ void stream_read_on(struct stream *stream); /* take the messages that have come 
 void stream_tick(struct stream *stream, uint64_t now);
 void stream_act(struct stream *stream, int status, const struct owner_actions *actions);
 void stream_end_sent(struct stream *stream, int status);
+/* Why entries are unknown, in words. */
+void stream_trouble(struct stream *stream, bool refused, const char *why);
 int stream_read_from_owner(struct stream *stream, pawl_error *error); /* open the owner's cursor */
 void stream_stop_reading(struct stream *stream);
 void stream_settle(struct stream *stream);

@@ -44,6 +44,7 @@ struct kafka_figures {
     uint64_t resolved;   /* of these, how many a later claim has settled */
     uint64_t lag;        /* records that follows have not come to yet */
     uint64_t owner_read; /* records that were read to claim a stream, or because of a gap */
+    uint64_t read;       /* records that were read for a caller: of a read, a follow or a tail */
     uint64_t sought;     /* places in the middle of a stream that were looked for, */
     uint64_t found;      /* and found; others were read up to, from the last place that was known */
 };
@@ -89,8 +90,16 @@ int kafka_cluster_init(const char *url, uint32_t partitions, uint16_t replicatio
 int kafka_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
                         pawl_error *error);
 
-/* How many partitions the topic of the PLog has. PAWL_ENOTFOUND: it is not there. */
-int kafka_cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error);
+/* What a cluster is: how many partitions the topic of its PLog has, and the ID of the Kafka cluster that it is in, "" if
+ * the brokers tell none. PAWL_ENOTFOUND: there is no such topic; PAWL_EINVAL: an ID that cannot be one. */
+#define KAFKA_ID_MAX 256
+
+struct kafka_identity {
+    uint32_t partitions;
+    char kafka[KAFKA_ID_MAX];
+};
+
+int kafka_cluster_identity(const char *url, struct kafka_identity *ret_identity, pawl_error *error);
 
 /* Read a stream from its first record to its present end, and visit what counts in it, with the ID of the node whose
  * claim it stands under. entry is NULL if it is a claim itself. Blocks, and visits on this thread. Errors as of

@@ -98,6 +98,7 @@ static void log_free(struct kafka_log *log)
     map_release(&log->by_stream);
     deliver_free(log);
     skips_release(&log->skips);
+    oplogs_release(&log->oplogs);
     mem_free(log->alloc, log->outgoing.bytes, OUTGOING_BYTES);
     mem_free(log->alloc, log->outgoing.messages, OUTGOING_MAX * sizeof *log->outgoing.messages);
     if (log->bell >= 0)
@@ -105,6 +106,7 @@ static void log_free(struct kafka_log *log)
     pthread_cond_destroy(&log->round_ended);
     pthread_mutex_destroy(&log->lock);
     pthread_mutex_destroy(&log->fetch_lock);
+    pthread_mutex_destroy(&log->oplogs_lock);
     mem_free(log->alloc, log, sizeof *log);
 }
 
@@ -150,12 +152,13 @@ static int set_up(struct kafka_log *log, const struct kafka_log_options *o, pawl
     log->window = o->window && o->window < KAFKA_WINDOW_MAX ? o->window : KAFKA_WINDOW_MAX;
     log->window = log->window < KAFKA_FRAGMENTS_MAX ? KAFKA_FRAGMENTS_MAX : log->window;
     log->trust_topics = o->trust_topics;
-    log->skips.alloc = o->alloc;
+    log->skips.alloc = log->oplogs.alloc = o->alloc;
     log->shards = pawl_env_shards(o->env);
     log->acks.scale = HISTOGRAM_NS;
     pthread_mutex_init(&log->lock, NULL);
     pthread_cond_init(&log->round_ended, NULL);
     pthread_mutex_init(&log->fetch_lock, NULL);
+    pthread_mutex_init(&log->oplogs_lock, NULL);
     op_list_init(&log->appends);
     op_list_init(&log->ready);
     op_list_init(&log->back);
@@ -222,6 +225,7 @@ void kafka_log_figures(pawl_log *port, struct kafka_figures *ret_figures)
     struct kafka_log *log = (struct kafka_log *)port;
     pthread_mutex_lock(&log->lock);
     *ret_figures = log->figures;
+    ret_figures->read = atomic_load_explicit(&log->read, memory_order_relaxed);
     for (struct read_pass *p = log->passes; p; p = p->next) {
         if (!p->open)
             continue;

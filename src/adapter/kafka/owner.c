@@ -63,8 +63,8 @@ static void acknowledge(struct stream *s, uint64_t upto)
     }
 }
 
-/* Why entries are unknown. Only the first reason counts: all in flight are unknown with it. */
-static void note_trouble(struct stream *s, bool refused, const char *why)
+/* Only the first reason counts: all in flight are unknown with it. */
+void stream_trouble(struct stream *s, bool refused, const char *why)
 {
     if (s->owner.state == OWNER_UNSURE)
         return;
@@ -121,7 +121,7 @@ static int send_out(struct stream *s)
         const rd_kafka_message_t *m = &out->messages[i];
         if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
-        note_trouble(s, false, rd_kafka_err2str(m->err));
+        stream_trouble(s, false, rd_kafka_err2str(m->err));
         stream_act(s, owner_report(&s->owner, producer_ticket(m), CLAIM_NOWHERE, &actions), &actions);
     }
     producer_clear(s->log);
@@ -187,7 +187,7 @@ static void begin_gap(struct stream *s, uint64_t read_to)
     s->read_to = read_to;
     pawl_error error = {0};
     if (!s->reading && stream_read_from_owner(s, &error) != PAWL_OK) {
-        note_trouble(s, false, error.text);
+        stream_trouble(s, false, error.text);
         s->doubt = true;
         stream_end_sent(s, PAWL_EUNKNOWN);
     }
@@ -243,7 +243,7 @@ void stream_reported(struct stream *s, uint64_t ticket, const rd_kafka_message_t
     if (f && good)
         f->position = (uint64_t)m->offset;
     if (!good)
-        note_trouble(s, client_refused(m), client_reason(m));
+        stream_trouble(s, client_refused(m), client_reason(m));
     int status = owner_report(&s->owner, ticket, good ? (uint64_t)m->offset : CLAIM_NOWHERE, &actions);
     if (s->owner.judge.at > at) {
         struct judged judged = {.judge = s->owner.judge, .sum = judge_chain(&s->owner.judge)};
@@ -277,7 +277,7 @@ int stream_read_from_owner(struct stream *s, pawl_error *error)
 /* What the owner must know cannot be read. */
 static void give_up_reading(struct stream *s, const char *words)
 {
-    note_trouble(s, false, words);
+    stream_trouble(s, false, words);
     if (s->phase != PHASE_NONE) {
         claim_end(s, PAWL_EIO, words);
     } else {

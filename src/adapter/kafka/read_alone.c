@@ -130,7 +130,7 @@ int kafka_read_alone(struct kafka_log *log, pawl_read *read)
         return error_wrap(read->error, status, "read");
     atomic_fetch_add(&log->outstanding, 1);
     if (partitions == 0)
-        status = topic_find(log->front, &log->url, a.stream->topic, a.stream->id, &partitions, read->error);
+        status = log_find_topic(log, a.stream->topic, a.stream->id, &partitions, read->error);
     if (status == PAWL_OK && read->stream.partition < partitions && bounded)
         status = stream_bounds_wait(a.stream, known, &bounds, read->error);
     if (status == PAWL_OK && read->stream.partition < partitions) {

@@ -267,7 +267,7 @@ static void look_work(pawl_work *work)
     uint32_t partitions = p->partitions;
     p->status = PAWL_OK;
     if (p->stream->id.partition >= partitions)
-        p->status = topic_find(log->front, &log->url, p->stream->topic, p->stream->id, &partitions, &p->error);
+        p->status = log_find_topic(log, p->stream->topic, p->stream->id, &partitions, &p->error);
     if (p->status == PAWL_OK && (p->bounded || p->doubted) && partitions > 0)
         p->status = stream_bounds(p->stream, &p->bounds, &p->error);
     if (p->status == PAWL_OK && p->seeking && !p->doubted && partitions > 0)

@@ -134,7 +134,7 @@ int kafka_scan(pawl_log *port, pawl_stream stream, kafka_scan_visit visit, void 
     char topic[KAFKA_TOPIC_MAX];
     uint32_t partitions;
     kafka_topic_of(log->url.cluster, stream, topic);
-    int status = topic_find(log->front, &log->url, topic, stream, &partitions, error);
+    int status = log_find_topic(log, topic, stream, &partitions, error);
     if (status != PAWL_OK || partitions == 0) /* an operation log that was never claimed is empty */
         return status;
     return stream_scan(log, stream, &scan, &end, error);

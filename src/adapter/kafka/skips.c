@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "adapter/kafka/impl.h"
+#include "adapter/kafka/side_topic.h"
 #include "adapter/kafka/topics.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define LOAD_MS_MAX 10000
-#define TAKE_MS     100
+#define TAKE_MS 100
 
 static const struct kafka_skip *find(const struct skip_list *list, pawl_stream stream, uint64_t position)
 {
@@ -64,63 +64,27 @@ void skips_release(struct skip_list *list)
 
 /* --- reading them --- */
 
-static int take(struct skip_list *list, const char *topic, const rd_kafka_message_t *m, bool *over,
-                pawl_error *error)
-{
-    struct kafka_skip skip;
-    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-        *over = true;
-        return PAWL_OK;
-    }
-    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return client_status(m->err) == PAWL_EACCES
-                   ? error_set(error, PAWL_EACCES, "topic %s: %s", topic, rd_kafka_err2str(m->err))
-                   : PAWL_OK; /* the client tries again by itself */
-    if (!kafka_skip_decode((pawl_bytes){m->payload, m->len}, kafka_record_seed(topic, 0), &skip))
-        return PAWL_OK; /* not one of ours: it skips nothing */
-    return add(list, &skip, error);
-}
+struct taking {
+    struct skip_list *list;
+    uint64_t seed;
+};
 
-static int read_all(const struct kafka_url *url, rd_kafka_topic_t *handle, const char *topic,
-                    struct skip_list *list, pawl_error *error)
+static int take(void *arg, pawl_bytes value, pawl_error *error)
 {
-    uint32_t wait = url->timeout_ms < LOAD_MS_MAX ? url->timeout_ms : LOAD_MS_MAX;
-    uint64_t until = clock_boot_ns() + (uint64_t)wait * 1000000;
-    bool over = false;
-    int status = PAWL_OK;
-    while (!over && status == PAWL_OK) {
-        rd_kafka_message_t *m = rd_kafka_consume(handle, 0, TAKE_MS);
-        if (m)
-            status = take(list, topic, m, &over, error);
-        if (m)
-            rd_kafka_message_destroy(m);
-        else if (clock_boot_ns() > until)
-            status = error_set(error, PAWL_EIO, "topic %s: no broker answers", topic);
-    }
-    return status;
+    const struct taking *t = arg;
+    struct kafka_skip skip;
+    if (!kafka_skip_decode(value, t->seed, &skip))
+        return PAWL_OK; /* not one of ours: it skips nothing */
+    return add(t->list, &skip, error);
 }
 
 int skips_load(rd_kafka_t *client, const struct kafka_url *url, struct skip_list *list, pawl_error *error)
 {
     char topic[KAFKA_TOPIC_MAX];
-    uint32_t partitions = 0;
     kafka_skips_topic(url->cluster, topic);
-    int status = topic_partitions(client, url, topic, &partitions, error);
-    if (status == PAWL_EACCES)
-        return PAWL_OK; /* who may not see the decisions stops at the records */
-    if (status != PAWL_OK || partitions == 0)
-        return status;
-    rd_kafka_topic_t *handle = rd_kafka_topic_new(client, topic, NULL);
-    if (!handle || rd_kafka_consume_start(handle, 0, 0))
-        status = error_set(error, PAWL_EIO, "cannot read topic %s: %s", topic,
-                           rd_kafka_err2str(rd_kafka_last_error()));
-    if (status == PAWL_OK) {
-        status = read_all(url, handle, topic, list, error);
-        (void)rd_kafka_consume_stop(handle, 0);
-    }
-    if (handle)
-        rd_kafka_topic_destroy(handle);
-    return status;
+    struct taking taking = {.list = list, .seed = kafka_record_seed(topic, 0)};
+    int status = side_topic_read(client, url, topic, take, &taking, error);
+    return status == PAWL_EACCES ? PAWL_OK : status; /* who may not see the decisions stops at the records */
 }
 
 /* --- making one --- */
@@ -204,57 +168,14 @@ static int try_without(struct stream *s, uint64_t at, pawl_error *error)
     return trial.rests ? refuse(s, at, PAWL_EINVAL, needed, error) : PAWL_OK;
 }
 
-static int await_report(rd_kafka_t *producer, const char *topic, uint32_t timeout_ms, pawl_error *error)
-{
-    rd_kafka_queue_t *queue = rd_kafka_queue_get_main(producer);
-    uint64_t until = clock_boot_ns() + ((uint64_t)timeout_ms + 5000) * 1000000;
-    int status = PAWL_EBUSY;
-    while (status == PAWL_EBUSY && clock_boot_ns() < until) {
-        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TAKE_MS);
-        const rd_kafka_message_t *m = event && rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR
-                                          ? rd_kafka_event_message_next(event)
-                                          : NULL;
-        if (m && m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
-            status = PAWL_OK;
-        else if (m)
-            status = error_set(error, client_refused(m) ? client_status(m->err) : PAWL_EUNKNOWN,
-                               "topic %s: %s: %s", topic,
-                               client_refused(m) ? "the brokers refused the decision"
-                                                 : "the decision may be there or not; look with 'pawl verify'",
-                               client_reason(m));
-        if (event)
-            rd_kafka_event_destroy(event);
-    }
-    rd_kafka_queue_destroy(queue);
-    return status != PAWL_EBUSY
-               ? status
-               : error_set(error, PAWL_EUNKNOWN,
-                           "topic %s: the decision may be there or not; look with 'pawl verify'", topic);
-}
-
 static int write_down(struct kafka_log *log, const struct kafka_skip *skip, pawl_error *error)
 {
     char topic[KAFKA_TOPIC_MAX];
     uint8_t bytes[KAFKA_SKIP_BYTES_MAX];
-    rd_kafka_t *producer;
     kafka_skips_topic(log->url.cluster, topic);
-    int status = topic_create(log->front, &log->url, topic, 1, error);
-    if (status == PAWL_OK)
-        status = topic_check(log->front, &log->url, topic, NULL, error);
-    if (status == PAWL_OK)
-        status = client_open(&log->url, CLIENT_PRODUCER, &producer, error);
-    if (status != PAWL_OK)
-        return status;
-    rd_kafka_topic_t *handle = rd_kafka_topic_new(producer, topic, NULL);
     size_t size = kafka_skip_encode(skip, kafka_record_seed(topic, 0), bytes);
-    if (!handle || rd_kafka_produce(handle, 0, RD_KAFKA_MSG_F_COPY, bytes, size, NULL, 0, NULL))
-        status = error_set(error, PAWL_EIO, "topic %s: %s", topic, rd_kafka_err2str(rd_kafka_last_error()));
-    else
-        status = await_report(producer, topic, log->url.timeout_ms, error);
-    if (handle)
-        rd_kafka_topic_destroy(handle);
-    client_close(producer);
-    return status;
+    return side_topic_append(log->front, &log->url, topic, (pawl_bytes){bytes, size},
+                             "the decision (look with 'pawl verify')", error);
 }
 
 static int decide(struct stream *s, struct kafka_skip *skip, pawl_error *error)
@@ -291,7 +212,7 @@ int kafka_skip(pawl_log *port, const pawl_cluster_skipped *wanted, pawl_cluster_
     pthread_mutex_unlock(&log->lock);
     if (status != PAWL_OK)
         return error_set(error, status, "no memory for another stream");
-    status = topic_find(log->front, &log->url, s->topic, s->id, &partitions, error);
+    status = log_find_topic(log, s->topic, s->id, &partitions, error);
     if (status == PAWL_OK && partitions == 0) /* an operation log that was never claimed */
         status = refuse(s, wanted->at, PAWL_ENOTFOUND, "there is no such record", error);
     if (status == PAWL_OK)

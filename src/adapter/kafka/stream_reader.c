@@ -110,6 +110,7 @@ int stream_reader_take(struct stream_reader *reader, const rd_kafka_message_t *m
     struct kafka_record r;
     enum found found;
     enum claim_verdict verdict = CLAIM_STALE;
+    atomic_fetch_add_explicit(&s->log->read, m->err == RD_KAFKA_RESP_ERR_NO_ERROR, memory_order_relaxed);
     int status = message_read(s, m, &reader->judged, &found, &r, error);
     *ret_found = FOUND_NOTHING;
     if (reader->upto > 0

@@ -69,11 +69,10 @@ static int no_topic(const char *topic, pawl_error *error)
                      topic);
 }
 
-int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topic, pawl_stream stream,
-               uint32_t *ret_partitions, pawl_error *error)
+int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint16_t partition,
+               bool may_be_missing, uint32_t *ret_partitions, pawl_error *error)
 {
     uint32_t partitions = 0;
-    bool may_be_missing = stream.kind == PAWL_STREAM_OPLOG;
     int status = topic_partitions(client, url, topic, &partitions, error);
     for (int tries = 1; status == PAWL_OK && partitions == 0 && !may_be_missing && tries < LOOKS_MAX; tries++) {
         rd_kafka_poll(client, LOOK_AGAIN_MS);
@@ -81,8 +80,8 @@ int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topi
     }
     if (status == PAWL_OK && partitions == 0 && !may_be_missing)
         status = no_topic(topic, error);
-    if (status == PAWL_OK && partitions > 0 && stream.partition >= partitions)
-        status = error_set(error, PAWL_EINVAL, "topic %s has no partition %u, only %u", topic, stream.partition,
+    if (status == PAWL_OK && partitions > 0 && partition >= partitions)
+        status = error_set(error, PAWL_EINVAL, "topic %s has no partition %u, only %u", topic, partition,
                            partitions);
     if (status == PAWL_OK)
         *ret_partitions = partitions;

@@ -9,11 +9,10 @@
 int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char *topic,
                      uint32_t *ret_partitions, pawl_error *error);
 
-/* The same for whoever reads this stream; topic is the stream's. The topics that 'pawl cluster init' makes must
- * be there: PAWL_ENOTFOUND, naming the topic. Only an operation log's may be missing: it is made when the lane
- * is first claimed. A topic without this partition is PAWL_EINVAL. */
-int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topic, pawl_stream stream,
-               uint32_t *ret_partitions, pawl_error *error);
+/* The same, of a topic that must be there, unless it may be missing: PAWL_ENOTFOUND, naming it, after it was looked for
+ * several times. A topic without this partition is PAWL_EINVAL. */
+int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint16_t partition,
+               bool may_be_missing, uint32_t *ret_partitions, pawl_error *error);
 
 /* PAWL_OK if it is there already. Returns when the brokers show it. */
 int topic_create(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t partitions,

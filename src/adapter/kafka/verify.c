@@ -62,6 +62,12 @@ static int add_stream(struct verifying *job, const pawl_cluster_report_stream *s
     return PAWL_OK;
 }
 
+static void note_fault(struct verifying *job, const pawl_error *error)
+{
+    if (job->report->faults++ == 0)
+        job->report->first = *error;
+}
+
 /* Also while nobody says where the stream ends. */
 static int wait(void *arg, pawl_error *error)
 {
@@ -79,8 +85,7 @@ static int verify_stream(struct verifying *job, pawl_stream stream, pawl_error *
     v.stream.epoch = end.judged.judge.epoch;
     v.stream.ignored = end.ignored;
     if (status == PAWL_ECORRUPT || status == PAWL_EVERSION) {
-        if (job->report->faults++ == 0)
-            job->report->first = *error;
+        note_fault(job, error);
         status = PAWL_OK;
     }
     if (status == PAWL_OK && v.stream.records > 0)
@@ -112,6 +117,28 @@ static int by_name(const void *a, const void *b)
     return (x->id.partition > y->id.partition) - (x->id.partition < y->id.partition);
 }
 
+/* Operation logs whose topics were deleted. */
+static int find_lost(struct verifying *job, pawl_error *error)
+{
+    struct kafka_log *log = job->log;
+    struct oplog_list made = {0};
+    pthread_mutex_lock(&log->oplogs_lock);
+    int status = log->trust_topics ? PAWL_OK : oplogs_load(log->front, &log->url, &made, error);
+    pthread_mutex_unlock(&log->oplogs_lock);
+    for (size_t i = 0; status == PAWL_OK && i < made.count; i++) {
+        char topic[KAFKA_TOPIC_MAX];
+        uint32_t partitions;
+        kafka_topic_of(log->url.cluster, made.items[i], topic);
+        status = log_find_topic(log, topic, made.items[i], &partitions, error);
+        if (status != PAWL_ECORRUPT)
+            continue;
+        note_fault(job, error);
+        status = step(job, job->report->records, 0, error);
+    }
+    oplogs_release(&made);
+    return status;
+}
+
 static int copy_skips(const struct kafka_log *log, pawl_cluster_report *report, pawl_error *error)
 {
     if (log->skips.count == 0)
@@ -131,6 +158,8 @@ int kafka_verify(pawl_log *port, pawl_progress progress, void *arg, pawl_cluster
     struct verifying job = {
         .log = (struct kafka_log *)port, .report = &report, .progress = progress, .arg = arg};
     int status = topics_each(job.log->front, &job.log->url, verify_topic, &job, error);
+    if (status == PAWL_OK)
+        status = find_lost(&job, error);
     if (status == PAWL_OK)
         status = step(&job, report.records, report.records, error);
     if (status == PAWL_OK)

@@ -46,11 +46,19 @@ void watch_event(struct kafka_log *log, rd_kafka_event_t *event)
             || err == RD_KAFKA_RESP_ERR__AUTHENTICATION || err == RD_KAFKA_RESP_ERR__SSL);
 }
 
-/* Without the lock. */
+/* Without the lock. It asks for a topic by name: librdkafka 2.0.2, asked for those that the client knows, lets the broker
+ * make the ones that are missing, whatever allow.auto.create.topics says. */
 static void probe(struct kafka_log *log)
 {
     const rd_kafka_metadata_t *metadata;
-    if (rd_kafka_metadata(log->front, 0, NULL, &metadata, PROBE_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+    char topic[KAFKA_TOPIC_MAX];
+    kafka_topic_of(log->url.cluster, (pawl_stream){.kind = PAWL_STREAM_GROUP0}, topic);
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(log->front, topic, NULL);
+    if (!handle)
+        return;
+    rd_kafka_resp_err_t err = rd_kafka_metadata(log->front, 0, handle, &metadata, PROBE_MS);
+    rd_kafka_topic_destroy(handle);
+    if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
     rd_kafka_metadata_destroy(metadata);
     pthread_mutex_lock(&log->lock);

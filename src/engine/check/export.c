@@ -202,7 +202,9 @@ static bool go_on(void *arg, uint64_t done, uint64_t total)
 
 static int open_source(struct exporting *e)
 {
-    int status = cluster_partitions(e->options->url, &e->partitions, e->error);
+    struct cluster_identity source = {0};
+    int status = cluster_identity_get(e->options->url, &source, e->error);
+    e->partitions = source.partitions;
     if (status == PAWL_OK && (e->partitions > PARTITIONS_MAX || (e->partitions & (e->partitions - 1))))
         status =
             error_set(e->error, PAWL_EINVAL, "%.300s has %" PRIu32 " partitions, which no directory can have",

@@ -16,7 +16,7 @@
 #include "core/group0/import.h"
 
 #define FILE_NAME  "node"
-#define TEXT_MAX   (128 + NODE_PATH_MAX)
+#define TEXT_MAX   (128 + NODE_KAFKA_MAX + NODE_PATH_MAX)
 #define SHARDS_MAX 64
 
 int node_path(const char *dir, char *ret_path, pawl_error *error, const char *format, ...)
@@ -104,6 +104,22 @@ static bool read_node(const char **text, uint64_t *ret_node)
     return true;
 }
 
+/* Read "kafka " and an ID, and move *text behind the line. */
+static bool read_kafka(const char **text, char kafka[NODE_KAFKA_MAX])
+{
+    static const char word[] = "kafka ";
+    if (strncmp(*text, word, sizeof word - 1) != 0)
+        return false;
+    const char *id = *text + sizeof word - 1;
+    size_t size = strcspn(id, " \t\r\n");
+    if (size == 0 || size >= NODE_KAFKA_MAX || id[size] != '\n')
+        return false;
+    memcpy(kafka, id, size);
+    kafka[size] = '\0';
+    *text = id + size + 1;
+    return true;
+}
+
 /* Read what follows the numbers: nothing, or the path of a log. */
 static bool read_log_line(const char *line, char log[NODE_PATH_MAX])
 {
@@ -136,8 +152,9 @@ int node_file_read(const char *dir, struct node_file *ret_file, pawl_error *erro
         return error_set(error, PAWL_EVERSION, "%s is of version %u; this program knows version %d", path,
                          version, NODE_FILE_VERSION);
     if (!good || version == 0 || !read_number(&at, "partitions", &partitions)
-        || !read_number(&at, "shards", &shards) || (version == 2 && !read_node(&at, &file.node))
-        || !read_log_line(at, file.log) || (version == 2) != node_is_on_kafka(&file))
+        || !read_number(&at, "shards", &shards) || (version >= 2 && !read_node(&at, &file.node))
+        || (version >= 3 && !read_kafka(&at, file.kafka)) || !read_log_line(at, file.log)
+        || (version >= 2) != node_is_on_kafka(&file))
         return error_set(error, PAWL_EFORMAT, "%s is not the file of a Pawl directory", path);
     if (partitions == 0 || partitions > PARTITIONS_MAX || (partitions & (partitions - 1)) || shards == 0
         || shards > SHARDS_MAX || shards > partitions)
@@ -166,7 +183,7 @@ static int sync_directory(const char *path, pawl_error *error)
     return failed ? error_errno(error, failed, "cannot sync %s", path) : PAWL_OK;
 }
 
-static int write_text(const char *path, const char *text, pawl_error *error)
+int node_text_write(const char *path, const char *text, pawl_error *error)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
@@ -190,11 +207,13 @@ static int sync_above(const char *dir, pawl_error *error)
 
 static void compose(const struct node_file *file, char text[TEXT_MAX])
 {
-    bool kafka = node_is_on_kafka(file);
-    int size = snprintf(text, TEXT_MAX, "pawl %d\npartitions %u\nshards %u\n", kafka ? 2 : 1, file->partitions,
-                        file->shards);
-    if (kafka)
+    bool on_kafka = node_is_on_kafka(file), known = on_kafka && file->kafka[0];
+    int size = snprintf(text, TEXT_MAX, "pawl %d\npartitions %u\nshards %u\n", 1 + on_kafka + known,
+                        file->partitions, file->shards);
+    if (on_kafka)
         size += snprintf(text + size, TEXT_MAX - (size_t)size, "node %016" PRIx64 "\n", file->node);
+    if (known)
+        size += snprintf(text + size, TEXT_MAX - (size_t)size, "kafka %s\n", file->kafka);
     if (file->log[0])
         snprintf(text + size, TEXT_MAX - (size_t)size, "log %s\n", file->log);
 }
@@ -207,7 +226,7 @@ int node_file_replace(const char *dir, const struct node_file *file, pawl_error 
     if (status == PAWL_OK)
         status = node_path(dir, path, error, FILE_NAME);
     if (status == PAWL_OK)
-        status = write_text(temporary, text, error);
+        status = node_text_write(temporary, text, error);
     if (status == PAWL_OK && rename(temporary, path))
         status = error_errno(error, errno, "cannot make %s", path);
     return status == PAWL_OK ? sync_directory(dir, error) : status;

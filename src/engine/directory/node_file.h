@@ -2,7 +2,8 @@
  *
  *     DIR/node        text: "pawl 1", "partitions 16", "shards 2", one a line; in a directory that holds only
  *                     state, derived from the log of another one, also "log /path/of/it". If the log is on
- *                     Kafka: "pawl 2", and at the end "node 0123456789abcdef" and "log kafka://..."
+ *                     Kafka: "pawl 3", and at the end "node 0123456789abcdef", "kafka ID" and "log kafka://...";
+ *                     "pawl 2" without "kafka ID", if no opening has learnt yet which Kafka cluster that is
  *     DIR/lock        the ID of the writing process, which holds a lock on this file
  *     DIR/log/        the journal
  *     DIR/state/N/    the live store of shard N; the checkpoint stores are engine/checkpoint/stores.h's */
@@ -11,15 +12,17 @@
 
 #include <pawl/types.h>
 
-#define NODE_FILE_VERSION 2 /* the newest; a directory with a log of its own is still of version 1 */
+#define NODE_FILE_VERSION 3 /* the newest; a directory with a log of its own is still of version 1 */
 #define NODE_PATH_MAX     4096
+#define NODE_KAFKA_MAX    256 /* an ID of a Kafka cluster, with its zero byte */
 #define NODE_LOCK         "lock"
 
 struct node_file {
     uint32_t partitions;
     uint32_t shards;
-    uint64_t node;           /* on Kafka: this directory's ID among those that share the log; otherwise 0 */
-    char log[NODE_PATH_MAX]; /* "": the directory's own; kafka://...; otherwise the path of another's */
+    uint64_t node;              /* on Kafka: this directory's ID among those that share the log; otherwise 0 */
+    char kafka[NODE_KAFKA_MAX]; /* on Kafka: the ID of the Kafka cluster that the log is in; "": not known */
+    char log[NODE_PATH_MAX];    /* "": the directory's own; kafka://...; otherwise the path of another's */
 };
 
 /* Whether the log is on Kafka. Such a directory may own it, as one with a log of its own does. */
@@ -47,6 +50,9 @@ int node_file_make(const char *dir, const struct node_file *file, pawl_error *er
 
 /* Write the file again, with something else in it. The caller holds the lock. */
 int node_file_replace(const char *dir, const struct node_file *file, pawl_error *error);
+
+/* Write a file anew, with this text, synced; its name is not. */
+int node_text_write(const char *path, const char *text, pawl_error *error);
 
 /* Become the only writer, by a lock on the file of this name. The lock ends when *ret_fd is closed, also by the
  * end of the process. PAWL_ELOCKED: another process has the lock; error names it. */

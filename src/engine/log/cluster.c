@@ -58,9 +58,16 @@ void cluster_mirror_look(pawl_log *log, pawl_mirror_figures *ret_figures)
     mirror_figures(log, ret_figures);
 }
 
-int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)
+int cluster_identity_get(const char *url, struct cluster_identity *ret_identity, pawl_error *error)
 {
-    return kafka_cluster_partitions(url, ret_partitions, error);
+    struct kafka_identity found;
+    _Static_assert(sizeof found.kafka == sizeof ret_identity->kafka, "an ID that is found can be kept");
+    int status = kafka_cluster_identity(url, &found, error);
+    if (status != PAWL_OK)
+        return status;
+    ret_identity->partitions = found.partitions;
+    memcpy(ret_identity->kafka, found.kafka, sizeof found.kafka);
+    return PAWL_OK;
 }
 
 bool cluster_is_same(const char *url, const char *other)
@@ -94,6 +101,13 @@ size_t cluster_claims(pawl_log *log, pawl_claim_figures *claims, size_t room)
 void cluster_acks(pawl_log *log, uint32_t seconds, pawl_histogram *sum)
 {
     kafka_log_acks(log, seconds, sum);
+}
+
+uint64_t cluster_records_read(pawl_log *log)
+{
+    struct kafka_figures figures;
+    kafka_log_figures(log, &figures);
+    return figures.read;
 }
 
 int cluster_outage(pawl_log *log, pawl_error *ret_error)
@@ -192,7 +206,7 @@ void cluster_mirror_look(pawl_log *log, pawl_mirror_figures *ret_figures)
 {
 }
 
-int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error)
+int cluster_identity_get(const char *url, struct cluster_identity *ret_identity, pawl_error *error)
 {
     return refuse(url, error);
 }
@@ -240,6 +254,11 @@ size_t cluster_claims(pawl_log *log, pawl_claim_figures *claims, size_t room)
 
 void cluster_acks(pawl_log *log, uint32_t seconds, pawl_histogram *sum)
 {
+}
+
+uint64_t cluster_records_read(pawl_log *log)
+{
+    return 0;
 }
 
 int cluster_outage(pawl_log *log, pawl_error *ret_error)

@@ -6,6 +6,8 @@
 #include <pawl/cluster.h>
 #include <pawl/figures.h>
 
+#include "engine/directory/directory.h"
+
 /* Whether this is the name of a log on Kafka. */
 bool cluster_is(const char *where);
 
@@ -34,8 +36,14 @@ int cluster_mirror_open(pawl_log *log, pawl_env *env, const pawl_allocator *allo
 /* Of a log that cluster_mirror_open opened. */
 void cluster_mirror_look(pawl_log *log, pawl_mirror_figures *ret_figures);
 
-/* How many partitions the PLog has. PAWL_ENOTFOUND: there is no such topic; errors as in pawl/cluster.h. */
-int cluster_partitions(const char *url, uint32_t *ret_partitions, pawl_error *error);
+/* What a cluster is: how many partitions its PLog has, and the ID that the Kafka cluster, in which it is, was given when
+ * its brokers were formatted; "": they tell none. Another Kafka cluster may have a cluster of the same name.
+ * PAWL_ENOTFOUND: there is no such topic; errors as in pawl/cluster.h. */
+struct cluster_identity {
+    uint32_t partitions;
+    char kafka[NODE_KAFKA_MAX];
+};
+int cluster_identity_get(const char *url, struct cluster_identity *ret_identity, pawl_error *error);
 
 /* Whether both URLs name clusters of one name. Brokers may come and go. */
 bool cluster_is_same(const char *url, const char *other);
@@ -45,6 +53,7 @@ bool cluster_is_same(const char *url, const char *other);
 void cluster_look(pawl_log *log, pawl_log_figures *ret_figures);
 size_t cluster_claims(pawl_log *log, pawl_claim_figures *claims, size_t room);
 void cluster_acks(pawl_log *log, uint32_t seconds, pawl_histogram *sum);
+uint64_t cluster_records_read(pawl_log *log); /* for reads, follows and tails */
 int cluster_outage(pawl_log *log, pawl_error *ret_error);
 int cluster_weakness(pawl_log *log, pawl_error *ret_error);
 

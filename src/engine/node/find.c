@@ -1,7 +1,8 @@
 /* engine/node/find.c: the directory that is opened: found or made, with the log that it was made with.
  *
- * A directory keeps its log for ever, unless the log itself was copied into a cluster (engine/log/adopt.h). One whose log is on Kafka names the cluster, and may be told other brokers of
- * it. */
+ * A directory keeps its log for ever, unless the log itself was copied into a cluster (engine/log/adopt.h). One whose
+ * log is on Kafka names the cluster, and may be told other brokers of it; by the ID of the Kafka cluster it knows that
+ * they are of the same one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,21 +30,24 @@ static int check_new(const char *dir, pawl_error *error)
 static int choose(const pawl_engine *e, struct node_file *ret_file, pawl_error *error)
 {
     const pawl_options *o = &e->options;
+    if (o->take_over && !o->log)
+        return error_set(error, PAWL_EINVAL, "nothing is taken over: its log would be its own, in files");
     struct node_file file = {.partitions = o->partitions, .shards = o->shards ? o->shards : SHARDS_DEFAULT};
     if (o->log) {
-        uint32_t partitions;
-        int status = cluster_partitions(o->log, &partitions, error);
+        struct cluster_identity cluster;
+        int status = cluster_identity_get(o->log, &cluster, error);
         if (status != PAWL_OK)
             return status;
-        if (file.partitions > 0 && file.partitions != partitions)
+        if (file.partitions > 0 && file.partitions != cluster.partitions)
             return error_set(error, PAWL_EINVAL, "%u partitions are asked for, and %.300s has %u",
-                             file.partitions, o->log, partitions);
-        if (partitions > PARTITIONS_MAX || (partitions & (partitions - 1)))
+                             file.partitions, o->log, cluster.partitions);
+        if (cluster.partitions > PARTITIONS_MAX || (cluster.partitions & (cluster.partitions - 1)))
             return error_set(error, PAWL_EINVAL,
                              "%.300s has %u partitions: it must be a power of two, at most %u", o->log,
-                             partitions, PARTITIONS_MAX);
-        file.partitions = partitions;
+                             cluster.partitions, PARTITIONS_MAX);
+        file.partitions = cluster.partitions;
         file.node = node_id_new();
+        memcpy(file.kafka, cluster.kafka, sizeof file.kafka);
         snprintf(file.log, sizeof file.log, "%s", o->log);
     } else if (file.partitions == 0) {
         file.partitions = PARTITIONS_DEFAULT;
@@ -105,25 +109,39 @@ static int check_log(const pawl_engine *e, pawl_error *error)
     return PAWL_OK;
 }
 
-/* Whether the cluster is still as the directory was made for. */
-static int check_cluster(const struct node_file *file, pawl_error *error)
+/* Whether this is the cluster that the directory was made for. Its name says little: a trial cluster may have the same,
+ * and what is written there is not where the rest of the log is. */
+static int check_cluster(pawl_engine *e, pawl_error *error)
 {
-    uint32_t partitions;
-    int status = cluster_partitions(file->log, &partitions, error);
-    if (status == PAWL_OK && partitions != file->partitions)
-        status = error_set(error, PAWL_EINVAL, "%.300s has %u partitions, and the directory was made for %u",
-                           file->log, partitions, file->partitions);
-    return status;
+    struct cluster_identity cluster;
+    struct node_file *file = &e->file;
+    int status = cluster_identity_get(file->log, &cluster, error);
+    if (status != PAWL_OK)
+        return status;
+    if (file->kafka[0] && strcmp(cluster.kafka, file->kafka) != 0)
+        return error_set(
+            error, PAWL_EINVAL,
+            "%.200s is in the Kafka cluster with the ID %.64s, and the log of this directory in the one "
+            "with the ID %.64s: a directory keeps the log that it was made with",
+            file->log, cluster.kafka[0] ? cluster.kafka : "(none)", file->kafka);
+    if (cluster.partitions != file->partitions)
+        return error_set(error, PAWL_EINVAL, "%.300s has %u partitions, and the directory was made for %u",
+                         file->log, cluster.partitions, file->partitions);
+    if (strcmp(cluster.kafka, file->kafka) != 0) { /* made before IDs were kept */
+        memcpy(file->kafka, cluster.kafka, sizeof file->kafka);
+        e->file_is_ahead = true;
+    }
+    return PAWL_OK;
 }
 
-/* The brokers of this cluster have other addresses now: keep the URL that was given. */
-static int keep_url(pawl_engine *e, pawl_error *error)
+/* The brokers of this cluster have other addresses now: open the log at the URL that was given. */
+static void use_url(pawl_engine *e)
 {
     const char *url = e->options.log;
     if (!url || strcmp(url, e->file.log) == 0)
-        return PAWL_OK;
+        return;
     snprintf(e->file.log, sizeof e->file.log, "%s", url);
-    return e->options.read_only ? PAWL_OK : node_file_replace(e->dir, &e->file, error);
+    e->file_is_ahead = true;
 }
 
 static int find_or_make(pawl_engine *e, pawl_error *error)
@@ -152,7 +170,15 @@ int engine_find(pawl_engine *e, pawl_error *error)
         status = node_lock(e->dir, NODE_LOCK, &e->lock_fd, error);
     if (status == PAWL_OK && is_to_adopt(e))
         status = directory_adopt(e->dir, e->options.log, &e->file, error);
-    if (status == PAWL_OK)
-        status = keep_url(e, error);
-    return status == PAWL_OK && node_is_on_kafka(&e->file) ? check_cluster(&e->file, error) : status;
+    if (status != PAWL_OK || !node_is_on_kafka(&e->file))
+        return status;
+    use_url(e);
+    return check_cluster(e, error);
+}
+
+int engine_keep_file(pawl_engine *e, pawl_error *error)
+{
+    if (e->options.read_only || !e->file_is_ahead)
+        return PAWL_OK;
+    return node_file_replace(e->dir, &e->file, error);
 }

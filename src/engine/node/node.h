@@ -28,7 +28,7 @@
 #include "engine/views/views.h"
 
 #define ALERTS_MAX     32
-#define LOG_ALERTS_MAX 2 /* of a log on Kafka; beside them */
+#define LOG_ALERTS_MAX 3 /* of a log on Kafka; beside them */
 
 struct pawl_engine {
     char dir[NODE_PATH_MAX];
@@ -36,6 +36,7 @@ struct pawl_engine {
     pawl_options options;
     struct engine_knobs knobs;
     struct node_file file;
+    bool file_is_ahead; /* file has a URL or an ID that DIR/node has not yet */
     struct uv_env *uv;
     pawl_env *env;
     pawl_log *log;
@@ -108,8 +109,11 @@ static inline pawl_instant engine_deadline(const pawl_engine *engine, pawl_durat
     return (pawl_instant){wait < UINT64_MAX - now ? now + wait : UINT64_MAX};
 }
 
-/* find.c: find the directory or make it, and take its lock if it is opened for writing. */
+/* find.c: find the directory or make it, and take its lock if it is opened for writing.
+ * keep_file: the log was opened and is this node's: write down what engine_find has learnt of it. Not before: what does
+ * not work must not mislead the next opening. */
 int engine_find(pawl_engine *engine, pawl_error *error);
+int engine_keep_file(pawl_engine *engine, pawl_error *error);
 
 /* schema.c: claim group0 and read it. */
 int engine_group0_open(pawl_engine *engine, pawl_error *error);

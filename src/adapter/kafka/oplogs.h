@@ -1,0 +1,57 @@
+/* adapter/kafka/oplogs.h: the operation logs of a cluster that have a topic.
+ *
+ * The topics of plog, raw and group0 are made with the cluster, so that a missing one is an error. Those of operation logs
+ * are made one by one, when their lane is first claimed: of a missing one somebody must know whether it was ever there. So
+ * each is listed in the topic CLUSTER.oplogs, partition 0, for ever:
+ *
+ *      0  checksum    u64   of all that follows, seeded with the topic
+ *      8  magic       "PWO", version u8 1
+ *     12  lane        u16
+ *     14  zero        u16
+ *     16  generation  u32
+ *
+ * A first claim:   make the topic ──► list it ──► write the claim
+ *
+ * Invariants
+ *   L1  A claim is written to an operation log only when it is listed, and that is on the brokers' disks. So a log that is
+ *       not listed has never had an entry, and may be taken for empty if its topic is missing.
+ *   L2  The topic of a log that is listed was there. If it is missing, it was deleted, and all in it is lost: PAWL_ECORRUPT
+ *       for whoever reads, claims or verifies it, naming the topic. Nobody makes it again.
+ *   L3  A crash between making and listing leaves an empty topic; the next claim lists it. One whose topic was made before
+ *       there was a list is listed by its next claim, too. To list a log twice does no harm.
+ *
+ * The list is no stream, because who reads one stream would then have to judge another; and it is not in group0, because
+ * this log knows nothing of what its entries mean. Nothing protects against the loss of the list and of a topic in it. */
+#ifndef KAFKA_OPLOGS_H
+#define KAFKA_OPLOGS_H
+
+#include "adapter/kafka/client.h"
+#include "port/log.h"
+
+#define KAFKA_OPLOG_BYTES ((size_t)20)
+
+struct oplog_list {
+    pawl_stream *items; /* partition 0 of each */
+    size_t count, room;
+    uint64_t read_at; /* when it was read last; 0: never */
+    const pawl_allocator *alloc;
+};
+
+/* CLUSTER.oplogs; topic has KAFKA_TOPIC_MAX bytes. */
+void kafka_oplogs_topic(const char *cluster, char *topic);
+
+/* A record of the list; into KAFKA_OPLOG_BYTES bytes. */
+void kafka_oplog_encode(pawl_stream stream, uint64_t seed, uint8_t *to);
+
+/* False: these are not such bytes. */
+bool kafka_oplog_decode(pawl_bytes value, uint64_t seed, pawl_stream *ret_stream);
+
+/* Read the list, and add what it has not. Blocks. Errors as of side_topic_read. */
+int oplogs_load(rd_kafka_t *client, const struct kafka_url *url, struct oplog_list *list, pawl_error *error);
+bool oplogs_have(const struct oplog_list *list, pawl_stream stream);
+void oplogs_release(struct oplog_list *list);
+
+/* L2: the words for a topic that is missing. PAWL_ECORRUPT. */
+int oplog_lost(const char *cluster, const char *topic, pawl_error *error);
+
+#endif
