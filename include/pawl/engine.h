@@ -69,7 +69,7 @@ typedef struct pawl_options {
     /* Where the log is: NULL, in the directory itself; or a URL, kafka://HOST:PORT[,HOST:PORT...]/CLUSTER, on Apache
      * Kafka (docs/KAFKA.md). A directory keeps the log that it was made with; one that is on Kafka is opened without
      * its URL, too. partitions are those of the cluster. One node at a time owns a log: opening it as another one is
-     * PAWL_ELOCKED, which names the owner, unless take_over is set. The one that is taken over never takes back by
+     * PAWL_EFENCED, which names the owner, unless take_over is set. The one that is taken over never takes back by
      * itself: its commands end with PAWL_EFENCED (pawl_owner_check). */
     const char *log;
     bool take_over;
@@ -115,8 +115,8 @@ typedef struct pawl_options {
 
 /* Open a directory, make it if it is not there, bring the state up to the log, and be ready for commands. dir
  * is DIR or file://DIR.
- * Errors: PAWL_EINVAL (options, or not the name of a directory), PAWL_ELOCKED (another process has it, or another
- * node its log on Kafka), PAWL_EFENCED (another node took the log over meanwhile), PAWL_ECANCELED (by progress),
+ * Errors: PAWL_EINVAL (options, or not the name of a directory), PAWL_ELOCKED (another process has it: it may be
+ * free soon), PAWL_EFENCED (another node has its log on Kafka, or took it over meanwhile), PAWL_ECANCELED (by progress),
  * PAWL_ECORRUPT (the log, or a state that is not of this log; error names the place), PAWL_ENOTFOUND and
  * PAWL_EEXISTS (as the options say), PAWL_EFORMAT, PAWL_EVERSION, PAWL_EACCES, PAWL_EFULL, PAWL_EIO. */
 PAWL_API int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine,

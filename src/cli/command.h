@@ -13,7 +13,8 @@ enum cli_exit {
     CLI_FAILED = 1,
     CLI_USAGE = 2,
     CLI_CORRUPT = 3,
-    CLI_LOCKED = 4,
+    CLI_OWNED = 4,  /* for good: pawl.service is not started again */
+    CLI_LOCKED = 5, /* it may be free soon */
 };
 
 /* The words that a value may be: "WHEN", "applied durable". */

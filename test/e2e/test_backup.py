@@ -106,7 +106,7 @@ def a_restore_keeps_what_was_there_and_ends_where_it_is_told(folder):
     writer.stdin.write(customer('d').encode())
     writer.stdin.flush()
     writer.stdout.readline()
-    verb('restore', '--from', backup, '--replace').expect(4, 'cannot replace', f'process {writer.pid}')
+    verb('restore', '--from', backup, '--replace').expect(5, 'cannot replace', f'process {writer.pid}')
     end(writer, 0)
     verb('restore', '--from', 'file://' + backup, '--replace').expect(0)
     assert offsets(data) == [1, 2, 3] and offsets(data + '.before') == [1, 2, 3, 4, 5]

@@ -74,8 +74,8 @@ def readers_work_beside_a_writer_and_a_second_writer_does_not(folder):
     verb('verify').expect(0, 'is sound')
     verb('replay', '--to', folder + '/derived').expect(0)
     for words in (['schema', 'apply', SHOP], ['ws', 'create', '8', 'shop.tenant'], ['command', '7']):
-        verb(*words).expect(4, 'open for writing', f'process {writer.pid}')
-    assert verb('command', '7', JSON).expect(4).error()['code'] == 'PAWL_ELOCKED'
+        verb(*words).expect(5, 'open for writing', f'process {writer.pid}')
+    assert verb('command', '7', JSON).expect(5).error()['code'] == 'PAWL_ELOCKED'
     end(writer, 0)
     verb('ws', 'create', '8', 'shop.tenant').expect(0)
 

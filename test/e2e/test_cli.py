@@ -117,7 +117,7 @@ def a_second_writer_is_refused_and_told_who_has_it(folder):
     writer.stdin.write(b'mine\n')
     writer.stdin.flush()
     assert writer.stdout.readline() == b'1\n'
-    append(folder, 'theirs\n').expect(4, 'open for writing in another place', f'process {writer.pid}')
+    append(folder, 'theirs\n').expect(5, 'open for writing in another place', f'process {writer.pid}')
     pawl('verify', '--dir', folder).expect(0, 'is sound')
     end(writer, 0)
     assert append(folder, 'theirs\n').expect(0).out == '2\n'

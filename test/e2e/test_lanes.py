@@ -257,7 +257,7 @@ def readers_work_beside_a_writer_and_others_do_not(folder):
     verb('project', 'list').expect(0)
     for words in (['project', 'run'], ['project', 'rebuild', 'shop.accounts'], ['project', 'pause', 'shop.accounts'],
                   ['lease', 'list'], ['lease', 'stats'], ['lease', 'retry', '0', 'shop.accounts', '1']):
-        verb(*words).expect(4, 'open for writing', f'process {writer.pid}')
+        verb(*words).expect(5, 'open for writing', f'process {writer.pid}')
     end(writer, 0)
     verb('project', 'run').expect(0)
 

@@ -190,7 +190,7 @@ def a_process_that_does_not_serve_is_named(folder):
     writer.stdin.flush()
     writer.stdout.readline()
     for words in (['schema', 'apply', SHOP], ['ws', 'create', '8', 'shop.tenant'], ['command', '7']):
-        verb(*words).expect(4, 'open for writing', f'process {writer.pid}', 'cannot be asked', "use 'pawl serve'")
+        verb(*words).expect(5, 'open for writing', f'process {writer.pid}', 'cannot be asked', "use 'pawl serve'")
     end(writer, 0)
 
 

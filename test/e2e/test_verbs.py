@@ -408,8 +408,8 @@ def tokens_are_listed_beside_a_writer_and_made_by_nobody_else(folder):
     writer.stdin.flush()
     writer.stdout.readline()  # it has answered, so it has the directory
     assert verb('token', 'list', JSON).expect(0).json()['name'] == 'a'
-    verb('token', 'create', 'b', '--scope', 'read').expect(4, f'process {writer.pid}')
-    verb('token', 'revoke', 'a').expect(4, f'process {writer.pid}')
+    verb('token', 'create', 'b', '--scope', 'read').expect(5, f'process {writer.pid}')
+    verb('token', 'revoke', 'a').expect(5, f'process {writer.pid}')
     end(writer, 0)
     assert [t['name'] for t in verb('token', 'list', JSON).expect(0).lines()] == ['a']
     verb('verify', '--audit').expect(0, 'is sound')

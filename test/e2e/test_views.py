@@ -209,7 +209,7 @@ def a_reader_waits_for_the_process_that_builds(folder):
     builder.stdin.flush()
     builder.stdout.readline()
     verb('view', 'wait', 'shop.invoices_by_number', JSON).expect(0)
-    verb('view', 'drop', 'shop.invoices_by_number').expect(4, 'writing')
+    verb('view', 'drop', 'shop.invoices_by_number').expect(5, 'writing')
     builder.stdin.close()
     builder.stdin = None
     end(builder, 0)

@@ -151,7 +151,7 @@ def a_socket_that_a_killed_process_left_is_replaced(folder):
     s = Server(s.folder)
     s.over_unix('GET', '/health/live').expect(200)
     # Whoever does not get the directory does not touch the socket.
-    pawl('serve', '--dir', s.folder, '--listen', '127.0.0.1:0').expect(4)
+    pawl('serve', '--dir', s.folder, '--listen', '127.0.0.1:0').expect(5)
     s.over_unix('GET', '/health/live').expect(200)
     s.stop()
 

@@ -7,7 +7,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CLUSTER = os.path.join(HERE, 'cluster')
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tools'))
-from tap import main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+from tap import children, main  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
 
 
 def run(*words, **how):

@@ -119,10 +119,15 @@ class Scene:
             assert time.monotonic() < until, 'nobody leads'
 
 
+def most(took):
+    """More than half of them took no longer than this."""
+    return sorted(took)[len(took) // 2]
+
+
 def a_leader_that_hangs_is_noticed_and_comes_back_as_the_next_dies(brokers):
     took = []
     with Scene(brokers, 'leaders') as scene:
-        while len(took) < ROUNDS or (min(took) > NOTICED_SECONDS_MAX and len(took) < TRIES_MAX):
+        while len(took) < ROUNDS or (most(took) > NOTICED_SECONDS_MAX and len(took) < TRIES_MAX):
             first = scene.leader()
             brokers.tell('pause', first)
             began = time.monotonic()
@@ -147,7 +152,7 @@ def a_leader_that_hangs_is_noticed_and_comes_back_as_the_next_dies(brokers):
         lines = run(PAWL, 'log', 'read', '--stream', 'raw/0', '--log', scene.log).splitlines()
         assert len(lines) == scene.count, f'{len(lines)} of {scene.count} entries'
         run(PAWL, 'verify', '--log', scene.log)
-    assert min(took) <= NOTICED_SECONDS_MAX, f'a hung leader was noticed after {min(took):.1f} s'
+    assert most(took) <= NOTICED_SECONDS_MAX, f'a hung leader was noticed after {most(took):.1f} s, or later: {took}'
 
 
 def cases(brokers, word=''):

@@ -6,7 +6,7 @@ import time
 
 PAWL = os.environ['PAWL']
 PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
-FAILED, USAGE, CORRUPT, LOCKED = 1, 2, 3, 4  # exit codes
+FAILED, USAGE, CORRUPT, OWNED = 1, 2, 3, 4  # exit codes
 
 
 class Node:

@@ -16,7 +16,7 @@ import time
 
 import clerks
 from brokers import Brokers, main, run
-from served import FAILED, LOCKED, PATIENCE, PAWL, Node
+from served import FAILED, OWNED, PATIENCE, PAWL, Node
 
 CLIENT = os.environ['KAFKA_CLIENT']
 SECONDS = float(sys.argv[1])
@@ -114,7 +114,7 @@ class Campaign:
         """By another one, from nothing, while it works."""
         old = self.node
         new = self.start(self.place(), '--take-over')
-        old.ends(LOCKED, new.folder, 'has taken over')
+        old.ends(OWNED, new.folder, 'has taken over')
 
     def replace_a_node_that_was_killed(self):
         self.node.kill()
@@ -127,7 +127,7 @@ class Campaign:
         new = self.start(self.place(), '--take-over')
         self.wait(self.chance.uniform(0, 5))
         old.wake()
-        old.ends(LOCKED, new.folder, 'has taken over')
+        old.ends(OWNED, new.folder, 'has taken over')
 
     # --- what happens to brokers, before it is healed ---
 

@@ -11,7 +11,7 @@ import time
 from brokers import Brokers, main, run
 
 PAWL, CLIENT, CLOCK_AHEAD = os.environ['PAWL'], os.environ['KAFKA_CLIENT'], os.environ['CLOCK_AHEAD']
-FAILED, USAGE, CORRUPT, LOCKED = 1, 2, 3, 4
+FAILED, USAGE, CORRUPT, LOCKED = 1, 2, 3, 5
 PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 GOOD = {'flush.messages': 1, 'retention.ms': -1, 'retention.bytes': -1, 'max.message.bytes': 2097152}
 

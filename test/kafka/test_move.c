@@ -8,10 +8,13 @@
 #include <signal.h>
 
 #include "adapter/lmdb/store.h"
+#include "base/latch.h"
 #include "base/partition_set.h"
+#include "core/group0/import.h"
 #include "core/project/cursor.h"
 #include "core/state/position.h"
 #include "engine/directory/directory.h"
+#include "engine/log/log.h"
 #include "test/lib/child.h"
 #include "test/lib/lanes.h"
 
@@ -294,7 +297,7 @@ TEST(a_log_goes_into_a_cluster_and_back_and_its_state_is_the_same_everywhere)
 
     /* So does the first one itself, which keeps its state. */
     bed.options = (pawl_options){.log = url, .wait = BED_PATIENCE};
-    assert_status(pawl_open(bed.path, &bed.options, &bed.engine, &bed.error), PAWL_ELOCKED);
+    assert_status(pawl_open(bed.path, &bed.options, &bed.engine, &bed.error), PAWL_EFENCED);
     assert_contains(bed.error.text, empty.path);
     assert_sound(bed.path);
     bed.options.take_over = true;
@@ -457,6 +460,48 @@ TEST(nodes_and_exports_and_other_directories_are_refused_until_an_import_has_end
     bed_end(&bed);
 }
 
+static void claimed(pawl_claim *claim)
+{
+    latch_set(claim->arg);
+}
+
+/* What an import leaves that is ended directly behind its claim of group0. */
+static void leave_a_claim(void)
+{
+    struct engine_log *log;
+    struct latch latch;
+    pawl_error error = {0};
+    pawl_claim claim = {
+        .stream = {.kind = PAWL_STREAM_GROUP0}, .done = claimed, .arg = &latch, .error = &error};
+    latch_init(&latch);
+    assert_ok(engine_log_open_as(url, IMPORT_NODES | 5, &log, &error));
+    assert_ok(pawl_log_claim(engine_log_port(log), &claim));
+    latch_wait(&latch);
+    assert_ok(claim.status);
+    assert_ok(engine_log_close(log));
+}
+
+TEST(a_cluster_that_an_import_has_only_claimed_takes_any_directory_also_an_empty_one)
+{
+    struct lanes_bed empty, node;
+    pawl_error error = {0};
+    begin_cluster("claimed", PARTITIONS);
+    leave_a_claim();
+    begin_other(&node, url);
+    assert_status(pawl_open(node.path, &node.options, &node.engine, &error), PAWL_EBUSY);
+    assert_contains(error.text, "cluster import");
+    begin_other(&empty, NULL);
+    empty.options.partitions = PARTITIONS;
+    bed_open(&empty);
+    bed_close(&empty);
+    assert_int_equal(import(empty.path).entries, 0);
+    bed_open(&node);
+    bed_apply(&node, LANES_SCHEMA(NOTES));
+    bed_close(&node);
+    bed_end(&node);
+    bed_end(&empty);
+}
+
 static void damage(const char *dir)
 {
     char path[800];
@@ -527,6 +572,7 @@ int main(void)
         RUN(a_log_goes_into_a_cluster_and_back_and_its_state_is_the_same_everywhere),
         RUN(killed_again_and_again_it_goes_on_where_it_was_and_no_entry_is_there_twice),
         RUN(nodes_and_exports_and_other_directories_are_refused_until_an_import_has_ended),
+        RUN(a_cluster_that_an_import_has_only_claimed_takes_any_directory_also_an_empty_one),
         RUN(only_a_sound_directory_that_nobody_writes_to_goes_into_a_cluster_that_is_empty_and_as_wide),
     };
     if (!getenv("PAWL_KAFKA")) {

@@ -11,12 +11,13 @@
 #define THIS       7 /* node IDs */
 #define FIRST      8
 #define FASTER     9
+#define AN_IMPORT  (IMPORT_NODES | 1)
 #define WRITES_MAX 8
 
-/* What becomes of a claim or a write; another node may be assigned before it. */
+/* What becomes of a claim or a write; another node may be assigned before it, or an import claim group0. */
 struct step {
     int status;
-    uint64_t assigned; /* 0: none */
+    uint64_t before; /* 0: none */
 };
 
 /* Group0's stream, and what will happen to this node's claims and writes, one after the other; after the last step all
@@ -26,13 +27,26 @@ static struct {
     size_t count;
     const struct step *claims, *writes;
     size_t claims_left, writes_left, claimed, written;
-    uint64_t claimed_on; /* the assignment that the last claim names */
+    uint64_t claimed_on;        /* the assignment that the last claim names */
+    struct import_watch import; /* what all claims and entries tell of an import */
 } shared;
+
+static pawl_bytes encode(const struct assignment *a, struct arena *arena)
+{
+    pawl_bytes command;
+    assert_ok(group0_assign_encode(a, arena, &command));
+    return command;
+}
 
 static void assign(uint64_t node)
 {
+    struct arena arena;
     assert_true(shared.count < WRITES_MAX);
-    shared.stream[shared.count++] = (struct assignment){.node = node, .name_size = 3, .name = "web"};
+    struct assignment *a = &shared.stream[shared.count++];
+    *a = (struct assignment){.node = node, .name_size = 3, .name = "web"};
+    arena_init(&arena, NULL, 1024);
+    import_entry(&shared.import, node, encode(a, &arena));
+    arena_release(&arena);
 }
 
 static int take_step(const struct step **steps, size_t *left)
@@ -41,8 +55,10 @@ static int take_step(const struct step **steps, size_t *left)
         return PAWL_OK;
     const struct step *step = (*steps)++;
     (*left)--;
-    if (step->assigned)
-        assign(step->assigned);
+    if (import_is_node(step->before))
+        import_claimed(&shared.import, step->before);
+    else if (step->before)
+        assign(step->before);
     return step->status;
 }
 
@@ -51,11 +67,9 @@ static int take_step(const struct step **steps, size_t *left)
 static void apply(pawl_engine *e, struct assignment *a)
 {
     struct arena arena;
-    pawl_bytes command;
     enum group0_outcome outcome;
     arena_init(&arena, NULL, 1024);
-    assert_ok(group0_assign_encode(a, &arena, &command));
-    assert_ok(group0_apply(e->group0, (uint64_t)(a - shared.stream) + 1, command, &outcome, NULL));
+    assert_ok(group0_apply(e->group0, (uint64_t)(a - shared.stream) + 1, encode(a, &arena), &outcome, NULL));
     arena_release(&arena);
 }
 
@@ -73,6 +87,7 @@ int engine_group0_claim(pawl_engine *e, pawl_error *error)
     if (status != PAWL_OK)
         return error_set(error, status, "the claim was lost");
     shared.claimed_on = e->assignment;
+    import_claimed(&shared.import, e->file.node);
     return engine_group0_read(e, error);
 }
 
@@ -88,6 +103,8 @@ int engine_group0_write(pawl_engine *e, pawl_bytes command, pawl_error *error)
 
 int import_check(pawl_log *log, const char *url, pawl_error *error)
 {
+    if (shared.import.state == IMPORT_UNDER_WAY)
+        return error_set(error, PAWL_EBUSY, "an import is under way");
     return PAWL_OK;
 }
 
@@ -171,7 +188,7 @@ TEST(a_log_of_another_is_refused_and_not_disturbed)
 {
     pawl_error error;
     begin(FIRST);
-    assert_status(OPEN(false, none, none, &error), PAWL_ELOCKED);
+    assert_status(OPEN(false, none, none, &error), PAWL_EFENCED);
     assert_contains(error.text, "belongs to node web (ID 0000000000000008");
     assert_int_equal(shared.claimed, 0);
     assert_int_equal(shared.count, 1);
@@ -210,18 +227,36 @@ TEST(a_take_over_leaves_the_log_to_a_node_that_was_faster)
     static const struct step before[] = {{PAWL_EFENCED, FASTER}}, between[] = {{PAWL_OK, FASTER}};
     pawl_error error;
     begin(FIRST);
-    assert_status(OPEN(true, before, none, &error), PAWL_ELOCKED);
+    assert_status(OPEN(true, before, none, &error), PAWL_EFENCED);
     assert_contains(error.text, "(ID 0000000000000009");
     assert_int_equal(shared.claimed, 1);
     begin(FIRST);
-    assert_status(OPEN(true, between, none, &error), PAWL_ELOCKED); /* its claim counts, and is not used */
+    assert_status(OPEN(true, between, none, &error), PAWL_EFENCED); /* its claim counts, and is not used */
     assert_contains(error.text, "(ID 0000000000000009");
     assert_int_equal(shared.written, 0);
     begin(FIRST);
-    assert_status(OPEN(true, none, before, &error), PAWL_ELOCKED);
+    assert_status(OPEN(true, none, before, &error), PAWL_EFENCED);
     assert_int_equal(shared.count, 2);
     begin(0);
-    assert_status(OPEN(true, before, none, &error), PAWL_ELOCKED); /* nobody's was what it was told to take */
+    assert_status(OPEN(true, before, none, &error), PAWL_EFENCED); /* nobody's was what it was told to take */
+}
+
+/* Whatever an import and a node do at the same moment, one of them has the log, and can open it again. */
+TEST(of_an_import_and_a_first_opening_one_goes_on)
+{
+    static const struct step at_first_claim[] = {{PAWL_OK, AN_IMPORT}}, fenced[] = {{PAWL_EFENCED, AN_IMPORT}},
+                             behind_the_assignment[] = {{PAWL_OK, 0}, {PAWL_OK, AN_IMPORT}};
+    pawl_error error;
+    begin(0);
+    assert_status(OPEN(false, at_first_claim, none, &error), PAWL_EBUSY);
+    assert_int_equal(shared.written, 0);
+    begin(0);
+    assert_status(OPEN(false, none, fenced, &error), PAWL_EBUSY); /* its claim came before the assignment */
+    assert_int_equal(shared.count, 0);
+    begin(0);
+    assert_ok(OPEN(false, behind_the_assignment, none, &error)); /* which that import finds, and is refused */
+    assert_ok(OPEN(false, none, none, &error));
+    assert_int_equal(shared.count, 1);
 }
 
 TEST(who_never_gets_it_says_why)
@@ -249,6 +284,7 @@ int main(void)
         RUN(a_take_over_goes_on_when_its_claim_was_lost),
         RUN(a_take_over_goes_on_when_its_assignment_was_lost_or_was_written_after_all),
         RUN(a_take_over_leaves_the_log_to_a_node_that_was_faster),
+        RUN(of_an_import_and_a_first_opening_one_goes_on),
         RUN(who_never_gets_it_says_why),
     };
     return TEST_MAIN(tests);

@@ -81,6 +81,14 @@ static const char *own_path(char *path, size_t room)
     return path;
 }
 
+/* Whether --init asks for a directory that is not there. One that is must be opened; and one that has other files is no
+ * place for a new one. */
+static bool is_to_make(const struct options *options, const char *dir)
+{
+    pawl_directory directory;
+    return options_get(options, "init") && pawl_directory_get(dir, &directory, NULL) == PAWL_ENOTFOUND;
+}
+
 static int run(const struct options *options)
 {
     struct serve_settings settings;
@@ -96,12 +104,12 @@ static int run(const struct options *options)
     /* Only the option: a node that took over at every start would take back from others for ever. */
     const pawl_options how = {.log = settings.log,
                               .take_over = options_get(options, "take-over") != NULL,
+                              .must_be_new = is_to_make(options, settings.dir),
                               .mirror_bytes_max = settings.mirror};
     int code = open_owner(options, settings.dir, &how, &signals, &engine);
     if (code == CLI_OK) {
         int status = serve(&settings, engine, &signals, &error);
         code = close_dir(options, engine, status, &error);
-        code = status == PAWL_EFENCED ? CLI_LOCKED : code; /* pawl.service: it is not started again */
     }
     serve_settings_release(&settings);
     return code;
@@ -116,13 +124,14 @@ const struct command command_serve = {
         "also reach it by DIR/pawl.sock, if they may open that. An address beyond loopback needs a "
         "certificate\n"
         "and a token. Settings come from the file of --config, then from the environment (PAWL_LISTEN, ...),\n"
-        "then from the options; docs/HTTP.md has all of them. With --log, a directory that is not there is "
-        "made,\n"
-        "and its state derived from the log; if another node takes the log over, this one ends with exit code "
-        "4.\n",
+        "then from the options; docs/HTTP.md has all of them. With --log, or with --init, a directory that is "
+        "not there is made;\n"
+        "with --log its state is derived from the log. If another node takes the log over, this one ends with "
+        "exit code 4.\n",
     .options = {OPTION_DIR,
                 OPTION_OWNED_LOG,
                 OPTION_TAKE_OVER,
+                {"init", NULL, "make the directory if it is not there, or empty"},
                 {"mirror-bytes-max", "N", "of a log on Kafka, keep the last N bytes here (268435456; 1: none)"},
                 {"listen", "HOST:PORT", "where (127.0.0.1:7295; port 0: a free one; '': no TCP)"},
                 {"socket", "PATH", "the Unix socket (DIR/pawl.sock; '': none)"},

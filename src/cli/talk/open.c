@@ -22,13 +22,19 @@ int try_open(const char *dir, enum opening opening, pawl_engine **ret_engine, pa
     return pawl_open(dir, &how, ret_engine, error);
 }
 
+int owner_failure(const struct options *options, const pawl_error *error)
+{
+    int code = say_failure(options, error);
+    return error->code == PAWL_EFENCED ? CLI_OWNED : code;
+}
+
 int open_dir(const struct options *options, enum opening opening, pawl_engine **ret_engine)
 {
     const char *dir;
     pawl_error error = {0};
     if (options_dir(options, &dir, &error) != PAWL_OK)
         return say_usage(&error);
-    return try_open(dir, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : say_failure(options, &error);
+    return try_open(dir, opening, ret_engine, &error) == PAWL_OK ? CLI_OK : owner_failure(options, &error);
 }
 
 struct deriving {
@@ -54,12 +60,6 @@ static bool derive(void *arg, uint64_t done, uint64_t total)
     if (d->progress.terminal) /* otherwise stderr may be the server's log, of JSON lines */
         (void)progress_count(&d->progress, done, total);
     return !is_signalled(d->signals);
-}
-
-int owner_failure(const struct options *options, const pawl_error *error)
-{
-    int code = say_failure(options, error);
-    return error->code == PAWL_EFENCED ? CLI_LOCKED : code;
 }
 
 int open_owner(const struct options *options, const char *dir, const pawl_options *how, const sigset_t *signals,
@@ -116,10 +116,12 @@ int close_dir(const struct options *options, pawl_engine *engine, int status, pa
 {
     if (status == PAWL_OK)
         say_left_out(engine);
+    bool taken_over = status == PAWL_EFENCED && pawl_owner_check(engine, NULL) == PAWL_EFENCED;
     int closed = pawl_close(engine);
     if (status == PAWL_OK && closed != PAWL_OK)
         status = pawl_error_set(error, closed, "cannot close it cleanly; what was acknowledged is durable");
-    return end_output(options, status, error);
+    int code = end_output(options, status, error);
+    return taken_over ? CLI_OWNED : code;
 }
 
 int open_log(const char *where, bool read_only, struct open_log *ret_log, pawl_error *error)

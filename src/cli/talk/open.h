@@ -22,8 +22,8 @@ int try_open(const char *dir, enum opening opening, pawl_engine **ret_engine, pa
 
 /* Open this directory for writing, with its log where the options --log and --take-over say; log: NULL, as it was made.
  * With a log, a directory that is not there is made. Shows how far it has come if there is much to derive; signals, if
- * not NULL, are blocked, and one that waits ends that. Returns the exit code: CLI_LOCKED if another process or node has
- * it. */
+ * not NULL, are blocked, and one that waits ends that. Returns the exit code: CLI_LOCKED if another process has
+ * it, CLI_OWNED if another node has the log. */
 int open_owner(const struct options *options, const char *dir, const pawl_options *how, const sigset_t *signals,
                pawl_engine **ret_engine);
 
@@ -37,7 +37,7 @@ int open_owner(const struct options *options, const char *dir, const pawl_option
         "take-over", NULL, "take the log over from the node that owns it, which is out then"                   \
     }
 
-/* The exit code of a failure to own a log, after it was said. */
+/* The exit code of a failure to open a directory, after it was said: CLI_OWNED if another node has its log. */
 int owner_failure(const struct options *options, const pawl_error *error);
 
 /* Open it for writing, so that what goes on by itself goes on; if another process has it open for writing,
@@ -49,7 +49,7 @@ int try_open_to_wait(const char *dir, pawl_engine **ret_engine, bool *ret_readin
 void say_left_out(pawl_engine *engine);
 
 /* Close the directory, and check that stdout took everything. status and error: how the command ended; a
- * failure is said on stderr. Returns the exit code. */
+ * failure is said on stderr. Returns the exit code: CLI_OWNED if another node took the log over meanwhile. */
 int close_dir(const struct options *options, pawl_engine *engine, int status, pawl_error *error);
 
 /* The same with nothing to close. */

@@ -89,13 +89,6 @@ static int open_beside(const char *dir, struct remote **ret_remote, pawl_error *
     return status;
 }
 
-/* Whether another machine may be who has it. */
-static bool has_shared_log(const char *dir)
-{
-    pawl_directory directory;
-    return pawl_directory_get(dir, &directory, NULL) == PAWL_OK && options_is_cluster(directory.log);
-}
-
 static int open_directory(const struct options *options, const char *dir, enum opening opening,
                           struct session *ret_session)
 {
@@ -104,13 +97,13 @@ static int open_directory(const struct options *options, const char *dir, enum o
     int status = open_beside(dir, &session.remote, &unserved);
     if (status != PAWL_OK)
         status = try_open(dir, opening, &session.engine, &error);
-    if (status == PAWL_ELOCKED && !has_shared_log(dir)) {
+    if (status == PAWL_ELOCKED) {
         pawl_error locked = error;
         pawl_error_set(&error, PAWL_ELOCKED, "%.280s. It cannot be asked (%.120s): end it, or use 'pawl serve'",
                        locked.text, unserved.text);
     }
     if (status != PAWL_OK)
-        return say_failure(options, &error);
+        return owner_failure(options, &error);
     *ret_session = session;
     return CLI_OK;
 }
@@ -152,7 +145,7 @@ int session_open_to_wait(const struct options *options, struct session *ret_sess
         return session_open_url(options, url, ret_session);
     if (open_beside(dir, &session.remote, &error) != PAWL_OK
         && try_open_to_wait(dir, &session.engine, ret_reading, &error) != PAWL_OK)
-        return say_failure(options, &error);
+        return owner_failure(options, &error);
     *ret_session = session;
     return CLI_OK;
 }

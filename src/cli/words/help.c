@@ -15,7 +15,8 @@ const struct exit_meaning exit_meanings[EXIT_MEANINGS] = {
     {"1", "failed; stderr says why"},
     {"2", "wrong use"},
     {"3", "corruption found"},
-    {"4", "another process has the directory open for writing"},
+    {"4", "another node owns the log on Kafka, or has taken it over"},
+    {"5", "another process has the directory open for writing"},
     {"128+N", "signal N ended it"},
 };
 

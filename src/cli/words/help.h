@@ -16,7 +16,7 @@ struct exit_meaning {
     const char *meaning;
 };
 
-#define EXIT_MEANINGS 6
+#define EXIT_MEANINGS 7
 extern const struct exit_meaning exit_meanings[EXIT_MEANINGS];
 
 /* All commands, with a line each. */

@@ -33,15 +33,15 @@ static int refuse(const struct assignment *present, pawl_error *error)
     char text[ASSIGNMENT_TEXT_MAX];
     assignment_describe(present, text);
     return error_set(
-        error, PAWL_ELOCKED,
+        error, PAWL_EFENCED,
         "its log belongs to %s; if that node is gone, open it with take_over ('pawl serve --take-over')", text);
 }
 
 #define NOT_SEEN UINT64_MAX
 
-/* first: the position of the assignment that was there at the first look, or NOT_SEEN. PAWL_EFENCED: somebody else wrote
- * meanwhile; look again. */
-static int try_once(pawl_engine *e, uint64_t *first, pawl_error *error)
+/* first: the position of the assignment that was there at the first look, or NOT_SEEN. PAWL_EFENCED: it is another
+ * node's, *refused; or somebody else wrote meanwhile: look again. */
+static int try_once(pawl_engine *e, uint64_t *first, bool *refused, pawl_error *error)
 {
     int status = engine_group0_read(e, error); /* nothing is claimed: a node that is refused disturbs nobody */
     /* Behind the reading: an import claims before it copies anything, so an assignment that it has copied is not
@@ -54,13 +54,15 @@ static int try_once(pawl_engine *e, uint64_t *first, pawl_error *error)
     *first = *first == NOT_SEEN ? present.position : *first;
     bool take_over = e->options.take_over && present.position == *first;
     enum assignment_step step = assignment_decide(&present, e->file.node, take_over);
-    if (step == ASSIGNMENT_REFUSE)
+    *refused = step == ASSIGNMENT_REFUSE;
+    if (*refused)
         return refuse(&present, error);
     e->assignment = present.position;
     status = engine_group0_claim(e, error);
     if (status != PAWL_OK)
         return status;
-    /* An import may have begun before this claim; none begins behind an assignment. */
+    /* An import may have begun before this claim. If one claims group0 from here on, either the assignment does not count,
+     * or it comes before that claim, and then no import has begun (core/group0/import.h). */
     if (present.position == 0)
         status = import_check(e->kafka, e->file.log, error);
     if (status != PAWL_OK)
@@ -90,10 +92,11 @@ int owner_open(pawl_engine *e, pawl_error *error)
 {
     uint64_t first = NOT_SEEN;
     int status = PAWL_OK;
-    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+    bool refused = false;
+    for (unsigned attempt = 0; attempt < ATTEMPTS && !refused; attempt++) {
         if (attempt > 0)
             pause_before(e, attempt);
-        status = try_once(e, &first, error);
+        status = try_once(e, &first, &refused, error);
         if (status != PAWL_EFENCED && status != PAWL_EUNKNOWN)
             return status;
     }

@@ -2,7 +2,7 @@
  *
  *     open ── group0, read to its end ──► nobody's ── claim group0, write an assignment ──┐
  *                                    ├──► ours ───────────────────────────────────────────┼──► claim on it ─► OWNS
- *                                    └──► another's ── PAWL_ELOCKED, unless take_over ────┘                    │
+ *                                    └──► another's ── PAWL_EFENCED, unless take_over ────┘                    │
  *                                                                                                              │
  *                  another is assigned (group0 is followed), or has claimed a stream of ours on an assignment  │
  *                  that is not older                                                                    LOST ◄─┘
@@ -46,8 +46,8 @@ struct owner_watch {
     struct latch *ended; /* set when nobody follows or reads any more */
 };
 
-/* Read group0, and become its owner; engine->assignment is what all other claims rest on. Blocks. PAWL_ELOCKED: it is
- * another node's, which error names; PAWL_EFENCED: others claimed it meanwhile; errors of the log. */
+/* Read group0, and become its owner; engine->assignment is what all other claims rest on. Blocks. PAWL_EFENCED: it is
+ * another node's, which error names, or others claimed it meanwhile; errors of the log. */
 int owner_open(pawl_engine *engine, pawl_error *error);
 
 /* Follow group0, to learn at once that another node is assigned. */
