@@ -174,6 +174,8 @@ typedef struct pawl_backup_options {
     bool replace;   /* DIR may be there: it is kept as DIR.before, which must not be there */
     uint64_t until; /* not 0: each partition ends with this offset; the state is derived anew at the first
                        opening */
+    /* Of a log on Kafka: derive the whole state from it, and compare. Of one in files that is always done. */
+    bool derive;
 
     pawl_progress progress; /* may be NULL; counts bytes of the log, which is read two or three times */
     void *arg;
@@ -183,6 +185,8 @@ typedef struct pawl_backup_options {
 typedef struct pawl_backup_report {
     uint64_t events;    /* that the copied stores have */
     uint64_t log_bytes; /* of the copied segments; 0 if the log was written anew */
+    uint64_t derived;   /* events that were derived from the log, to compare; of a restore */
+    uint64_t records;   /* of a log on Kafka, that were read to check the stores against it; of a restore */
 } pawl_backup_report;
 
 /* Save a directory while it is in use.
@@ -205,6 +209,10 @@ PAWL_API int pawl_backup(const pawl_backup_options *options, pawl_backup_report 
  *     and if DIR is to be replaced:             DIR.new ──► DIR.before ◄─ exchanged ─► DIR
  *
  * The backup's stores become the live stores of DIR, which can be read at once.
+ *
+ * A log on Kafka may be longer than anybody wants to read. So unless derive is set, a backup's stores must be, byte for
+ * byte, what pawl_backup wrote, and the log must have the very entries that they have come to; the state is derived again,
+ * and compared, only if the bytes are others, or DIR is no backup. The first opening derives only what came behind.
  *
  * If it is cancelled, or after any other error, DIR is as it was, and nothing else is left behind. If it is
  * interrupted by a kill or a loss of power, DIR is either as it was or completely restored; the next restore

@@ -5,8 +5,14 @@
 #include <signal.h>
 
 #include "adapter/kafka/kafka.h"
+#include "adapter/lmdb/store.h"
 #include "adapter/mirror/mirror.h"
+#include "base/bytes.h"
 #include "base/latch.h"
+#include "base/partition_set.h"
+#include "core/sequence/storage.h"
+#include "core/state/key.h"
+#include "core/state/position.h"
 #include "engine/directory/directory.h"
 #include "engine/node/node.h"
 #include "test/lib/child.h"
@@ -106,6 +112,18 @@ static size_t view_rows(struct lanes_bed *bed)
     return answer.rows;
 }
 
+/* A broker may take long to answer. Meanwhile no command waits in a mailbox, and no transaction of a store is open. */
+static void assert_nothing_is_held(const pawl_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->file.shards; i++) {
+        const struct shard *shard = &engine->shards[i];
+        assert_false(shard->gathers);
+        assert_false(atomic_load(&shard->gathering));
+        assert_false(shard->applier.works_ahead);
+        assert_null(shard->applier.put);
+    }
+}
+
 /* --- the same engine --- */
 
 TEST(a_node_does_what_one_on_files_does_and_an_empty_directory_brings_all_of_it_back)
@@ -114,6 +132,7 @@ TEST(a_node_does_what_one_on_files_does_and_an_empty_directory_brings_all_of_it_
     pawl_answer first, again;
     pawl_histogram histogram = {.count = 7};
     begin_first(&bed, "all");
+    assert_nothing_is_held(bed.engine);
     for (int i = 0; i < 200; i++)
         bed_send(&bed, 1 + (uint64_t)i % TENANTS, "t.Bill", "ada", 1);
     assert_ok(send_keyed(&bed, 1, "k1", &first));
@@ -215,7 +234,7 @@ TEST(a_backup_holds_the_state_and_what_is_restored_is_another_node)
     assert_ok(node_file_read(other.path, &restored, NULL));
     assert_string_equal(restored.log, file.log);
     assert_true(saved.node == file.node && restored.node != file.node && restored.node != 0);
-    assert_status(pawl_open(other.path, &other.options, &other.engine, &other.error), PAWL_ELOCKED);
+    assert_status(pawl_open(other.path, &other.options, &other.engine, &other.error), PAWL_EFENCED);
     take_over(&other);
     assert_bills(&other, 1, 51);
     bed_close(&other);
@@ -248,7 +267,7 @@ TEST(a_second_node_is_refused_and_told_who_the_first_is)
     begin_other(&other);
     assert_int_equal(gethostname(host, sizeof host), 0);
     for (int round = 0; round < 2; round++) {
-        assert_status(pawl_open(other.path, &other.options, &other.engine, &other.error), PAWL_ELOCKED);
+        assert_status(pawl_open(other.path, &other.options, &other.engine, &other.error), PAWL_EFENCED);
         assert_contains(other.error.text, bed.path);
         assert_contains(other.error.text, host);
         assert_contains(other.error.text, "take_over");
@@ -352,7 +371,7 @@ TEST(a_node_that_is_taken_over_is_out_and_nothing_that_it_acknowledged_is_lost)
     bed_close(&bed);
 
     /* It does not come back by itself, and neither does it disturb. */
-    assert_status(pawl_open(bed.path, &bed.options, &bed.engine, &bed.error), PAWL_ELOCKED);
+    assert_status(pawl_open(bed.path, &bed.options, &bed.engine, &bed.error), PAWL_EFENCED);
     assert_contains(bed.error.text, other.path);
     bed.engine = NULL;
     bed_send(&other, 1, "t.Bill", "bob", 1);
@@ -444,6 +463,27 @@ TEST(a_directory_keeps_its_log)
     bed_close(&bed);
     assert_ok(node_file_read(bed.path, &file, NULL));
     assert_string_equal(file.log, elsewhere);
+
+    /* One that was made before it noted the Kafka cluster notes it now. */
+    struct node_file before = file;
+    assert_true(file.kafka[0] != '\0');
+    before.kafka[0] = '\0';
+    assert_ok(node_file_replace(bed.path, &before, NULL));
+    bed_open(&bed);
+    bed_close(&bed);
+    assert_ok(node_file_read(bed.path, &before, NULL));
+    assert_string_equal(before.kafka, file.kafka);
+
+    /* A URL is noted only if it leads there: who says nothing next time is not misled by what was mistyped once. */
+    char *cluster = strrchr(url, '/'), mistyped[500];
+    snprintf(mistyped, sizeof mistyped, "kafka://127.0.0.1:1%s?timeout-ms=1000", cluster);
+    bed.options.log = mistyped;
+    assert_status(pawl_open(bed.path, &bed.options, &bed.engine, &bed.error), PAWL_EIO);
+    assert_contains(bed.error.text, "127.0.0.1:1");
+    assert_ok(node_file_read(bed.path, &file, NULL));
+    assert_string_equal(file.log, elsewhere);
+    bed.options.log = NULL;
+    bed_open(&bed);
     bed_end(&bed);
     bed_end(&other);
 }
@@ -498,44 +538,97 @@ static void one_less(void *arg, pawl_request *request, int status, const pawl_an
 }
 
 /* Commands that are under way at the same time. */
-static void send_together(struct lanes_bed *bed, int count)
+static void send_together(struct lanes_bed *bed, int count, const char *command, const char *who)
 {
     atomic_int left = count;
     for (int i = 0; i < count; i++) {
         pawl_request *request;
         assert_ok(pawl_request_new(bed->engine, &request));
-        pawl_request_begin(request, 1, "t.Bill");
+        pawl_request_begin(request, 1, command);
         pawl_request_record(request, 1, "t.Item");
-        pawl_request_set_string(request, "who", "ada");
+        pawl_request_set_string(request, "who", who);
         pawl_request_set_int64(request, "cents", 1);
         assert_ok(pawl_command_async(bed->engine, request, one_less, &left, &bed->error));
     }
     BED_UNTIL(atomic_load(&left) == 0);
 }
 
-static bool count_up(void *arg, uint64_t done, uint64_t total)
+static bool check_progress(void *arg, uint64_t done, uint64_t total)
 {
-    uint64_t *most = arg;
     assert_true(total == 0 || done <= total);
-    *most = done > *most ? done : *most;
     return true;
 }
 
-/* Derives a part of the state, and is killed. */
-static bool tell_done(void *arg, uint64_t done, uint64_t total)
+static int go_on[2];
+
+/* Each time that events were applied it says so, and waits until it is told to go on, or is killed. */
+static void say_and_wait(void *arg, const char *what)
 {
-    if (done > 0 && done < total)
-        (void)!write(told[1], "....", 4);
-    return true;
+    char c;
+    if (strcmp(what, "events were applied") == 0 && write(told[1], ".", 1) == 1)
+        (void)!read(go_on[0], &c, 1);
 }
 
-static int derive_until_killed(void)
+static int derive_and_wait(void)
 {
     pawl_engine *engine;
-    const pawl_options options = {.log = url, .take_over = true, .progress = tell_done};
-    CHECK(pawl_open(killed_path, &options, &engine, NULL) == PAWL_OK);
-    CHECK(write(told[1], "....", 4) == 4); /* it was too fast to be caught */
-    return 0;
+    const pawl_options options = {.log = url, .take_over = true};
+    const struct engine_knobs knobs = {.threads = 1, .step = say_and_wait};
+    return engine_open(killed_path, &options, &knobs, &engine, NULL) == PAWL_OK ? 0 : 1;
+}
+
+/* How far the live state of a partition has come, on the disk. */
+static uint64_t stored_offset(const char *dir, uint16_t partition)
+{
+    char path[400];
+    pawl_store *store;
+    pawl_reader *snapshot;
+    pawl_error error = {0};
+    struct position position;
+    const struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_FAST, .read_only = true};
+    snprintf(path, sizeof path, "%s/state/%u", dir, partition_shard(partition, 2));
+    assert_ok(lmdb_store_open(&options, NULL, &store, &error));
+    assert_ok(pawl_store_snapshot(store, &snapshot));
+    position_init(&position, NULL, partition);
+    assert_ok(position_read(&position, snapshot, &error));
+    uint64_t offset = position.offset;
+    position_release(&position);
+    pawl_store_release(store, snapshot);
+    assert_ok(pawl_store_close(store));
+    return offset;
+}
+
+static uint64_t stored_events(const char *dir)
+{
+    uint64_t events = 0;
+    for (uint16_t i = 0; i < PARTITIONS; i++)
+        events += stored_offset(dir, i);
+    return events;
+}
+
+/* Kill it when it has derived a part of this partition, and waits. */
+static void kill_while_it_derives(uint16_t partition)
+{
+    char dot;
+    uint64_t at = 0;
+    assert_int_equal(pipe(told) + pipe(go_on), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        close(told[0]);
+        close(go_on[1]);
+        _exit(derive_and_wait());
+    }
+    close(told[1]);
+    close(go_on[0]);
+    while (at == 0 && read(told[0], &dot, 1) == 1) {
+        at = stored_offset(killed_path, partition);
+        assert_int_equal(write(go_on[1], ".", at == 0), at == 0);
+    }
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(told[0]);
+    close(go_on[1]);
 }
 
 static bool refuse_to_wait(void *arg, uint64_t done, uint64_t total)
@@ -543,10 +636,22 @@ static bool refuse_to_wait(void *arg, uint64_t done, uint64_t total)
     return false;
 }
 
+/* What is opened derives exactly what the state on the disk lacks. */
+static void assert_goes_on(struct lanes_bed *bed, uint64_t all)
+{
+    pawl_figures figures;
+    uint64_t before = stored_events(bed->path);
+    bed->options.progress = check_progress;
+    bed_open(bed);
+    assert_ok(pawl_figures_get(bed->engine, &figures, &bed->error));
+    assert_int_equal(figures.replayed, all - before);
+}
+
 TEST(after_a_kill_the_same_directory_opens_again_and_an_empty_one_goes_on_where_it_was)
 {
     struct lanes_bed bed, other;
-    uint64_t most = 0, offset;
+    uint64_t offset;
+    static char long_name[32768];
     begin_first(&bed, "killed");
     begin_other(&other);
     bed_close(&bed);
@@ -560,27 +665,218 @@ TEST(after_a_kill_the_same_directory_opens_again_and_an_empty_one_goes_on_where_
     assert_non_null(row);
     bills = strtoll(row + 8, NULL, 10);
     assert_true(bills == (int64_t)acknowledged || bills == (int64_t)acknowledged + 1);
-    for (int i = 0; i < 12; i++) /* more than one read's worth */
-        send_together(&bed, 256);
-    assert_ok(pawl_offset_get(bed.engine, pawl_partition_of(bed.engine, 1), &offset, &bed.error));
+    send_together(&bed, 256, "t.Bill", "ada");
+    memset(long_name, 'x', sizeof long_name - 1);
+    send_together(&bed, 256, "t.Raise", long_name); /* more than is read, and applied, at once */
+    uint16_t partition = pawl_partition_of(bed.engine, 1);
+    assert_ok(pawl_offset_get(bed.engine, partition, &offset, &bed.error));
     bed_close(&bed);
+    uint64_t all = stored_events(bed.path);
 
     memcpy(killed_path, other.path, sizeof killed_path);
-    (void)kill_after(derive_until_killed, 1);
+    kill_while_it_derives(partition);
+    uint64_t before = stored_offset(other.path, partition);
+    assert_true(before > 0 && before < offset);
+    assert_goes_on(&other, all);
+    assert_bills(&other, 1, (int)bills + 256);
+    bed_close(&other);
+
+    /* The same when it is told to stop, wherever it is then. */
+    snprintf(other.path, sizeof other.path, "%s/again", other.dir);
+    other.options.take_over = true;
     other.options.progress = refuse_to_wait;
     int status = pawl_open(other.path, &other.options, &other.engine, &other.error);
+    assert_true(status == PAWL_OK || status == PAWL_ECANCELED);
     if (status == PAWL_OK)
         assert_ok(pawl_close(other.engine));
-    else
-        assert_true(status == PAWL_ECANCELED);
-    other.options.progress = count_up;
-    other.options.progress_arg = &most;
-    bed_open(&other);
-    uint64_t now;
-    assert_ok(pawl_offset_get(other.engine, pawl_partition_of(other.engine, 1), &now, &other.error));
-    assert_int_equal(now, offset);
-    assert_bills(&other, 1, (int)bills + 12 * 256);
+    other.options.take_over = false;
+    assert_goes_on(&other, all);
+    assert_bills(&other, 1, (int)bills + 256);
     bed_end(&other);
+    bed_end(&bed);
+}
+
+/* --- what was saved --- */
+
+#define MANY (24 * 256) /* more than is read rather than searched for */
+
+static uint64_t lag_of_checkpoints(struct lanes_bed *bed)
+{
+    pawl_figures figures;
+    assert_ok(pawl_figures_get(bed->engine, &figures, &bed->error));
+    return figures.checkpoint_lag + (figures.checkpoints_ready < 2);
+}
+
+TEST(a_backup_comes_back_without_reading_what_it_has)
+{
+    struct lanes_bed bed, other;
+    struct kafka_figures log;
+    pawl_figures figures;
+    pawl_backup_report saved, restored;
+    char path[300];
+    begin_first(&bed, "short");
+    begin_other(&other);
+    for (int i = 0; i < MANY / 256; i++)
+        send_together(&bed, 256, "t.Bill", "ada");
+    make_view(&bed);
+    assert_bills(&bed, 1, MANY);
+    BED_UNTIL(lag_of_checkpoints(&bed) == 0);
+    bed_close(&bed);
+    snprintf(path, sizeof path, "%s/saved", other.dir);
+    assert_ok(pawl_backup(&(pawl_backup_options){.dir = bed.path, .to = path}, &saved, &bed.error));
+    assert_true(saved.events >= MANY);
+    bed_open(&bed);
+    for (int i = 0; i < 3; i++)
+        bed_send(&bed, 1, "t.Bill", "ada", 1); /* behind the backup */
+    bed_close(&bed);
+
+    pawl_backup_options options = {.dir = path, .to = other.path};
+    int status = pawl_restore(&options, &restored, &other.error);
+    if (status != PAWL_OK)
+        print_error("%s\n", other.error.text);
+    assert_ok(status);
+    assert_int_equal(restored.events, saved.events);
+    assert_int_equal(restored.derived, 0);
+    assert_true(restored.records > 0 && restored.records < saved.events / 4);
+    take_over(&other);
+    assert_bills(&other, 1, MANY + 3);
+    assert_ok(pawl_figures_get(other.engine, &figures, &other.error));
+    assert_int_equal(figures.replayed, 3);
+    kafka_log_figures(other.engine->kafka, &log);
+    assert_true(log.owner_read < saved.events / 4);
+    assert_ok(pawl_view_wait(other.engine, VIEW, BED_PATIENCE, &other.error));
+    bed_close(&other);
+    assert_sound(other.path);
+
+    snprintf(other.path, sizeof other.path, "%s/derived", other.dir);
+    options = (pawl_backup_options){.dir = path, .to = other.path, .derive = true};
+    assert_ok(pawl_restore(&options, &restored, &other.error));
+    assert_int_equal(restored.derived, saved.events + 3);
+    bed_end(&other);
+    bed_end(&bed);
+}
+
+/* What is done to the stores that a backup is made of. */
+enum harm { OTHER_LOG, LOSE_FIRST, LOSE_LAST, OTHER_NUMBER, HARMS };
+
+/* The first or the last row of a store that speaks of ada (of a record, and of what a lane made of it), or a number that
+ * was given. */
+struct harmed_row {
+    enum harm harm;
+    uint8_t key[256], value[64];
+    size_t key_size, value_size;
+};
+
+static bool find_row(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct harmed_row *r = arg;
+    bool wanted = r->harm == OTHER_NUMBER
+                      ? key.size == SEQUENCE_KEY_BYTES && get_u64_sorted((const uint8_t *)key.data + 8) > 0
+                      : memmem(value.data, value.size, "ada", 3) != NULL;
+    if (!wanted || key.size > sizeof r->key)
+        return true;
+    memcpy(r->key, key.data, key.size);
+    r->key_size = key.size;
+    r->value_size = value.size < sizeof r->value ? value.size : sizeof r->value;
+    memcpy(r->value, value.data, r->value_size);
+    return r->harm == LOSE_LAST;
+}
+
+static void harm_row(pawl_store *store, struct harmed_row *r)
+{
+    pawl_bytes key = {r->key, r->key_size};
+    r->value[r->value_size - 1] ^= 1;
+    assert_ok(r->harm == OTHER_NUMBER
+                  ? pawl_store_put(store, SEQUENCE_SPACE, key, (pawl_bytes){r->value, r->value_size})
+                  : pawl_store_remove(store, STATE_SPACE, key));
+    assert_ok(pawl_store_commit(store));
+}
+
+static void harm_checkpoint(const char *dir, enum harm harm)
+{
+    struct harmed_row row = {.harm = harm};
+    for (int shard = 0; shard < 2 && row.key_size == 0; shard++) {
+        char path[400];
+        pawl_error error = {0};
+        pawl_store *store;
+        pawl_reader *snapshot;
+        const struct lmdb_options options = {.dir = path, .mode = PAWL_STORE_DURABLE};
+        pawl_range all = {.space = harm == OTHER_NUMBER ? SEQUENCE_SPACE : STATE_SPACE};
+        snprintf(path, sizeof path, "%s/checkpoint/%d", dir, shard);
+        assert_ok(lmdb_store_open(&options, NULL, &store, &error));
+        assert_ok(pawl_store_snapshot(store, &snapshot));
+        assert_ok(pawl_store_scan(snapshot, all, false, find_row, &row));
+        pawl_store_release(store, snapshot);
+        if (row.key_size > 0)
+            harm_row(store, &row);
+        assert_ok(pawl_store_close(store));
+    }
+    assert_true(row.key_size > 0);
+}
+
+static void refused(struct lanes_bed *bed, const char *from, const char *words)
+{
+    char to[400];
+    pawl_backup_report report;
+    snprintf(to, sizeof to, "%s/restored", bed->dir);
+    const pawl_backup_options restore = {.dir = from, .to = to};
+    assert_status(pawl_restore(&restore, &report, &bed->error), PAWL_ECORRUPT);
+    assert_contains(bed->error.text, words);
+    assert_true(access(to, F_OK) != 0);
+}
+
+/* Its stores are those of another log, lack a row, or have another number. */
+TEST(a_backup_that_is_damaged_or_not_of_its_log_is_not_restored)
+{
+    static const char *const words[HARMS] = {"than the log has", "has it", "has it", "sequence"};
+    struct lanes_bed bed, other;
+    struct node_file file;
+    pawl_backup_report report;
+    char saved[300];
+    begin_first(&bed, "one");
+    for (int i = 0; i < 3; i++)
+        bed_send(&bed, 1, "t.Bill", "ada", 1);
+    assert_bills(&bed, 1, 3);
+    BED_UNTIL(lag_of_checkpoints(&bed) == 0);
+    bed_close(&bed);
+    begin_first(&other, "two");
+    for (int i = 0; i < 3; i++)
+        bed_send(&other, 1, "t.Bill", "eve", 1);
+    bed_close(&other);
+    for (enum harm harm = OTHER_LOG; harm < HARMS; harm++) {
+        snprintf(saved, sizeof saved, "%s/saved%d", bed.dir, (int)harm);
+        const pawl_backup_options backup = {.dir = bed.path, .to = saved};
+        assert_ok(pawl_backup(&backup, &report, &bed.error));
+        assert_ok(node_file_read(saved, &file, NULL));
+        if (harm == OTHER_LOG)
+            snprintf(file.log, sizeof file.log, "%s", url);
+        assert_ok(node_file_replace(saved, &file, &bed.error));
+        if (harm != OTHER_LOG)
+            harm_checkpoint(saved, harm);
+        refused(&bed, saved, words[harm]);
+    }
+    bed_end(&other);
+    bed_end(&bed);
+}
+
+/* What is copied is the checkpoint, so a live state that is sound beside it is not enough. */
+TEST(a_directory_is_restored_from_its_checkpoint_which_is_compared)
+{
+    struct lanes_bed bed;
+    char to[400];
+    pawl_backup_report report;
+    begin_first(&bed, "whole");
+    for (int i = 0; i < 3; i++)
+        bed_send(&bed, 1, "t.Bill", "ada", 1);
+    assert_bills(&bed, 1, 3);
+    BED_UNTIL(lag_of_checkpoints(&bed) == 0);
+    bed_close(&bed);
+    snprintf(to, sizeof to, "%s/sound", bed.dir);
+    const pawl_backup_options restore = {.dir = bed.path, .to = to};
+    assert_ok(pawl_restore(&restore, &report, &bed.error));
+    assert_true(report.derived > 0); /* it is no backup */
+    harm_checkpoint(bed.path, LOSE_FIRST);
+    refused(&bed, bed.path, "has it");
     bed_end(&bed);
 }
 
@@ -595,6 +891,9 @@ int main(void)
         RUN(of_a_directory_and_its_copy_the_one_that_was_opened_last_has_the_log),
         RUN(a_directory_keeps_its_log),
         RUN(after_a_kill_the_same_directory_opens_again_and_an_empty_one_goes_on_where_it_was),
+        RUN(a_backup_comes_back_without_reading_what_it_has),
+        RUN(a_backup_that_is_damaged_or_not_of_its_log_is_not_restored),
+        RUN(a_directory_is_restored_from_its_checkpoint_which_is_compared),
     };
     if (!getenv("PAWL_KAFKA")) {
         fputs("PAWL_KAFKA names no brokers\n", stderr);

@@ -9,15 +9,27 @@
 #include "cli/talk/job.h"
 #include "cli/talk/session.h"
 
+static json_t *report_json(const pawl_backup_options *how, const pawl_backup_report *report, bool restored,
+                           double seconds)
+{
+    json_t *json = json_pack("{s:s,s:o,s:o,s:f}", "to", how->to, "events", json_u64(report->events),
+                             "log_bytes", json_u64(report->log_bytes), "seconds", seconds);
+    if (json && restored) {
+        (void)json_object_set_new(json, "derived", json_u64(report->derived));
+        (void)json_object_set_new(json, "records", json_u64(report->records));
+    }
+    return json;
+}
+
 static int say_done(const struct options *options, const pawl_backup_options *how,
-                    const pawl_backup_report *report, const char *verb, double seconds)
+                    const pawl_backup_report *report, bool restored, double seconds)
 {
     pawl_error error = {0};
     char bytes[BYTES_TEXT_MAX];
+    const char *verb = restored ? "restored" : "saved";
     bytes_format(report->log_bytes, bytes);
     if (options_get(options, "json"))
-        say_json(json_pack("{s:s,s:o,s:o,s:f}", "to", how->to, "events", json_u64(report->events), "log_bytes",
-                           json_u64(report->log_bytes), "seconds", seconds));
+        say_json(report_json(how, report, restored, seconds));
     else if (how->until)
         printf("%s up to offset %" PRIu64
                " of each partition in %.3f s; its state is derived at the first opening\n",
@@ -46,7 +58,7 @@ static int backup_there(const struct options *options, const char *name)
     const pawl_backup_options how = {.to = json_text_in(result, "to")};
     const pawl_backup_report report = {.events = json_u64_in(result, "events"),
                                        .log_bytes = json_u64_in(result, "log_bytes")};
-    code = say_done(options, &how, &report, "saved", json_number_value(json_object_get(result, "seconds")));
+    code = say_done(options, &how, &report, false, json_number_value(json_object_get(result, "seconds")));
     json_decref(result);
     return code;
 }
@@ -68,7 +80,7 @@ static int run_backup(const struct options *options)
     if (url)
         return backup_there(options, how.to);
     int status = pawl_backup(&how, &report, &error);
-    return status == PAWL_OK ? say_done(options, &how, &report, "saved", seconds_now() - begun)
+    return status == PAWL_OK ? say_done(options, &how, &report, false, seconds_now() - begun)
                              : say_failure(options, &error);
 }
 
@@ -77,7 +89,8 @@ static int run_restore(const struct options *options)
     pawl_error error = {0};
     pawl_backup_report report;
     pawl_backup_options how = {.dir = options_get(options, "from"),
-                               .replace = options_get(options, "replace") != NULL};
+                               .replace = options_get(options, "replace") != NULL,
+                               .derive = options_get(options, "derive") != NULL};
     double begun = seconds_now();
     if (options_dir(options, &how.to, &error) != PAWL_OK
         || options_number(options, "until", 1, 0, &how.until, &error) != PAWL_OK)
@@ -87,7 +100,7 @@ static int run_restore(const struct options *options)
         return say_usage(&error);
     }
     int status = pawl_restore(&how, &report, &error);
-    return status == PAWL_OK ? say_done(options, &how, &report, "restored", seconds_now() - begun)
+    return status == PAWL_OK ? say_done(options, &how, &report, true, seconds_now() - begun)
                              : say_failure(options, &error);
 }
 
@@ -112,12 +125,16 @@ const struct command command_restore = {
     .about =
         "Checks the backup's log, derives the state from it and compares it with the stores of the backup; "
         "only\n"
-        "then makes DIR from it. A DIR that is there is refused, or with --replace kept as DIR.before. With\n"
-        "--until each partition ends with that offset.\n",
+        "then makes DIR from it. Of a log on Kafka it reads no more than it must, unless --derive is given. A "
+        "DIR that\n"
+        "is there is refused, or with --replace kept as DIR.before. With --until each partition ends with "
+        "that\n"
+        "offset.\n",
     .options = {OPTION_DIR,
                 {"from", "BACKUP", "the backup, which is only read", .needed = true},
                 {"until", "OFFSET", "the last offset of each partition"},
                 {"replace", NULL, "DIR may exist: it is renamed to DIR.before"},
+                {"derive", NULL, "of a log on Kafka: derive the whole state, and compare"},
                 OPTION_JSON},
     .run = run_restore,
 };

@@ -26,14 +26,17 @@
 #include "base/partition_set.h"
 #include "core/project/operation.h"
 #include "core/state/position.h"
+#include "engine/check/stores_check.h"
+#include "engine/check/stores_sum.h"
 #include "engine/directory/directory.h"
 #include "engine/log/log.h"
+#include "engine/node/node.h"
 
 struct backing {
     const pawl_backup_options *options;
     pawl_backup_report report;
     struct node_file file;
-    bool gets_id;      /* a restored directory is another node than the one that was saved */
+    bool is_restore;   /* what is made is another node than the one that was saved */
     const char *place; /* where the stores go: a backup's are checkpoints, restored ones are live */
     /* Where the directory is made: TO.new; at the end of a replacement TO.before. */
     char fresh[NODE_PATH_MAX];
@@ -136,7 +139,7 @@ static int begin(struct backing *b)
     if (status == PAWL_OK && node_is_derived(&b->file))
         status = error_set(b->error, PAWL_EREADONLY, "%s holds only state, derived from the log in %s",
                            b->options->dir, b->file.log);
-    if (status == PAWL_OK && b->gets_id && node_is_on_kafka(&b->file))
+    if (status == PAWL_OK && b->is_restore && node_is_on_kafka(&b->file))
         b->file.node = node_id_new();
     if (status == PAWL_OK)
         status = suffixed(b->options->to, ".new", b->fresh, b->error);
@@ -224,6 +227,20 @@ static int verify_log(struct backing *b, const char *dir)
     return status;
 }
 
+static struct stores_sum sum_of(struct backing *b, const char *dir, uint32_t shards)
+{
+    return (struct stores_sum){
+        .dir = dir, .shards = shards, .progress = derive_on, .arg = b, .alloc = b->options->allocator};
+}
+
+/* What makes restoring a node on Kafka quick: the sum of a backup's stores, and how far the streams are known. */
+static int copy_knowledge(struct backing *b)
+{
+    const struct stores_sum sum = sum_of(b, b->fresh, b->file.shards);
+    int status = b->is_restore ? PAWL_OK : stores_sum_write(&sum, b->error);
+    return status == PAWL_OK ? known_copy(b->options->dir, b->fresh, b->options->allocator, b->error) : status;
+}
+
 /* Copy the stores first: the log, which is copied later, then has all that they have. */
 static int copy_directory(struct backing *b)
 {
@@ -231,8 +248,8 @@ static int copy_directory(struct backing *b)
     const struct journal_copy_options copy = {
         .from = from, .to = to, .alloc = b->options->allocator, .progress = pass_on, .arg = b};
     int status = copy_stores(b);
-    if (node_is_on_kafka(&b->file)) /* the log stays where it is */
-        return status;
+    if (status == PAWL_OK && node_is_on_kafka(&b->file)) /* the log stays where it is */
+        return copy_knowledge(b);
     if (status == PAWL_OK)
         status = node_path(b->options->dir, from, b->error, "log");
     if (status == PAWL_OK)
@@ -387,21 +404,50 @@ int pawl_backup(const pawl_backup_options *given, pawl_backup_report *ret_report
     return put_away(&b, status, ret_report);
 }
 
+/* All that is derived is compared. */
 static int compare_stores(struct backing *b)
 {
     pawl_replay_options options = {
         .dir = b->options->dir,
         .backup = true,
+        .audit = true, /* the checkpoint is what is copied, if there is one */
         .progress = derive_on,
         .arg = b,
         .allocator = b->options->allocator,
     };
     pawl_state_report report;
     int status = pawl_replay(&options, &report, b->error);
+    if (status == PAWL_OK)
+        b->report.derived = report.events;
     if (status != PAWL_OK || report.live.differences + report.checkpoint.differences == 0)
         return status;
     return error_set(b->error, PAWL_ECORRUPT, "%s",
                      report.live.differences ? report.live.first.text : report.checkpoint.first.text);
+}
+
+/* Of a log on Kafka: read of it what must be there, and no more. */
+static int look_at_log(struct backing *b)
+{
+    const struct stores_check check = {
+        .dir = b->options->dir, .progress = derive_on, .arg = b, .alloc = b->options->allocator};
+    return stores_check(&check, &b->report.records, b->error);
+}
+
+/* Of a log on Kafka: stores that are still what was saved need only be of this log. All others are derived again. */
+static int check_on_kafka(struct backing *b, const struct node_file *file)
+{
+    const struct stores_sum sum = sum_of(b, b->options->dir, file->shards);
+    bool saved = false;
+    if (b->options->until)
+        return error_set(b->error, PAWL_EINVAL,
+                         "its log is %.300s, which goes on behind that offset: 'pawl replay --until' derives "
+                         "the state of an "
+                         "offset",
+                         file->log);
+    int status = b->options->derive ? PAWL_OK : stores_sum_check(&sum, &saved, b->error);
+    if (status != PAWL_OK)
+        return status;
+    return saved ? look_at_log(b) : compare_stores(b);
 }
 
 /* Check that the log is valid and, if the stores are copied too, that they agree with it. */
@@ -409,16 +455,13 @@ static int check(struct backing *b)
 {
     struct node_file file;
     int status = node_file_read(b->options->dir, &file, b->error);
-    if (status == PAWL_OK && node_is_on_kafka(&file) && b->options->until)
-        status =
-            error_set(b->error, PAWL_EINVAL,
-                      "its log is %.300s, which goes on behind that offset: 'pawl replay --until' derives the "
-                      "state of an offset",
-                      file.log);
-    if (status == PAWL_OK && !node_is_on_kafka(&file))
+    if (status == PAWL_OK && node_is_on_kafka(&file)) {
+        status = check_on_kafka(b, &file);
+    } else if (status == PAWL_OK) {
         status = verify_log(b, b->options->dir);
-    if (status == PAWL_OK && !b->options->until)
-        status = compare_stores(b);
+        if (status == PAWL_OK && !b->options->until)
+            status = compare_stores(b);
+    }
     return status == PAWL_OK ? status : error_wrap(b->error, status, "%s is not restored", b->options->dir);
 }
 
@@ -467,7 +510,7 @@ int pawl_restore(const pawl_backup_options *given, pawl_backup_report *ret_repor
 {
     pawl_backup_options options;
     struct backing b = {
-        .options = &options, .gets_id = true, .place = "state", .unfinished = -1, .error = error};
+        .options = &options, .is_restore = true, .place = "state", .unfinished = -1, .error = error};
     bool there;
     int lock = -1;
     int status = find_paths(given, &options, error);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/heap.h"
 #include "engine/log/log.h"
 #include "engine/node/node.h"
@@ -26,26 +27,34 @@ static void kept(struct local_write *write)
     mem_free(k->alloc, k, k->size);
 }
 
-/* Under the log's lock: nothing is waited for here. */
+/* Nothing is waited for. PAWL_ENOMEM, PAWL_EBUSY. */
+static int add_row(struct local *local, const pawl_allocator *alloc, pawl_bytes key, pawl_bytes known,
+                   uint64_t *ret_number)
+{
+    size_t size = sizeof(struct keeping) + key.size + known.size;
+    struct keeping *k = mem_new(alloc, 1, size);
+    if (!k)
+        return PAWL_ENOMEM;
+    k->alloc = alloc;
+    k->size = size;
+    memcpy(k->bytes, key.data, key.size);
+    memcpy(k->bytes + key.size, known.data, known.size);
+    k->write = (struct local_write){
+        .key = {k->bytes, key.size}, .value = {k->bytes + key.size, known.size}, .done = kept};
+    int status = local_add(local, &k->write, false, ret_number);
+    if (status != PAWL_OK)
+        kept(&k->write);
+    return status;
+}
+
+/* Under the log's lock. */
 static void keep(void *arg, pawl_stream stream, pawl_bytes known)
 {
-    pawl_engine *e = arg;
-    char name[PAWL_STREAM_TEXT_MAX];
-    pawl_stream_format(stream, name);
-    size_t key = PREFIX_BYTES + strlen(name), size = sizeof(struct keeping) + key + known.size;
-    struct keeping *k = mem_new(e->options.allocator, 1, size);
+    const pawl_engine *e = arg;
+    char key[PREFIX_BYTES + PAWL_STREAM_TEXT_MAX] = PREFIX;
     uint64_t number;
-    if (!k)
-        return;
-    k->alloc = e->options.allocator;
-    k->size = size;
-    memcpy(k->bytes, PREFIX, PREFIX_BYTES);
-    memcpy(k->bytes + PREFIX_BYTES, name, key - PREFIX_BYTES);
-    memcpy(k->bytes + key, known.data, known.size);
-    k->write =
-        (struct local_write){.key = {k->bytes, key}, .value = {k->bytes + key, known.size}, .done = kept};
-    if (local_add(e->local, &k->write, false, &number) != PAWL_OK)
-        kept(&k->write);
+    pawl_stream_format(stream, key + PREFIX_BYTES);
+    (void)add_row(e->local, e->options.allocator, (pawl_bytes){key, strlen(key)}, known, &number);
 }
 
 static bool learn(void *arg, pawl_bytes key, pawl_bytes value)
@@ -67,6 +76,63 @@ void known_load(pawl_engine *e)
 {
     (void)local_scan(e->local, (pawl_bytes){PREFIX, PREFIX_BYTES}, learn, e, NULL);
 }
+
+/* --- for another directory --- */
+
+struct copying {
+    struct local *from, *to;
+    const pawl_allocator *alloc;
+    uint64_t last; /* the number of the last row; 0: there is none */
+    int status;
+    pawl_error *error;
+};
+
+static bool copy_row(void *arg, pawl_bytes key, pawl_bytes value)
+{
+    struct copying *c = arg;
+    c->status = local_start(c->to, c->error);
+    if (c->status != PAWL_OK)
+        return false;
+    c->status = add_row(c->to, c->alloc, key, value, &c->last);
+    if (c->status == PAWL_EBUSY) { /* as many as are written at once */
+        c->status = local_sync(c->to, c->last, c->error);
+        if (c->status == PAWL_OK)
+            c->status = add_row(c->to, c->alloc, key, value, &c->last);
+    }
+    if (c->status == PAWL_ENOMEM || c->status == PAWL_EBUSY)
+        error_set(c->error, c->status, "no room to copy how far streams are known");
+    return c->status == PAWL_OK;
+}
+
+static int open_local(const char *dir, const pawl_allocator *alloc, struct local **ret_local, pawl_error *error)
+{
+    char path[NODE_PATH_MAX];
+    const struct local_options options = {.dir = path, .alloc = alloc};
+    int status = node_path(dir, path, error, "local");
+    if (status != PAWL_OK)
+        return status;
+    status = local_new(&options, ret_local);
+    return status == PAWL_OK ? status : error_set(error, status, "no memory to copy %s", path);
+}
+
+int known_copy(const char *from, const char *to, const pawl_allocator *alloc, pawl_error *error)
+{
+    struct copying c = {.alloc = alloc, .error = error};
+    int status = open_local(from, alloc, &c.from, error);
+    if (status == PAWL_OK)
+        status = open_local(to, alloc, &c.to, error);
+    if (status == PAWL_OK) {
+        (void)local_scan(c.from, (pawl_bytes){PREFIX, PREFIX_BYTES}, copy_row, &c, NULL);
+        status = c.status;
+    }
+    if (status == PAWL_OK && c.last > 0)
+        status = local_sync(c.to, c.last, error);
+    local_free(c.to);
+    local_free(c.from);
+    return status;
+}
+
+/* --- while the node runs --- */
 
 static void keep_again(pawl_timer *timer)
 {

@@ -25,6 +25,10 @@ void known_load(pawl_engine *engine);
 /* From now on keep what the log learns. Not on a shard. It may fail: then it is kept at closing only. */
 void known_start(pawl_engine *engine);
 
+/* Give a directory that is being made what another one knows of their log: where it claims, it reads from there on. What
+ * cannot be read is left out. Errors of writing. */
+int known_copy(const char *from, const char *to, const pawl_allocator *alloc, pawl_error *error);
+
 /* Keep what the log knows, before it is closed. */
 void known_close(pawl_engine *engine);
 
