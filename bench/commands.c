@@ -16,10 +16,13 @@
 #include "bench/lib/crowd.h"
 #include "bench/lib/folder.h"
 #include "bench/lib/invoices.h"
+#include "bench/lib/pace.h"
 #include "bench/lib/raw.h"
+#include "bench/lib/steady.h"
 #include "bench/peers/lmdb_version.h"
 
 #define WORKSPACES 10000
+
 static uint64_t duration_of(const struct bench_round *round)
 {
     return (round->quick ? 300 : 1500) * UINT64_C(1000000);
@@ -98,6 +101,99 @@ static double raw_alone(const struct bench_round *round)
 static double raw_crowd(const struct bench_round *round)
 {
     return raw_append(round, INVOICE_BYTES, CROWD, duration_of(round));
+}
+
+static double steady_alone(const struct bench_round *round)
+{
+    return steady(round, alone);
+}
+
+static double steady_outstanding(const struct bench_round *round)
+{
+    return steady(round, outstanding);
+}
+
+static double steady_without_checkpoint(const struct bench_round *round)
+{
+    return steady(round, without_checkpoint);
+}
+
+static double steady_threads(const struct bench_round *round)
+{
+    return steady(round, threads);
+}
+
+static double steady_raw_alone(const struct bench_round *round)
+{
+    return steady(round, raw_alone);
+}
+
+static double steady_raw_crowd(const struct bench_round *round)
+{
+    return steady(round, raw_crowd);
+}
+
+/* --- commands gather in the mailbox while the log syncs others; the peer takes each as soon as it comes --- */
+
+static double some(const struct bench_round *round, bool gather)
+{
+    pawl_engine *engine =
+        gather ? invoices_open(round->dir, WORKSPACES) : invoices_open_hasty(round->dir, WORKSPACES);
+    return commands(round, engine, *(const size_t *)round->arg, PAWL_ACK_APPLIED, crowd_run);
+}
+
+static double gathered(const struct bench_round *round)
+{
+    return some(round, true);
+}
+
+static double at_once(const struct bench_round *round)
+{
+    return some(round, false);
+}
+
+/* Half of what 64 outstanding reach, measured once, while no other engine is open. */
+static double half_load(const struct bench_round *round)
+{
+    static double rate;
+    static pawl_ack applied = PAWL_ACK_APPLIED;
+    char dir[PATH_MAX];
+    if (rate == 0 && folder_make(round, "rate", dir)) {
+        rate = outstanding(&(struct bench_round){.dir = dir, .quick = round->quick, .arg = &applied}) / 2;
+        folder_remove(dir);
+    }
+    return rate;
+}
+
+/* What 99 of 100 do not exceed then. */
+static double late(const struct bench_round *round, pawl_engine *(*open)(const char *dir, uint64_t workspaces))
+{
+    struct invoices_turn turn = {WORKSPACES, PAWL_ACK_APPLIED};
+    struct paced paced = {0};
+    double seconds = round->quick ? 0.5 : 2, rate = half_load(round);
+    pawl_engine *engine = rate > 0 ? open(round->dir, WORKSPACES) : NULL;
+    if (!engine)
+        return 0;
+    bench_begin();
+    bool ok = pace_run(&(struct pace){.engine = engine,
+                                      .make = invoices_bill_in_turn,
+                                      .make_arg = &turn,
+                                      .rate = rate,
+                                      .over = pace_over_after,
+                                      .arg = &seconds},
+                       &paced);
+    pawl_close(engine);
+    return ok ? paced.p99_us : 0;
+}
+
+static double late_gathered(const struct bench_round *round)
+{
+    return late(round, invoices_open);
+}
+
+static double late_at_once(const struct bench_round *round)
+{
+    return late(round, invoices_open_hasty);
 }
 
 /* --- reading a record, beside LMDB bare --- */
@@ -196,6 +292,7 @@ static double resident(const struct bench_round *round)
 int main(int argc, char **argv)
 {
     static pawl_ack applied = PAWL_ACK_APPLIED, durable = PAWL_ACK_DURABLE;
+    static size_t counts[] = {8, 64, 512, 2048};
     static const struct bench_question questions[] = {
         {"command: one at a time", "op/s", BENCH_MORE, 0.85, alone, raw_alone, NULL},
         {"command: 64 outstanding, applied", "op/s", BENCH_MORE, 0.33, outstanding, raw_crowd, &applied},
@@ -208,6 +305,24 @@ int main(int argc, char **argv)
         {"command: 64 outstanding, no checkpoint (peer: in memory)", "op/s", BENCH_MORE, 0, without_checkpoint,
          without_checkpoint_in_memory, NULL},
         {"command: 64 blocking threads", "op/s", BENCH_MORE, 0, threads, raw_crowd, NULL},
+        {"200 us a sync: one at a time", "op/s", BENCH_MORE, 0.85, steady_alone, steady_raw_alone, NULL},
+        {"200 us a sync: 64 outstanding, applied", "op/s", BENCH_MORE, 0.33, steady_outstanding,
+         steady_raw_crowd, &applied},
+        {"200 us a sync: 64 outstanding, applied, no checkpoint", "op/s", BENCH_MORE, 0.4,
+         steady_without_checkpoint, steady_raw_crowd, NULL},
+        {"200 us a sync: 64 outstanding, durable", "op/s", BENCH_MORE, 0.33, steady_outstanding,
+         steady_raw_crowd, &durable},
+        {"200 us a sync: 64 blocking threads", "op/s", BENCH_MORE, 0, steady_threads, steady_raw_crowd, NULL},
+        {"gathered: 8 outstanding (peer: taken at once)", "op/s", BENCH_MORE, 0.95, gathered, at_once,
+         &counts[0]},
+        {"gathered: 64 outstanding (peer: taken at once)", "op/s", BENCH_MORE, 0.95, gathered, at_once,
+         &counts[1]},
+        {"gathered: 512 outstanding (peer: taken at once)", "op/s", BENCH_MORE, 0.95, gathered, at_once,
+         &counts[2]},
+        {"gathered: 2048 outstanding (peer: taken at once)", "op/s", BENCH_MORE, 0.95, gathered, at_once,
+         &counts[3]},
+        {"gathered: p99 at half load (peer: taken at once)", "µs", BENCH_LESS, 1.1, late_gathered, late_at_once,
+         NULL},
         {"read a record (peer: LMDB)", "op/s", BENCH_MORE, 0.8, read_records, read_lmdb, NULL},
         {"memory with 1 M workspaces", "MiB", BENCH_LESS, 100, resident, NULL, NULL},
     };

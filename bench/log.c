@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench/lib/raw.h"
+#include "bench/lib/steady.h"
 #include "bench/log/log.h"
 
 static uint64_t duration_of(const struct bench_round *round)
@@ -254,6 +255,26 @@ static double raw_crowd(const struct bench_round *round)
     return raw_append(round, record_size(BODY), WRITERS, duration_of(round));
 }
 
+static double steady_shard(const struct bench_round *round)
+{
+    return steady(round, outstanding_shard);
+}
+
+static double steady_foreign(const struct bench_round *round)
+{
+    return steady(round, outstanding_foreign);
+}
+
+static double steady_threads(const struct bench_round *round)
+{
+    return steady(round, threads);
+}
+
+static double steady_raw_crowd(const struct bench_round *round)
+{
+    return steady(round, raw_crowd);
+}
+
 #define APPENDS(text, at_least, measure, against)                                                              \
     {                                                                                                          \
         .question = (text), .unit = "op/s", .better = BENCH_MORE, .goal = (at_least), .ours = (measure),       \
@@ -267,6 +288,10 @@ int main(int argc, char **argv)
         APPENDS("append: 64 outstanding, from a shard", 0.8, outstanding_shard, raw_crowd),
         APPENDS("append: 64 outstanding, from a foreign thread", 0.8, outstanding_foreign, raw_crowd),
         APPENDS("append: 64 blocking threads", 0.4, threads, raw_crowd),
+        APPENDS("200 us a sync: append, 64 outstanding, from a shard", 0.8, steady_shard, steady_raw_crowd),
+        APPENDS("200 us a sync: append, 64 outstanding, from a foreign thread", 0.8, steady_foreign,
+                steady_raw_crowd),
+        APPENDS("200 us a sync: append, 64 blocking threads", 0.4, steady_threads, steady_raw_crowd),
         {.question = "read and verify, alone",
          .unit = "MB/s",
          .better = BENCH_MORE,

@@ -17,6 +17,7 @@
 #define IN_FLIGHT_MAX 2048
 #define BODY_BYTES    300
 #define PATH_BYTES    4096
+#define READS         50
 #define TEXT                                                                                                   \
     "an invoice for something that somebody has bought, with a few words about what it was and when it was"
 
@@ -48,11 +49,12 @@ static uint64_t round_end(const struct bench_round *round)
 
 /* --- the node --- */
 
-/* A directory of the round, which has taken the log from the one before it. */
-static pawl_engine *open_node(const struct bench_round *round, const char *name, const char *url)
+/* A directory of the round, which has taken the log from the one before it. mirror: its bytes; 0: the default. */
+static pawl_engine *open_with(const struct bench_round *round, const char *name, const char *url,
+                              uint64_t mirror)
 {
     char path[PATH_BYTES];
-    pawl_options options = {.log = url, .take_over = true};
+    pawl_options options = {.log = url, .take_over = true, .mirror_bytes_max = mirror};
     pawl_error error = {0};
     pawl_engine *node;
     snprintf(path, sizeof path, "%s/%s", round->dir, name);
@@ -60,6 +62,11 @@ static pawl_engine *open_node(const struct bench_round *round, const char *name,
         return node;
     bench_failed(path, &error);
     return NULL;
+}
+
+static pawl_engine *open_node(const struct bench_round *round, const char *name, const char *url)
+{
+    return open_with(round, name, url, 0);
 }
 
 static pawl_engine *new_node(const struct bench_round *round, const char *name, const char *url)
@@ -171,6 +178,62 @@ double node_replay(const struct bench_round *round)
     uint64_t began = bench_begin();
     int status = pawl_replay(&options, &report, &error);
     return status == PAWL_OK ? bench_per_second(on.events, began) : bench_failed("replay", &error);
+}
+
+static bool see_event(void *arg, const pawl_event *event)
+{
+    ++*(uint64_t *)arg;
+    return true;
+}
+
+/* That most reads came from the mirror: it may have left out an entry while its disk was slow. */
+static int look_at_mirror(pawl_engine *node, pawl_error *error)
+{
+    pawl_log_figures figures;
+    int status = pawl_log_figures_get(node, &figures, error);
+    return status == PAWL_OK && figures.mirror.misses > READS / 4
+               ? pawl_error_set(error, PAWL_ENOTFOUND, "the mirror lacks events that were read")
+               : status;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of reads among the newest events, all over the workspaces. The first one, with which connections are made,
+ * does not count. */
+static double read_events(const struct bench_round *round, uint64_t mirror)
+{
+    pawl_engine *node = fill(round) ? open_with(round, "node", on.filled, mirror) : NULL;
+    pawl_error error = {0};
+    double ms[READS + 1];
+    uint64_t seen = 0, next, each = on.events / WORKSPACES;
+    int status = PAWL_OK;
+    if (!node)
+        return 0;
+    for (uint64_t i = 0; status == PAWL_OK && i <= READS; i++) {
+        uint64_t offset = each - i * 7919 % (each / 8), began = bench_now();
+        status = pawl_workspace_events_read(node, 1 + i * 31 % WORKSPACES, offset, 1, see_event, &seen, &next,
+                                            &error);
+        ms[i] = (double)(bench_now() - began) / 1e6;
+    }
+    if (status == PAWL_OK && mirror == 0)
+        status = look_at_mirror(node, &error);
+    pawl_close(node);
+    qsort(ms + 1, READS, sizeof *ms, compare_times);
+    return status == PAWL_OK && seen == READS + 1 ? ms[READS / 2] : bench_failed("read", &error);
+}
+
+double node_read_mirrored(const struct bench_round *round)
+{
+    return read_events(round, 0);
+}
+
+double node_read_kafka(const struct bench_round *round)
+{
+    return read_events(round, 1); /* too little for a mirror: there is none */
 }
 
 /* --- the log alone --- */

@@ -22,6 +22,11 @@ double node_open(const struct bench_round *round);
 double node_back(const struct bench_round *round);
 double node_replay(const struct bench_round *round);
 
+/* The ms that it takes a node to read an event by its workspace and the workspace's offset: from its mirror; and from the
+ * brokers, without a mirror. */
+double node_read_mirrored(const struct bench_round *round);
+double node_read_kafka(const struct bench_round *round);
+
 /* Close what is open. */
 void node_end(void);
 

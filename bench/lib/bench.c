@@ -54,6 +54,7 @@ static struct {
 
 uint64_t bench_begin(void)
 {
+    work.operations = 0;
     work.began_us = processor_now();
     return bench_now();
 }
@@ -139,8 +140,7 @@ static bool measure(const struct bench_question *q, bench_measure side, const st
         fprintf(stderr, "%s: %s\n", dir, strerror(errno));
         return false;
     }
-    work.operations = 0;
-    work.began_us = processor_now();
+    bench_begin();
     double value = side(&(struct bench_round){.dir = dir, .quick = o->quick, .arg = q->arg});
     if (work.operations == 0)
         work.used_us = processor_now() - work.began_us;

@@ -102,3 +102,8 @@ pawl_engine *invoices_open_alone(const char *dir, uint64_t workspaces)
 {
     return open_with(dir, workspaces, &(struct engine_knobs){.no_checkpoint = true});
 }
+
+pawl_engine *invoices_open_hasty(const char *dir, uint64_t workspaces)
+{
+    return open_with(dir, workspaces, &(struct engine_knobs){.gather_max = 1});
+}

@@ -10,10 +10,11 @@
 /* 80 bytes: with heads, numbers and the row an event has 300. */
 #define INVOICE_TEXT "Consulting in the month of November, as agreed: 3 days on site and 2 days remote"
 
-/* A new engine in DIR/pawl with the defaults, and workspaces 1 to so many; and one without a checkpoint. NULL, after
- * saying why. */
+/* A new engine in DIR/pawl with the defaults, and workspaces 1 to so many; one without a checkpoint; and one that takes
+ * each command as soon as it comes. NULL, after saying why. */
 pawl_engine *invoices_open(const char *dir, uint64_t workspaces);
 pawl_engine *invoices_open_alone(const char *dir, uint64_t workspaces);
+pawl_engine *invoices_open_hasty(const char *dir, uint64_t workspaces);
 
 /* A command to a workspace; and one of a crowd, to workspaces in turn. */
 void invoices_bill(pawl_request *request, uint64_t wsid, pawl_ack ack);

@@ -95,6 +95,16 @@ def the_quick_form_says_so_and_where_it_has_less_data(folder):
     assert 'in the quick form' in text and "| append 64 (here 6) |" in text and "`make performance OPTIONS='--quick'`" in text
 
 
+def less_data_neither_meets_a_goal_nor_misses_it(folder):
+    make(folder, [{**each, 'quick': True} for each in RUNS])
+    text = page(folder)
+    assert '| append 64 (here 6) | 1,500 op/s | 3,000 op/s | 0.50 | ≥ 0.8 | not judged |' in text, text
+    assert '**2 of 2 goals are met.**\n' in text, text
+    with open(f'{folder}/docs/performance/append.svg', encoding='utf-8') as plot:
+        plot = plot.read()
+    assert 'ours, not judged' in plot and 'missed' not in plot, plot
+
+
 def each_question_has_a_plot_that_is_well_formed(folder):
     make(folder)
     plots = sorted(os.path.basename(path) for path in glob.glob(f'{folder}/docs/performance/*.svg'))
@@ -186,6 +196,7 @@ def the_questions_of_this_tree_are_those_of_its_benches(folder):
 if __name__ == '__main__':
     tap.main([the_table_has_figures_ratios_and_goals, a_goal_that_is_missed_is_shown_as_missed,
               the_page_says_under_what_conditions_it_was_made, the_quick_form_says_so_and_where_it_has_less_data,
+              less_data_neither_meets_a_goal_nor_misses_it,
               each_question_has_a_plot_that_is_well_formed, a_bench_that_is_missing_is_named, an_empty_folder_is_refused,
               an_answer_that_is_missing_is_named, an_answer_that_nobody_asks_for_is_named,
               benches_of_two_commits_make_no_page, the_page_names_the_versions_of_the_peers,
