@@ -43,8 +43,6 @@ static int check_topic(const struct stream *s, bool seen, uint32_t *ret_partitio
         status = topic_partitions(log->front, &log->url, s->topic, &partitions, error);
     else if (status == PAWL_OK)
         status = topic_check(log->front, &log->url, s->topic, &partitions, error);
-    if (status == PAWL_ENOTFOUND && oplog)
-        status = oplog_lost(log->url.cluster, s->topic, error);
     if (status != PAWL_OK)
         return status;
     if (s->id.partition >= partitions)

@@ -111,22 +111,25 @@ static int count_skips(rd_kafka_t *client, const struct kafka_url *url, uint32_t
     return status;
 }
 
+static int stop_at_lost(void *arg, pawl_error *error)
+{
+    (void)arg;
+    (void)error; /* it says which */
+    return PAWL_ECORRUPT;
+}
+
 /* All operation logs that were made, and their list, which is there with the first of them. */
 static int check_oplogs(rd_kafka_t *client, const struct kafka_url *url, pawl_error *error)
 {
+    const struct oplog_search search = {.lost = stop_at_lost};
     struct oplog_list list = {0};
     char topic[KAFKA_TOPIC_MAX];
-    uint32_t partitions;
     int status = oplogs_load(client, url, &list, error);
     kafka_oplogs_topic(url->cluster, topic);
     if (status == PAWL_OK && list.count > 0)
         status = topic_check(client, url, topic, NULL, error);
-    for (size_t i = 0; status == PAWL_OK && i < list.count; i++) {
-        kafka_topic_of(url->cluster, list.items[i], topic);
-        status = topic_find(client, url, topic, 0, false, &partitions, error);
-        if (status == PAWL_ENOTFOUND)
-            status = oplog_lost(url->cluster, topic, error);
-    }
+    if (status == PAWL_OK)
+        status = oplogs_find_lost(client, url, &list, &search, error);
     oplogs_release(&list);
     return status;
 }

@@ -179,6 +179,7 @@ struct read_pass {
     bool looking;  /* the topic, or where it ends, is being looked for on the pool */
     bool bounded;  /* it reads to the end of the stream, which it must ask for */
     bool doubted;  /* its position is said to be out of range, or nothing has come for long */
+    bool absent;   /* nobody knows a topic that was made: it is looked for until it is known to be lost */
     bool seeking;  /* the place to begin at is looked for, too */
     bool lost;     /* the reader cannot go on from where it began */
     bool reopened; /* the reader, after a doubt, and it has not got on since */
@@ -246,7 +247,8 @@ struct stream {
     uint32_t number;
     char topic[KAFKA_TOPIC_MAX];
     uint64_t seed;
-    uint32_t partitions; /* of the topic; 0: not known */
+    uint32_t partitions;          /* of the topic; 0: not known */
+    struct oplog_absence absence; /* of the topic; partition 0 of an operation log has it for all */
 
     struct judged *resume_points; /* by offset */
     size_t resume_count, resume_room;
@@ -491,10 +493,13 @@ bool stream_skips(const struct stream *stream, uint64_t position, pawl_bytes val
                   struct kafka_record *ret_record);
 
 /* oplogs.c. Block; without the lock. log_find_topic: how many partitions a stream's topic has, for whoever reads it; 0: it is
- * an operation log's that nobody has claimed yet. PAWL_ENOTFOUND and PAWL_ECORRUPT name a topic that must be there.
- * oplog_prepare: before a claim; seen: its topic was there before. */
-int log_find_topic(struct kafka_log *log, const char *topic, pawl_stream stream, uint32_t *ret_partitions,
-                   pawl_error *error);
+ * an operation log's that nobody has claimed yet. PAWL_ENOTFOUND, PAWL_EIO and PAWL_ECORRUPT name a topic that must be
+ * there; *ret_doubt: it is PAWL_EIO because the topic is absent, and whoever looks again will know (L4). log_await_topic
+ * does that. oplog_prepare: before a claim; seen: its topic was there before. */
+int log_find_topic(struct kafka_log *log, const char *topic, pawl_stream stream, bool *ret_doubt,
+                   uint32_t *ret_partitions, pawl_error *error);
+int log_await_topic(struct kafka_log *log, const char *topic, pawl_stream stream, uint32_t *ret_partitions,
+                    pawl_error *error);
 int oplog_prepare(const struct stream *stream, bool seen, pawl_error *error);
 
 /* find.c. begin: with the lock; whether it is worth a search. seek: blocks, without the lock; the stream is known to

@@ -1,5 +1,6 @@
 #include "adapter/kafka/oplogs.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 #define VERSION 1
 #define FRESH_NS                                                                                               \
     ((uint64_t)1000 * 1000 * 1000) /* a follow of a log that nobody has claimed asks five times a second */
+#define NEW_NS ((uint64_t)2 * 1000 * 1000 * 1000)  /* by then all brokers know a topic that was just made */
+#define GAP_NS ((uint64_t)10 * 1000 * 1000 * 1000) /* looks that lie further apart tell nothing of between */
 
 static const uint8_t magic[3] = {'P', 'W', 'O'};
 
@@ -115,12 +118,91 @@ void oplogs_release(struct oplog_list *list)
     *list = (struct oplog_list){0};
 }
 
-int oplog_lost(const char *cluster, const char *topic, pawl_error *error)
+/* --- topics that are missing --- */
+
+static uint64_t timeout_ns(const struct kafka_url *url)
 {
+    return (uint64_t)url->timeout_ms * 1000000;
+}
+
+int oplog_judge(const struct kafka_url *url, const char *topic, uint32_t partitions,
+                struct oplog_absence *absence, pawl_error *error)
+{
+    uint64_t now = clock_boot_ns();
+    if (partitions > 0) {
+        *absence = (struct oplog_absence){0};
+        return PAWL_OK;
+    }
+    if (absence->since == 0 || now - absence->last > timeout_ns(url) + GAP_NS)
+        absence->since = now;
+    absence->last = now;
+    if (now - absence->since < timeout_ns(url))
+        return error_set(error, PAWL_EIO,
+                         "the brokers do not know topic %s, which was made; after %" PRIu32
+                         " ms without it, it is taken for deleted",
+                         topic, url->timeout_ms);
     return error_set(error, PAWL_ECORRUPT,
                      "topic %s was deleted, and the operations in it are lost (%s.oplogs lists the operation "
                      "logs that were made)",
-                     topic, cluster);
+                     topic, url->cluster);
+}
+
+struct sought {
+    pawl_stream stream;
+    struct oplog_absence absence;
+};
+
+struct seeking {
+    rd_kafka_t *client;
+    const struct kafka_url *url;
+    const struct oplog_search *search;
+    struct sought *left;
+    size_t count;
+};
+
+/* Those that are still in doubt are left. */
+static int look_at_all(struct seeking *s, pawl_error *error)
+{
+    char topic[KAFKA_TOPIC_MAX];
+    size_t left = 0;
+    int status = PAWL_OK;
+    for (size_t i = 0; i < s->count && status == PAWL_OK; i++) {
+        uint32_t partitions = 0;
+        kafka_topic_of(s->url->cluster, s->left[i].stream, topic);
+        status = topic_partitions(s->client, s->url, topic, &partitions, error);
+        if (status != PAWL_OK)
+            break;
+        int verdict = oplog_judge(s->url, topic, partitions, &s->left[i].absence, error);
+        if (verdict == PAWL_EIO)
+            s->left[left++] = s->left[i];
+        else if (verdict != PAWL_OK)
+            status = s->search->lost(s->search->arg, error);
+    }
+    s->count = left;
+    return status;
+}
+
+int oplogs_find_lost(rd_kafka_t *client, const struct kafka_url *url, const struct oplog_list *list,
+                     const struct oplog_search *search, pawl_error *error)
+{
+    struct seeking s = {.client = client, .url = url, .search = search, .count = list->count};
+    int status = PAWL_OK;
+    if (list->count == 0)
+        return PAWL_OK;
+    s.left = mem_new(list->alloc, list->count, sizeof *s.left);
+    if (!s.left)
+        return error_set(error, PAWL_ENOMEM, "no memory to look for operation logs");
+    for (size_t i = 0; i < list->count; i++)
+        s.left[i].stream = list->items[i];
+    while (status == PAWL_OK && s.count > 0) {
+        status = look_at_all(&s, error);
+        if (status == PAWL_OK && s.count > 0 && search->wait)
+            status = search->wait(search->arg, error);
+        if (status == PAWL_OK && s.count > 0)
+            wait_pause(LOOK_AGAIN_NS);
+    }
+    mem_free(list->alloc, s.left, list->count * sizeof *s.left);
+    return status;
 }
 
 /* --- reading --- */
@@ -140,21 +222,83 @@ static int look_up(struct kafka_log *log, pawl_stream stream, bool *ret_known, p
     return status;
 }
 
-int log_find_topic(struct kafka_log *log, const char *topic, pawl_stream stream, uint32_t *ret_partitions,
-                   pawl_error *error)
+/* The log keeps one absence of a topic, for all of its partitions. */
+static int judge_look(struct kafka_log *log, const char *topic, pawl_stream stream, uint32_t partitions,
+                      uint64_t *ret_absent_ns, pawl_error *error)
 {
-    bool may_be_missing = stream.kind == PAWL_STREAM_OPLOG, known = false;
-    uint32_t partitions = 0;
-    int status = topic_find(log->front, &log->url, topic, stream.partition, may_be_missing, &partitions, error);
-    if (status == PAWL_OK && partitions == 0 && !log->trust_topics)
-        status = look_up(log, stream, &known, error);
-    if (status == PAWL_OK && known) { /* the broker that was asked may not know a new topic yet */
-        status = topic_find(log->front, &log->url, topic, stream.partition, false, &partitions, error);
-        if (status == PAWL_ENOTFOUND)
-            status = oplog_lost(log->url.cluster, topic, error);
+    struct stream *first;
+    stream.partition = 0;
+    *ret_absent_ns = 0;
+    pthread_mutex_lock(&log->lock);
+    int status = stream_find(log, stream, &first);
+    if (status != PAWL_OK) {
+        error_set(error, status, "no memory for another stream");
+    } else {
+        status = oplog_judge(&log->url, topic, partitions, &first->absence, error);
+        *ret_absent_ns = first->absence.last - first->absence.since;
     }
+    pthread_mutex_unlock(&log->lock);
+    return status;
+}
+
+/* A topic that was made. A new one is waited for, because all brokers will know it soon; for an older one nobody of the
+ * pool waits (L4). *ret_doubt: PAWL_EIO, because it is absent. */
+static int find_made(struct kafka_log *log, const char *topic, pawl_stream stream, bool *ret_doubt,
+                     uint32_t *ret_partitions, pawl_error *error)
+{
+    *ret_doubt = false;
+    for (;;) {
+        uint64_t absent_ns;
+        uint32_t partitions = 0;
+        int status = topic_find(log->front, &log->url, topic, stream.partition, true, &partitions, error);
+        if (status != PAWL_OK)
+            return status;
+        status = judge_look(log, topic, stream, partitions, &absent_ns, error);
+        *ret_doubt = status == PAWL_EIO;
+        if (status == PAWL_OK)
+            *ret_partitions = partitions;
+        if (status != PAWL_EIO || absent_ns >= NEW_NS)
+            return status;
+        wait_pause(LOOK_AGAIN_NS);
+    }
+}
+
+static int find_oplog(struct kafka_log *log, const char *topic, pawl_stream stream, bool *ret_doubt,
+                      uint32_t *ret_partitions, pawl_error *error)
+{
+    uint32_t partitions = 0;
+    uint64_t absent_ns;
+    bool known = false;
+    int status = topic_find(log->front, &log->url, topic, stream.partition, true, &partitions, error);
+    if (status == PAWL_OK && partitions > 0)
+        status = judge_look(log, topic, stream, partitions, &absent_ns, error);
+    else if (status == PAWL_OK && !log->trust_topics)
+        status = look_up(log, stream, &known, error);
+    if (status == PAWL_OK && known)
+        status = find_made(log, topic, stream, ret_doubt, &partitions, error);
     if (status == PAWL_OK)
         *ret_partitions = partitions;
+    return status;
+}
+
+int log_find_topic(struct kafka_log *log, const char *topic, pawl_stream stream, bool *ret_doubt,
+                   uint32_t *ret_partitions, pawl_error *error)
+{
+    *ret_doubt = false;
+    if (stream.kind == PAWL_STREAM_OPLOG)
+        return find_oplog(log, topic, stream, ret_doubt, ret_partitions, error);
+    return topic_find(log->front, &log->url, topic, stream.partition, false, ret_partitions, error);
+}
+
+int log_await_topic(struct kafka_log *log, const char *topic, pawl_stream stream, uint32_t *ret_partitions,
+                    pawl_error *error)
+{
+    bool doubt;
+    int status = log_find_topic(log, topic, stream, &doubt, ret_partitions, error);
+    while (doubt) {
+        wait_pause(LOOK_AGAIN_NS);
+        status = log_find_topic(log, topic, stream, &doubt, ret_partitions, error);
+    }
     return status;
 }
 
@@ -183,26 +327,38 @@ static int list_it(const struct stream *s, pawl_error *error)
     return status == PAWL_OK ? add(&log->oplogs, s->id, error) : status;
 }
 
+/* What this log has seen is not made again, listed or not. */
 static int make_and_list(const struct stream *s, bool seen, pawl_error *error)
 {
     struct kafka_log *log = s->log;
     uint32_t partitions = 0;
-    int status = topic_find(log->front, &log->url, s->topic, 0, !seen, &partitions, error);
+    bool doubt;
+    int status = seen ? find_made(log, s->topic, s->id, &doubt, &partitions, error)
+                      : topic_find(log->front, &log->url, s->topic, 0, true, &partitions, error);
     if (status == PAWL_OK && partitions == 0)
         status = make_topic(s, error);
     return status == PAWL_OK ? list_it(s, error) : status;
 }
 
 /* With the lock for all of it: the claims of the other partitions wait, and then have nothing to do. */
-int oplog_prepare(const struct stream *s, bool seen, pawl_error *error)
+static int list_if_new(const struct stream *s, bool seen, bool *ret_listed_before, pawl_error *error)
 {
     struct kafka_log *log = s->log;
     int status = PAWL_OK;
     pthread_mutex_lock(&log->oplogs_lock);
     if (!oplogs_have(&log->oplogs, s->id))
         status = oplogs_load(log->front, &log->url, &log->oplogs, error);
-    if (status == PAWL_OK && !oplogs_have(&log->oplogs, s->id))
+    *ret_listed_before = status == PAWL_OK && oplogs_have(&log->oplogs, s->id);
+    if (status == PAWL_OK && !*ret_listed_before)
         status = make_and_list(s, seen, error);
     pthread_mutex_unlock(&log->oplogs_lock);
     return status;
+}
+
+int oplog_prepare(const struct stream *s, bool seen, pawl_error *error)
+{
+    uint32_t partitions;
+    bool listed_before, doubt;
+    int status = list_if_new(s, seen, &listed_before, error);
+    return listed_before ? find_made(s->log, s->topic, s->id, &doubt, &partitions, error) : status;
 }

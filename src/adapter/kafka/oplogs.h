@@ -1,7 +1,7 @@
 /* adapter/kafka/oplogs.h: the operation logs of a cluster that have a topic.
  *
  * The topics of plog, raw and group0 are made with the cluster, so that a missing one is an error. Those of operation logs
- * are made one by one, when their lane is first claimed: of a missing one somebody must know whether it was ever there. So
+ * are made one by one, when their lane is first claimed: if one is missing, somebody must know whether it ever existed. So
  * each is listed in the topic CLUSTER.oplogs, partition 0, for ever:
  *
  *      0  checksum    u64   of all that follows, seeded with the topic
@@ -17,6 +17,8 @@
  *       not listed has never had an entry, and may be taken for empty if its topic is missing.
  *   L2  The topic of a log that is listed was there. If it is missing, it was deleted, and all in it is lost: PAWL_ECORRUPT
  *       for whoever reads, claims or verifies it, naming the topic. Nobody makes it again.
+ *   L4  A broker that has just started may not know a topic that is there. So a topic is missing only if whoever was asked
+ *       has not known it for timeout-ms; until then it is PAWL_EIO, and whoever wants it looks again.
  *   L3  A crash between making and listing leaves an empty topic; the next claim lists it. One whose topic was made before
  *       there was a list is listed by its next claim, too. To list a log twice does no harm.
  *
@@ -51,7 +53,26 @@ int oplogs_load(rd_kafka_t *client, const struct kafka_url *url, struct oplog_li
 bool oplogs_have(const struct oplog_list *list, pawl_stream stream);
 void oplogs_release(struct oplog_list *list);
 
-/* L2: the words for a topic that is missing. PAWL_ECORRUPT. */
-int oplog_lost(const char *cluster, const char *topic, pawl_error *error);
+/* Since when a topic that was there is not known to the brokers, and when they were asked last. 0: it was seen, or nobody
+ * has looked. */
+struct oplog_absence {
+    uint64_t since, last;
+};
+
+/* L2, L4: a look at the topic of a log that was made has found so many partitions. PAWL_EIO: it is absent, but not for long
+ * enough. PAWL_ECORRUPT: it was deleted. */
+int oplog_judge(const struct kafka_url *url, const char *topic, uint32_t partitions,
+                struct oplog_absence *absence, pawl_error *error);
+
+/* Look for the topics of all logs of a list, until each was seen or is lost. lost: one is, as error says. wait: between two
+ * looks; may be NULL. An error of theirs ends it. Blocks. */
+struct oplog_search {
+    int (*lost)(void *arg, pawl_error *error);
+    int (*wait)(void *arg, pawl_error *error);
+    void *arg;
+};
+
+int oplogs_find_lost(rd_kafka_t *client, const struct kafka_url *url, const struct oplog_list *list,
+                     const struct oplog_search *search, pawl_error *error);
 
 #endif

@@ -1,6 +1,5 @@
 /* adapter/kafka/read_alone.c: a read whose caller waits for it alone, on the caller's thread. */
 #include "adapter/kafka/impl.h"
-#include "adapter/kafka/topics.h"
 #include "base/error.h"
 
 bool kafka_must_ask(const struct stream *s, uint64_t from, uint64_t limit)
@@ -130,7 +129,7 @@ int kafka_read_alone(struct kafka_log *log, pawl_read *read)
         return error_wrap(read->error, status, "read");
     atomic_fetch_add(&log->outstanding, 1);
     if (partitions == 0)
-        status = log_find_topic(log, a.stream->topic, a.stream->id, &partitions, read->error);
+        status = log_await_topic(log, a.stream->topic, a.stream->id, &partitions, read->error);
     if (status == PAWL_OK && read->stream.partition < partitions && bounded)
         status = stream_bounds_wait(a.stream, known, &bounds, read->error);
     if (status == PAWL_OK && read->stream.partition < partitions) {

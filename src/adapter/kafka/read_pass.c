@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "adapter/kafka/impl.h"
-#include "adapter/kafka/topics.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/heap.h"
@@ -266,8 +265,9 @@ static void look_work(pawl_work *work)
     struct kafka_log *log = p->op.log;
     uint32_t partitions = p->partitions;
     p->status = PAWL_OK;
+    p->absent = false;
     if (p->stream->id.partition >= partitions)
-        p->status = log_find_topic(log, p->stream->topic, p->stream->id, &partitions, &p->error);
+        p->status = log_find_topic(log, p->stream->topic, p->stream->id, &p->absent, &partitions, &p->error);
     if (p->status == PAWL_OK && (p->bounded || p->doubted) && partitions > 0)
         p->status = stream_bounds(p->stream, &p->bounds, &p->error);
     if (p->status == PAWL_OK && p->seeking && !p->doubted && partitions > 0)
@@ -328,7 +328,7 @@ static void looked(struct read_pass *p)
 {
     bool found = p->stream->id.partition < p->stream->partitions;
     bool waits = p->doubted && p->kind == PASS_FOLLOW; /* for as long as nobody answers */
-    bool unanswered = p->status == PAWL_EIO && (waits || clock_boot_ns() < p->until);
+    bool unanswered = p->status == PAWL_EIO && (waits || p->absent || clock_boot_ns() < p->until);
     bool awaited = p->status == PAWL_OK && !p->doubted && !found && p->kind == PASS_FOLLOW;
     bool absent = p->status == PAWL_OK && !p->doubted && found && p->bounded && !p->bounds.there;
     p->looking = false;

@@ -1,7 +1,6 @@
 /* adapter/kafka/scan.c: a stream read from its first record to its present end, on the caller's thread, with all that a
  * record tells: who had claimed the stream, too. */
 #include "adapter/kafka/impl.h"
-#include "adapter/kafka/topics.h"
 #include "base/error.h"
 
 struct scanning {
@@ -134,7 +133,7 @@ int kafka_scan(pawl_log *port, pawl_stream stream, kafka_scan_visit visit, void 
     char topic[KAFKA_TOPIC_MAX];
     uint32_t partitions;
     kafka_topic_of(log->url.cluster, stream, topic);
-    int status = log_find_topic(log, topic, stream, &partitions, error);
+    int status = log_await_topic(log, topic, stream, &partitions, error);
     if (status != PAWL_OK || partitions == 0) /* an operation log that was never claimed is empty */
         return status;
     return stream_scan(log, stream, &scan, &end, error);

@@ -9,7 +9,6 @@
 
 #include "adapter/kafka/impl.h"
 #include "adapter/kafka/side_topic.h"
-#include "adapter/kafka/topics.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -212,7 +211,7 @@ int kafka_skip(pawl_log *port, const pawl_cluster_skipped *wanted, pawl_cluster_
     pthread_mutex_unlock(&log->lock);
     if (status != PAWL_OK)
         return error_set(error, status, "no memory for another stream");
-    status = log_find_topic(log, s->topic, s->id, &partitions, error);
+    status = log_await_topic(log, s->topic, s->id, &partitions, error);
     if (status == PAWL_OK && partitions == 0) /* an operation log that was never claimed */
         status = refuse(s, wanted->at, PAWL_ENOTFOUND, "there is no such record", error);
     if (status == PAWL_OK)

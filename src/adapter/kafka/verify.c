@@ -117,24 +117,30 @@ static int by_name(const void *a, const void *b)
     return (x->id.partition > y->id.partition) - (x->id.partition < y->id.partition);
 }
 
+static int note_lost(void *arg, pawl_error *error)
+{
+    struct verifying *job = arg;
+    note_fault(job, error);
+    return step(job, job->report->records, 0, error);
+}
+
+static int wait_for_topics(void *arg, pawl_error *error)
+{
+    struct verifying *job = arg;
+    return step(job, job->report->records, 0, error);
+}
+
 /* Operation logs whose topics were deleted. */
 static int find_lost(struct verifying *job, pawl_error *error)
 {
     struct kafka_log *log = job->log;
+    const struct oplog_search search = {.lost = note_lost, .wait = wait_for_topics, .arg = job};
     struct oplog_list made = {0};
     pthread_mutex_lock(&log->oplogs_lock);
     int status = log->trust_topics ? PAWL_OK : oplogs_load(log->front, &log->url, &made, error);
     pthread_mutex_unlock(&log->oplogs_lock);
-    for (size_t i = 0; status == PAWL_OK && i < made.count; i++) {
-        char topic[KAFKA_TOPIC_MAX];
-        uint32_t partitions;
-        kafka_topic_of(log->url.cluster, made.items[i], topic);
-        status = log_find_topic(log, topic, made.items[i], &partitions, error);
-        if (status != PAWL_ECORRUPT)
-            continue;
-        note_fault(job, error);
-        status = step(job, job->report->records, 0, error);
-    }
+    if (status == PAWL_OK)
+        status = oplogs_find_lost(log->front, &log->url, &made, &search, error);
     oplogs_release(&made);
     return status;
 }

@@ -1,0 +1,347 @@
+/* Operation logs that have a topic (adapter/kafka/oplogs.h), on a real broker, which PAWL_KAFKA names: what is made, listed
+ * and claimed, in this order; and when a topic that is missing is lost. Every test has a cluster of its own on that broker.
+ *
+ * Some functions of librdkafka are replaced, and call it: so a topic can be one that the brokers do not know, and a list one
+ * that cannot be written or read. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include "adapter/kafka/kafka.h"
+#include "adapter/uv/env.h"
+#include "base/latch.h"
+#include "base/wait.h"
+#include "test/lib/test.h"
+
+#define PATIENT_MS 60000
+#define HASTY_MS   3000 /* longer than a new topic is waited for */
+#define READERS    8
+#define GOOD       "flush.messages=1 retention.bytes=-1 max.message.bytes=2097152 min.insync.replicas=1"
+
+static const pawl_stream stream = {.kind = PAWL_STREAM_OPLOG, .partition = 0, .lane = 7, .generation = 2};
+static const char topic_name[] = "oplog.7.2";
+
+/* --- in place of librdkafka's --- */
+
+static _Atomic(const char *) hidden; /* the topic that no broker knows */
+static _Atomic(const char *) hidden_once_listed;
+static atomic_bool refuses_list, holds_list;
+static atomic_size_t looks, loads;
+
+static bool is_list(const rd_kafka_topic_t *topic)
+{
+    const char *name = rd_kafka_topic_name(topic), *dot = strrchr(name, '.');
+    return dot && strcmp(dot, ".oplogs") == 0;
+}
+
+rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *client, int all, rd_kafka_topic_t *only,
+                                      const struct rd_kafka_metadata **ret_metadata, int timeout_ms)
+{
+    rd_kafka_resp_err_t (*real)(rd_kafka_t *, int, rd_kafka_topic_t *, const struct rd_kafka_metadata **, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_metadata");
+    const char *name = atomic_load(&hidden);
+    rd_kafka_resp_err_t err = real(client, all, only, ret_metadata, timeout_ms);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR && only && name && strcmp(rd_kafka_topic_name(only), name) == 0) {
+        (*ret_metadata)->topics[0].err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+        (*ret_metadata)->topics[0].partition_cnt = 0;
+        atomic_fetch_add(&looks, 1);
+    }
+    return err;
+}
+
+int rd_kafka_produce(rd_kafka_topic_t *topic, int32_t partition, int flags, void *payload, size_t len,
+                     const void *key, size_t keylen, void *opaque)
+{
+    int (*real)(rd_kafka_topic_t *, int32_t, int, void *, size_t, const void *, size_t, void *);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_produce");
+    if (is_list(topic) && atomic_load(&refuses_list))
+        return -1;
+    if (is_list(topic) && atomic_load(&hidden_once_listed))
+        atomic_store(&hidden, atomic_load(&hidden_once_listed));
+    return real(topic, partition, flags, payload, len, key, keylen, opaque);
+}
+
+/* The list cannot be read, which takes until all readers have asked for it. */
+int rd_kafka_consume_start(rd_kafka_topic_t *topic, int32_t partition, int64_t offset)
+{
+    int (*real)(rd_kafka_topic_t *, int32_t, int64_t);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume_start");
+    if (!is_list(topic) || !atomic_load(&holds_list))
+        return real(topic, partition, offset);
+    atomic_fetch_add(&loads, 1);
+    while (atomic_load(&looks) < READERS)
+        sched_yield();
+    return -1;
+}
+
+/* --- a log --- */
+
+struct site {
+    char url[512], topic[128];
+    struct uv_env *env;
+    pawl_log *log;
+    uint64_t epoch;
+    pawl_error error;
+};
+
+static void site_open(struct site *s, const char *cluster, int timeout_ms)
+{
+    *s = (struct site){0};
+    atomic_store(&hidden, NULL);
+    atomic_store(&hidden_once_listed, NULL);
+    snprintf(s->topic, sizeof s->topic, "%s.%s", cluster, topic_name);
+    snprintf(s->url, sizeof s->url, "kafka://%s/%s?replication=1&check-ms=1000&timeout-ms=%d",
+             getenv("PAWL_KAFKA"), cluster, timeout_ms);
+    if (kafka_cluster_init(s->url, 1, 0, &s->error) != PAWL_OK)
+        fail_msg("%s", s->error.text);
+    const struct uv_env_options options = {.shards = 1, .pool_threads = 2};
+    assert_ok(uv_env_open(&options, &s->env, NULL));
+    const struct kafka_log_options log = {.url = s->url, .env = uv_env_port(s->env)};
+    if (kafka_log_open(&log, &s->log, &s->error) != PAWL_OK)
+        fail_msg("%s", s->error.text);
+}
+
+static void site_close(struct site *s)
+{
+    assert_ok(pawl_log_close(s->log));
+    assert_ok(uv_env_close(s->env));
+}
+
+static void claim_done(pawl_claim *claim)
+{
+    latch_set(claim->arg);
+}
+
+static int claim(struct site *s)
+{
+    struct latch latch;
+    latch_init(&latch);
+    s->error = (pawl_error){0};
+    pawl_claim request = {.stream = stream, .done = claim_done, .arg = &latch, .error = &s->error};
+    assert_ok(pawl_log_claim(s->log, &request));
+    latch_wait(&latch);
+    s->epoch = request.epoch;
+    return request.status;
+}
+
+/* As a writer does, until the answer is not one of brokers that may know better soon. */
+static int claim_until_known(struct site *s)
+{
+    int status = claim(s);
+    while (status == PAWL_EIO || status == PAWL_ENOTFOUND)
+        status = claim(s);
+    return status;
+}
+
+static bool pass_over(pawl_read *read, const pawl_entry *entry, pawl_place place)
+{
+    return true;
+}
+
+static void read_done(pawl_read *read)
+{
+    latch_set(read->arg);
+}
+
+static int read_in(struct site *s, uint32_t generation, bool alone, pawl_error *error)
+{
+    struct latch latch;
+    latch_init(&latch);
+    pawl_read read = {.stream = stream,
+                      .from = 1,
+                      .limit = UINT64_MAX,
+                      .alone = alone,
+                      .visit = pass_over,
+                      .done = read_done,
+                      .arg = &latch,
+                      .error = error};
+    read.stream.generation = generation;
+    if (pawl_log_read(s->log, &read) != PAWL_READ_DONE)
+        latch_wait(&latch);
+    return read.status;
+}
+
+static bool pass_by(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
+{
+    return true;
+}
+
+static void follow_done(pawl_follow *follow)
+{
+    latch_set(follow->arg);
+}
+
+static int follow(struct site *s)
+{
+    struct latch latch;
+    latch_init(&latch);
+    pawl_follow follow = {
+        .stream = stream, .from = 1, .visit = pass_by, .done = follow_done, .arg = &latch, .error = &s->error};
+    assert_ok(pawl_log_follow(s->log, &follow));
+    latch_wait(&latch);
+    return follow.status;
+}
+
+/* Somebody else, with test/kafka/client.c. */
+static int outsider(const char *words)
+{
+    char command[600];
+    snprintf(command, sizeof command, "\"%s\" \"%s\" %s", getenv("KAFKA_CLIENT"), getenv("PAWL_KAFKA"), words);
+    return system(command);
+}
+
+static bool is_there(const struct site *s)
+{
+    char words[300];
+    snprintf(words, sizeof words, "topics %.*s | grep -qx %s", (int)(strlen(s->topic) - strlen(topic_name) - 1),
+             s->topic, s->topic);
+    return outsider(words) == 0;
+}
+
+/* Between two processes, as far as the log can tell: librdkafka 2.0.2 may not end a consumer whose topic is gone. What the
+ * controller has acknowledged, a broker may act on a little later. */
+static void delete_topic(struct site *s, const char *cluster)
+{
+    char words[200];
+    site_close(s);
+    snprintf(words, sizeof words, "delete %s", s->topic);
+    assert_int_equal(outsider(words), 0);
+    while (is_there(s))
+        wait_pause(PAWL_SECOND / 10);
+    site_open(s, cluster, HASTY_MS);
+}
+
+static void assert_lost(const struct site *s, int status)
+{
+    char words[200];
+    assert_status(status, PAWL_ECORRUPT);
+    snprintf(words, sizeof words, "topic %s was deleted", s->topic);
+    assert_contains(s->error.text, words);
+}
+
+/* --- tests --- */
+
+TEST(a_log_is_made_then_listed_then_claimed)
+{
+    struct site s;
+    site_open(&s, "ordered", PATIENT_MS);
+    atomic_store(&refuses_list, true);
+    assert_int_not_equal(claim(&s), PAWL_OK);
+    assert_true(is_there(&s));
+    atomic_store(&refuses_list, false);
+    assert_ok(claim(&s));
+    assert_int_equal(s.epoch, 1); /* the first try has written none */
+    site_close(&s);
+}
+
+TEST(a_topic_that_was_there_before_the_list_is_listed_by_its_next_claim)
+{
+    struct site s;
+    char words[300];
+    site_open(&s, "older", HASTY_MS);
+    snprintf(words, sizeof words, "create %s 1", s.topic);
+    assert_int_equal(outsider(words), 0);
+    snprintf(words, sizeof words, "alter %s %s retention.ms=-1", s.topic, GOOD);
+    assert_int_equal(outsider(words), 0);
+    assert_ok(claim_until_known(&s));
+    delete_topic(&s, "older");
+    assert_lost(&s, claim_until_known(&s));
+    assert_lost(&s, read_in(&s, stream.generation, true, &s.error));
+    assert_false(is_there(&s));
+    site_close(&s);
+}
+
+TEST(a_topic_that_was_seen_and_is_missing_is_lost_though_it_is_not_listed)
+{
+    struct site s;
+    char words[300];
+    site_open(&s, "seen", HASTY_MS);
+    snprintf(words, sizeof words, "create %s 1", s.topic);
+    assert_int_equal(outsider(words), 0);
+    while (!is_there(&s))
+        wait_pause(PAWL_SECOND / 10);
+    assert_ok(read_in(&s, stream.generation, true, &s.error));
+    atomic_store(&hidden, s.topic);
+    assert_lost(&s, claim_until_known(&s));
+    atomic_store(&hidden, NULL);
+    site_close(&s);
+}
+
+TEST(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost)
+{
+    struct site s;
+    site_open(&s, "absent", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    for (int times = 0; times < 2; times++) { /* that it was seen again counts: together it is longer */
+        atomic_store(&hidden, s.topic);
+        assert_status(claim(&s), PAWL_EIO);
+        assert_contains(s.error.text, "do not know topic absent.oplog.7.2");
+        atomic_store(&hidden, NULL);
+        assert_ok(claim_until_known(&s));
+    }
+    for (int how = 0; how < 4; how++) {
+        site_close(&s);
+        site_open(&s, "absent", HASTY_MS);
+        uint64_t began = clock_boot_ns();
+        atomic_store(&hidden, s.topic);
+        int status = how == 0   ? claim_until_known(&s)
+                     : how == 1 ? follow(&s)
+                                : read_in(&s, stream.generation, how == 2, &s.error);
+        assert_lost(&s, status);
+        assert_true(clock_boot_ns() - began >= (uint64_t)HASTY_MS * 1000000);
+    }
+    atomic_store(&hidden, NULL);
+    site_close(&s);
+}
+
+TEST(a_claim_that_cannot_see_what_it_has_made_is_not_lost)
+{
+    struct site s;
+    site_open(&s, "made", PATIENT_MS);
+    atomic_store(&hidden_once_listed, s.topic);
+    int status = claim(&s);
+    assert_true(status == PAWL_ENOTFOUND || status == PAWL_EIO);
+    atomic_store(&hidden_once_listed, NULL);
+    atomic_store(&hidden, NULL);
+    assert_ok(claim_until_known(&s));
+    assert_int_equal(s.epoch, 1);
+    site_close(&s);
+}
+
+TEST(what_looks_at_all_logs_finds_the_lost_one)
+{
+    struct site s;
+    pawl_cluster_topics topics;
+    pawl_cluster_report report;
+    site_open(&s, "checked", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    assert_ok(kafka_cluster_check(s.url, 0, &topics, &s.error));
+    delete_topic(&s, "checked");
+    assert_lost(&s, kafka_cluster_check(s.url, 0, &topics, &s.error));
+    assert_ok(kafka_verify(s.log, NULL, NULL, &report, &s.error));
+    assert_int_equal(report.faults, 1);
+    s.error = report.first;
+    assert_lost(&s, report.first.code);
+    kafka_verify_release(&report);
+    site_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(a_log_is_made_then_listed_then_claimed),
+        RUN(a_topic_that_was_there_before_the_list_is_listed_by_its_next_claim),
+        RUN(a_topic_that_was_seen_and_is_missing_is_lost_though_it_is_not_listed),
+        RUN(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost),
+        RUN(a_claim_that_cannot_see_what_it_has_made_is_not_lost),
+        RUN(what_looks_at_all_logs_finds_the_lost_one),
+    };
+    if (!getenv("PAWL_KAFKA") || !getenv("KAFKA_CLIENT")) {
+        fputs("PAWL_KAFKA names no brokers, or KAFKA_CLIENT no client\n", stderr);
+        return 1;
+    }
+    return TEST_MAIN(tests);
+}
