@@ -146,7 +146,7 @@ static void read_done(pawl_read *read)
     latch_set(read->arg);
 }
 
-static int read_in(struct site *s, uint32_t generation, bool alone, pawl_error *error)
+static int read_all(struct site *s, bool alone, pawl_error *error)
 {
     struct latch latch;
     latch_init(&latch);
@@ -158,7 +158,6 @@ static int read_in(struct site *s, uint32_t generation, bool alone, pawl_error *
                       .done = read_done,
                       .arg = &latch,
                       .error = error};
-    read.stream.generation = generation;
     if (pawl_log_read(s->log, &read) != PAWL_READ_DONE)
         latch_wait(&latch);
     return read.status;
@@ -249,7 +248,7 @@ TEST(a_topic_that_was_there_before_the_list_is_listed_by_its_next_claim)
     assert_ok(claim_until_known(&s));
     delete_topic(&s, "older");
     assert_lost(&s, claim_until_known(&s));
-    assert_lost(&s, read_in(&s, stream.generation, true, &s.error));
+    assert_lost(&s, read_all(&s, true, &s.error));
     assert_false(is_there(&s));
     site_close(&s);
 }
@@ -263,7 +262,7 @@ TEST(a_topic_that_was_seen_and_is_missing_is_lost_though_it_is_not_listed)
     assert_int_equal(outsider(words), 0);
     while (!is_there(&s))
         wait_pause(PAWL_SECOND / 10);
-    assert_ok(read_in(&s, stream.generation, true, &s.error));
+    assert_ok(read_all(&s, true, &s.error));
     atomic_store(&hidden, s.topic);
     assert_lost(&s, claim_until_known(&s));
     atomic_store(&hidden, NULL);
@@ -289,7 +288,7 @@ TEST(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost)
         atomic_store(&hidden, s.topic);
         int status = how == 0   ? claim_until_known(&s)
                      : how == 1 ? follow(&s)
-                                : read_in(&s, stream.generation, how == 2, &s.error);
+                                : read_all(&s, how == 2, &s.error);
         assert_lost(&s, status);
         assert_true(clock_boot_ns() - began >= (uint64_t)HASTY_MS * 1000000);
     }
@@ -329,6 +328,48 @@ TEST(what_looks_at_all_logs_finds_the_lost_one)
     site_close(&s);
 }
 
+struct reader {
+    pthread_t thread;
+    struct site *site;
+    int status;
+    pawl_error error;
+};
+
+static void *reader_main(void *arg)
+{
+    struct reader *r = arg;
+    r->status = read_all(r->site, true, &r->error);
+    return NULL;
+}
+
+TEST(whoever_waits_for_a_list_that_cannot_be_read_shares_the_failure)
+{
+    struct site s;
+    struct reader readers[READERS] = {0};
+    site_open(&s, "waiting", PATIENT_MS);
+    assert_ok(claim_until_known(&s));
+    site_close(&s);
+    site_open(&s, "waiting", PATIENT_MS); /* it has not read the list */
+    atomic_store(&looks, 0);
+    atomic_store(&loads, 0);
+    atomic_store(&holds_list, true);
+    atomic_store(&hidden, s.topic);
+    for (size_t i = 0; i < READERS; i++) {
+        readers[i].site = &s;
+        assert_int_equal(pthread_create(&readers[i].thread, NULL, reader_main, &readers[i]), 0);
+    }
+    for (size_t i = 0; i < READERS; i++) {
+        pthread_join(readers[i].thread, NULL);
+        assert_status(readers[i].status, PAWL_EIO);
+        assert_contains(readers[i].error.text, "cannot read topic waiting.oplogs");
+    }
+    assert_int_equal(atomic_load(&loads), 1);
+    atomic_store(&holds_list, false);
+    atomic_store(&hidden, NULL);
+    assert_ok(read_all(&s, true, &s.error));
+    site_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +379,7 @@ int main(void)
         RUN(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost),
         RUN(a_claim_that_cannot_see_what_it_has_made_is_not_lost),
         RUN(what_looks_at_all_logs_finds_the_lost_one),
+        RUN(whoever_waits_for_a_list_that_cannot_be_read_shares_the_failure),
     };
     if (!getenv("PAWL_KAFKA") || !getenv("KAFKA_CLIENT")) {
         fputs("PAWL_KAFKA names no brokers, or KAFKA_CLIENT no client\n", stderr);

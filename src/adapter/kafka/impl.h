@@ -319,6 +319,14 @@ struct outgoing {
     size_t used;
 };
 
+/* Why the list of operation logs could not be read, or a log of it not be made, when that was tried last. */
+struct oplogs_failure {
+    uint64_t at;
+    bool of_all;        /* the list; otherwise */
+    pawl_stream stream; /* this one, partition 0 */
+    pawl_error error;
+};
+
 struct kafka_log {
     pawl_log port;
     struct kafka_url url;
@@ -371,6 +379,7 @@ struct kafka_log {
 
     pthread_mutex_t oplogs_lock; /* for oplogs, and reading them with front; never taken with lock held */
     struct oplog_list oplogs;
+    struct oplogs_failure oplogs_failure;
 
     pthread_mutex_t fetch_lock;
     struct fetcher *fetchers;

@@ -207,16 +207,45 @@ int oplogs_find_lost(rd_kafka_t *client, const struct kafka_url *url, const stru
 
 /* --- reading --- */
 
-/* *ret_known: it is listed. Without log->lock. */
-static int look_up(struct kafka_log *log, pawl_stream stream, bool *ret_known, pawl_error *error)
+/* What fails while others wait for the lock fails for them, too: each would otherwise wait for the brokers as long again, one
+ * behind the other. asked: when the caller began. With oplogs_lock, as keep_failure. */
+static int shared_failure(const struct kafka_log *log, pawl_stream stream, uint64_t asked, pawl_error *error)
 {
-    int status = PAWL_OK;
+    const struct oplogs_failure *f = &log->oplogs_failure;
+    stream.partition = 0;
+    if (f->at <= asked || (!f->of_all && !pawl_stream_equal(f->stream, stream)))
+        return PAWL_OK;
+    return error_set(error, f->error.code, "%s", f->error.text);
+}
+
+static int keep_failure(struct kafka_log *log, struct oplogs_failure f, pawl_error *error)
+{
+    f.at = clock_boot_ns();
+    log->oplogs_failure = f;
+    return error_set(error, f.error.code, "%s", f.error.text);
+}
+
+/* Unless this log is listed, as far as is known, or the list was read after from. With oplogs_lock. */
+static int load_unless(struct kafka_log *log, pawl_stream stream, uint64_t from, uint64_t asked,
+                       pawl_error *error)
+{
+    struct oplogs_failure f = {.of_all = true};
+    if (oplogs_have(&log->oplogs, stream) || log->oplogs.read_at > from)
+        return PAWL_OK;
+    int status = shared_failure(log, stream, asked, error);
+    if (status != PAWL_OK)
+        return status;
+    status = oplogs_load(log->front, &log->url, &log->oplogs, &f.error);
+    return status == PAWL_OK ? PAWL_OK : keep_failure(log, f, error);
+}
+
+/* *ret_known: it is listed. Without log->lock. */
+static int look_up(struct kafka_log *log, pawl_stream stream, uint64_t asked, bool *ret_known,
+                   pawl_error *error)
+{
     pthread_mutex_lock(&log->oplogs_lock);
+    int status = load_unless(log, stream, asked > FRESH_NS ? asked - FRESH_NS : 0, asked, error);
     bool known = oplogs_have(&log->oplogs, stream);
-    if (!known && (log->oplogs.read_at == 0 || clock_boot_ns() - log->oplogs.read_at > FRESH_NS)) {
-        status = oplogs_load(log->front, &log->url, &log->oplogs, error);
-        known = oplogs_have(&log->oplogs, stream);
-    }
     pthread_mutex_unlock(&log->oplogs_lock);
     *ret_known = known;
     return status;
@@ -267,13 +296,13 @@ static int find_oplog(struct kafka_log *log, const char *topic, pawl_stream stre
                       uint32_t *ret_partitions, pawl_error *error)
 {
     uint32_t partitions = 0;
-    uint64_t absent_ns;
+    uint64_t absent_ns, asked = clock_boot_ns();
     bool known = false;
     int status = topic_find(log->front, &log->url, topic, stream.partition, true, &partitions, error);
     if (status == PAWL_OK && partitions > 0)
         status = judge_look(log, topic, stream, partitions, &absent_ns, error);
     else if (status == PAWL_OK && !log->trust_topics)
-        status = look_up(log, stream, &known, error);
+        status = look_up(log, stream, asked, &known, error);
     if (status == PAWL_OK && known)
         status = find_made(log, topic, stream, ret_doubt, &partitions, error);
     if (status == PAWL_OK)
@@ -340,17 +369,27 @@ static int make_and_list(const struct stream *s, bool seen, pawl_error *error)
     return status == PAWL_OK ? list_it(s, error) : status;
 }
 
+static int make_once(const struct stream *s, bool seen, uint64_t asked, pawl_error *error)
+{
+    struct oplogs_failure f = {.stream = s->id};
+    f.stream.partition = 0;
+    int status = shared_failure(s->log, s->id, asked, error);
+    if (status != PAWL_OK)
+        return status;
+    status = make_and_list(s, seen, &f.error);
+    return status == PAWL_OK ? PAWL_OK : keep_failure(s->log, f, error);
+}
+
 /* With the lock for all of it: the claims of the other partitions wait, and then have nothing to do. */
 static int list_if_new(const struct stream *s, bool seen, bool *ret_listed_before, pawl_error *error)
 {
     struct kafka_log *log = s->log;
-    int status = PAWL_OK;
+    uint64_t asked = clock_boot_ns();
     pthread_mutex_lock(&log->oplogs_lock);
-    if (!oplogs_have(&log->oplogs, s->id))
-        status = oplogs_load(log->front, &log->url, &log->oplogs, error);
+    int status = load_unless(log, s->id, asked, asked, error);
     *ret_listed_before = status == PAWL_OK && oplogs_have(&log->oplogs, s->id);
     if (status == PAWL_OK && !*ret_listed_before)
-        status = make_and_list(s, seen, error);
+        status = make_once(s, seen, asked, error);
     pthread_mutex_unlock(&log->oplogs_lock);
     return status;
 }

@@ -35,7 +35,7 @@
 struct oplog_list {
     pawl_stream *items; /* partition 0 of each */
     size_t count, room;
-    uint64_t read_at; /* when it was read last; 0: never */
+    uint64_t read_at; /* when it was read last, from its beginning on; 0: never */
     const pawl_allocator *alloc;
 };
 
