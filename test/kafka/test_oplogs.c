@@ -28,7 +28,7 @@ static const char topic_name[] = "oplog.7.2";
 
 static _Atomic(const char *) hidden; /* the topic that no broker knows */
 static _Atomic(const char *) hidden_once_listed;
-static atomic_bool refuses_list, holds_list;
+static atomic_bool refuses_list, holds_list, beheads_list;
 static atomic_size_t looks, loads;
 
 static bool is_list(const rd_kafka_topic_t *topic)
@@ -64,11 +64,14 @@ int rd_kafka_produce(rd_kafka_topic_t *topic, int32_t partition, int flags, void
     return real(topic, partition, flags, payload, len, key, keylen, opaque);
 }
 
-/* The list cannot be read, which takes until all readers have asked for it. */
+/* The list cannot be read, which takes until all readers have asked for it; or it does not begin where it must, so that a
+ * position that is not there is asked for. */
 int rd_kafka_consume_start(rd_kafka_topic_t *topic, int32_t partition, int64_t offset)
 {
     int (*real)(rd_kafka_topic_t *, int32_t, int64_t);
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume_start");
+    if (is_list(topic) && atomic_load(&beheads_list))
+        return real(topic, partition, 1000);
     if (!is_list(topic) || !atomic_load(&holds_list))
         return real(topic, partition, offset);
     atomic_fetch_add(&loads, 1);
@@ -328,6 +331,49 @@ TEST(what_looks_at_all_logs_finds_the_lost_one)
     site_close(&s);
 }
 
+TEST(a_list_whose_first_records_are_gone_is_corrupt_and_says_why)
+{
+    static const char *const words[] = {"topic headless.oplogs", "first record", "retention.ms"};
+    struct site s;
+    site_open(&s, "headless", PATIENT_MS);
+    assert_ok(claim_until_known(&s));
+    site_close(&s);
+    site_open(&s, "headless", PATIENT_MS);
+    atomic_store(&hidden, s.topic);
+    atomic_store(&beheads_list, true);
+    assert_status(read_all(&s, true, &s.error), PAWL_ECORRUPT);
+    atomic_store(&beheads_list, false);
+    atomic_store(&hidden, NULL);
+    for (size_t i = 0; i < 3; i++)
+        assert_contains(s.error.text, words[i]);
+    site_close(&s);
+}
+
+static void set_retention(const char *cluster, const char *retention)
+{
+    char words[300];
+    snprintf(words, sizeof words, "alter %s.oplogs %s %s", cluster, GOOD, retention);
+    assert_int_equal(outsider(words), 0);
+}
+
+TEST(the_settings_of_the_list_are_watched_while_a_log_is_held)
+{
+    struct site s;
+    pawl_error seen = {0};
+    site_open(&s, "watched", PATIENT_MS);
+    assert_ok(claim_until_known(&s));
+    assert_ok(kafka_log_weakness(s.log, &seen));
+    set_retention("watched", "retention.ms=60000");
+    while (kafka_log_weakness(s.log, &seen) == PAWL_OK)
+        wait_pause(PAWL_SECOND / 10);
+    assert_contains(seen.text, "watched.oplogs");
+    assert_contains(seen.text, "retention.ms=60000");
+    set_retention("watched", "retention.ms=-1");
+    while (kafka_log_weakness(s.log, &seen) != PAWL_OK)
+        wait_pause(PAWL_SECOND / 10);
+    site_close(&s);
+}
+
 struct reader {
     pthread_t thread;
     struct site *site;
@@ -379,6 +425,8 @@ int main(void)
         RUN(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost),
         RUN(a_claim_that_cannot_see_what_it_has_made_is_not_lost),
         RUN(what_looks_at_all_logs_finds_the_lost_one),
+        RUN(a_list_whose_first_records_are_gone_is_corrupt_and_says_why),
+        RUN(the_settings_of_the_list_are_watched_while_a_log_is_held),
         RUN(whoever_waits_for_a_list_that_cannot_be_read_shares_the_failure),
     };
     if (!getenv("PAWL_KAFKA") || !getenv("KAFKA_CLIENT")) {

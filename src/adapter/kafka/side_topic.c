@@ -9,6 +9,20 @@
 
 /* --- reading --- */
 
+/* From the first record on everything must be there: what has no beginning will never have one again. */
+static int judge_error(const char *topic, const rd_kafka_message_t *m, pawl_error *error)
+{
+    int status = client_status(m->err);
+    if (status == PAWL_EACCES)
+        return error_set(error, status, "topic %s: %s", topic, rd_kafka_err2str(m->err));
+    if (status == PAWL_ECORRUPT)
+        return error_set(error, status,
+                         "topic %s cannot be read from its first record on: %s (were records deleted, by "
+                         "retention.ms or retention.bytes?)",
+                         topic, rd_kafka_message_errstr(m));
+    return PAWL_OK; /* the client tries again by itself */
+}
+
 static int take_one(const char *topic, const rd_kafka_message_t *m, side_topic_take take, void *arg, bool *over,
                     pawl_error *error)
 {
@@ -17,9 +31,7 @@ static int take_one(const char *topic, const rd_kafka_message_t *m, side_topic_t
         return PAWL_OK;
     }
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return client_status(m->err) == PAWL_EACCES
-                   ? error_set(error, PAWL_EACCES, "topic %s: %s", topic, rd_kafka_err2str(m->err))
-                   : PAWL_OK; /* the client tries again by itself */
+        return judge_error(topic, m, error);
     return take(arg, (pawl_bytes){m->payload, m->len}, error);
 }
 

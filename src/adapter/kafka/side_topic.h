@@ -10,7 +10,7 @@
 typedef int (*side_topic_take)(void *arg, pawl_bytes value, pawl_error *error);
 
 /* Read all records; a topic that is not there has none. client is a consumer, and nobody else reads the topic with it
- * meanwhile. PAWL_EIO: no broker answers. PAWL_EACCES. */
+ * meanwhile. PAWL_EIO: no broker answers. PAWL_EACCES. PAWL_ECORRUPT: its first records are gone, or it is damaged. */
 int side_topic_read(rd_kafka_t *client, const struct kafka_url *url, const char *topic, side_topic_take take,
                     void *arg, pawl_error *error);
 

@@ -2,8 +2,8 @@
  * must be: for figures and alerts.
  *
  * A thread of its own looks once a second. If nothing was heard of the brokers meanwhile, it asks one of them for
- * metadata. Every check-ms it looks at the settings of the topics whose streams this log owns, as a claim does. It
- * only reports: who may write, and what is acknowledged, never depends on it. */
+ * metadata. Every check-ms it looks at the settings of the topics whose streams this log owns, as a claim does, and of the
+ * list of operation logs if it owns one. It only reports: who may write, and what is acknowledged, never depends on it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,10 +112,15 @@ static bool is_held(const struct stream *s)
     return s->owner.state == OWNER_OWNING;
 }
 
+/* The list of operation logs comes with the first of them. */
 static void list_topics(const struct kafka_log *log, struct topics *t)
 {
-    for (size_t i = 0; i < log->stream_count && t->count < TOPICS_MAX; i++) {
+    char list[KAFKA_TOPIC_MAX] = "";
+    kafka_oplogs_topic(log->url.cluster, list);
+    for (size_t i = 0; i < log->stream_count && t->count + 2 <= TOPICS_MAX; i++) {
         const struct stream *s = log->streams[i];
+        if (is_held(s) && s->id.kind == PAWL_STREAM_OPLOG && !is_listed(t, list))
+            memcpy(t->names[t->count++], list, sizeof list);
         if (is_held(s) && !is_listed(t, s->topic))
             memcpy(t->names[t->count++], s->topic, sizeof s->topic);
     }
