@@ -12,6 +12,7 @@
 #include "adapter/kafka/record.h"
 #include "adapter/uv/env.h"
 #include "base/latch.h"
+#include "base/wait.h"
 #include "test/lib/test.h"
 
 #define TOPIC        "mock.raw"
@@ -23,11 +24,13 @@
 
 /* How long the log waits. What is to work has minutes, so that it works on a busy machine too. A test that
  * waits until the log gives up takes the short time. */
-#define PATIENT_MS 120000
-#define HASTY_MS   5000
-#define NEVER_MS   3600000 /* later than any test lasts */
-#define LEADER_MS  2800    /* a leader takes almost as long as it has to say where a stream begins, or ends */
-#define LATE_MS    2000    /* an answer is on its way for so long; something else is done meanwhile */
+#define PATIENT_MS      120000
+#define HASTY_MS        5000
+#define NEVER_MS        3600000 /* later than any test lasts */
+#define PATIENT_SECONDS 200     /* for what is asked again; meson.build gives the program 300 */
+#define RETRY_NS        ((uint64_t)20 * 1000 * 1000)
+#define LEADER_MS       2800 /* a leader takes almost as long as it has to say where a stream begins, or ends */
+#define LATE_MS         2000 /* an answer is on its way for so long; something else is done meanwhile */
 
 static const pawl_stream stream = {.kind = PAWL_STREAM_RAW, .partition = 1};
 
@@ -59,6 +62,20 @@ static void *resize(void *ctx, void *memory, size_t old_size, size_t new_size)
 
 static const pawl_allocator scarce = {.resize = resize};
 
+/* In place of librdkafka's: counts what is asked of brokers about all topics that the client knows, since this was set to 0.
+ * librdkafka lets them make those that are missing then. */
+static atomic_int known_asked, topics_asked;
+
+rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *client, int all, rd_kafka_topic_t *only,
+                                      const struct rd_kafka_metadata **ret_metadata, int timeout_ms)
+{
+    rd_kafka_resp_err_t (*real)(rd_kafka_t *, int, rd_kafka_topic_t *, const struct rd_kafka_metadata **, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_metadata");
+    atomic_fetch_add(&known_asked, !all && !only);
+    atomic_fetch_add(&topics_asked, only != NULL);
+    return real(client, all, only, ret_metadata, timeout_ms);
+}
+
 static struct mock *mock_open_on(int brokers, int timeout_ms)
 {
     char url[512], why[256];
@@ -80,6 +97,8 @@ static struct mock *mock_open_on(int brokers, int timeout_ms)
         .url = url, .env = uv_env_port(m->env), .alloc = &scarce, .trust_topics = true};
     if (kafka_log_open(&log, &m->log, &m->error) != PAWL_OK)
         fail_msg("%s", m->error.text);
+    atomic_store(&known_asked, 0); /* when it is opened, it knows none yet */
+    atomic_store(&topics_asked, 0);
     return m;
 }
 
@@ -95,6 +114,7 @@ static struct mock *mock_open(void)
 
 static void mock_close(struct mock *m)
 {
+    assert_int_equal(atomic_load(&known_asked), 0);
     assert_ok(pawl_log_close(m->log));
     assert_ok(uv_env_close(m->env));
     rd_kafka_mock_cluster_destroy(m->brokers);
@@ -128,10 +148,12 @@ static int claim(struct mock *m)
     return claim_on(m, 0);
 }
 
-/* A machine that others keep busy may take longer than the log waits: then it is asked again, for a minute. */
+/* A machine that others keep busy may take longer than the log waits: then it is asked again, after a moment. It is given
+ * up before this program would be. */
 static bool goes_on(time_t began)
 {
-    return time(NULL) < began + 60;
+    wait_pause(RETRY_NS);
+    return time(NULL) < began + PATIENT_SECONDS;
 }
 
 static int claim_patiently(struct mock *m)
@@ -957,6 +979,16 @@ TEST(no_client_lets_a_broker_make_a_topic_that_was_deleted)
     assert_int_equal(atomic_load(&makers), 0);
 }
 
+TEST(a_probe_whether_brokers_answer_lets_them_make_no_topic)
+{
+    struct mock *m = mock_open();
+    assert_ok(claim_patiently(m));
+    int before = atomic_load(&topics_asked);
+    while (atomic_load(&topics_asked) == before && atomic_load(&known_asked) == 0) /* nothing else asks now */
+        wait_pause(RETRY_NS);
+    mock_close(m); /* it checks */
+}
+
 /* In place of librdkafka's: reports are lost, and their messages seem to be under way for ever. */
 static atomic_bool loses_reports;
 
@@ -1273,6 +1305,7 @@ int main(void)
         RUN(a_claim_of_the_same_node_in_another_session_is_anothers),
         RUN(a_producer_that_the_broker_fences_is_replaced_at_the_next_claim),
         RUN(no_client_lets_a_broker_make_a_topic_that_was_deleted),
+        RUN(a_probe_whether_brokers_answer_lets_them_make_no_topic),
         RUN(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one),
         RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
         RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),
