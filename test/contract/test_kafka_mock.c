@@ -1052,6 +1052,39 @@ TEST(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one)
     mock_close(m);
 }
 
+/* An append ends with its last entry. Before that, another claim may have settled what is unknown of the first. */
+TEST(why_an_entry_is_unknown_is_told_after_it_was_settled_too)
+{
+    struct mock *m = mock_open_on(2, PATIENT_MS);
+    struct latch done;
+    uint64_t epoch = 0;
+    latch_init(&done);
+    assert_int_equal(rd_kafka_mock_partition_set_leader(m->brokers, TOPIC, 0, LEADER), 0);
+    assert_ok(claim_partition(m, 0, &epoch));
+    assert_ok(claim_patiently(m));
+    pawl_append_entry entries[2] = {
+        {.entry = {.stream = stream, .epoch = m->epoch, .offset = 1, .body = text_bytes("body")}},
+        {.entry = {
+             .stream = {.kind = PAWL_STREAM_RAW}, .epoch = epoch, .offset = 1, .body = text_bytes("body")}}};
+    pawl_error why = {0};
+    pawl_append both = {.entries = entries, .count = 2, .done = append_done, .arg = &done, .error = &why};
+    assert_int_equal(rd_kafka_mock_broker_push_request_error_rtts(m->brokers, BROKER, PRODUCE, 1,
+                                                                  RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, 0),
+                     0);
+    rd_kafka_mock_broker_set_down(m->brokers, LEADER);
+    assert_ok(pawl_log_append(m->log, &both));
+    while (look_at(m).unknown == 0)
+        sched_yield();
+    assert_ok(claim_patiently(m));
+    assert_int_equal(look_at(m).unknown, 0);
+    rd_kafka_mock_broker_set_up(m->brokers, LEADER);
+    latch_wait(&done);
+    assert_status(both.status, PAWL_EUNKNOWN);
+    assert_ok(entries[1].status);
+    assert_contains(why.text, "too large");
+    mock_close(m);
+}
+
 TEST(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named)
 {
     static const char *const words[] = {"topic mock.raw, partition 1, offset 2", "not written by Pawl"};
@@ -1307,6 +1340,7 @@ int main(void)
         RUN(no_client_lets_a_broker_make_a_topic_that_was_deleted),
         RUN(a_probe_whether_brokers_answer_lets_them_make_no_topic),
         RUN(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one),
+        RUN(why_an_entry_is_unknown_is_told_after_it_was_settled_too),
         RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
         RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),
         RUN(who_follows_slowly_lags_behind_until_he_has_caught_up),

@@ -197,7 +197,6 @@ void claim_step(struct stream *s, bool at_end)
         if (s->owner.state == OWNER_OWNING) {
             s->doubt = false;
             s->read_to = 0;
-            error_clear(&s->trouble); /* it is settled */
             claim_end(s, PAWL_OK, "");
         } else if (s->owner.state != OWNER_CLAIMING) {
             claim_missed(s, "a rival's claim was faster");

@@ -265,7 +265,9 @@ struct stream {
     bool corrupt;       /* for good: fault says why */
     bool doubt; /* records that the owner asked for could not be read: nothing is sent until the next claim */
     pawl_error fault;
-    pawl_error trouble; /* why outcomes are unknown, since the last claim that counted */
+    pawl_error
+        trouble; /* why outcomes are unknown; until something is sent again, since an append that has ended may be
+                           delivered only after the next claim */
 
     struct flight *flights; /* a ring */
     size_t flight_room, flight_first, flight_count, flight_sent;

@@ -148,6 +148,8 @@ static int put_entry(struct stream *s, struct flight *f)
             return PAWL_EBUSY;
         producer_add(s, &r, s->owner.first + s->owner.count);
         uint64_t sent = owner_sent(&s->owner, &r.head);
+        error_clear(
+            &s->trouble); /* of what was sent under an earlier claim: it was delivered, or its writer does not wait */
         if (n == 0) {
             f->ticket = sent;
             s->flight_sent++;
