@@ -45,7 +45,8 @@ typedef struct pawl_cluster_topics {
 
 /* Check every topic's replicas and settings; replication 0: as the URL says. Changes nothing.
  * Errors, besides those above: PAWL_EINVAL (a topic's setting is too weak; the words name both), PAWL_ENOTFOUND
- * (a topic is not there). */
+ * (a topic is not there), PAWL_ECORRUPT (that of an operation log which was made is not there, as is known after the URL's
+ * timeout; or the list of these logs has lost its beginning). */
 PAWL_API int pawl_cluster_check(const char *url, uint16_t replication, pawl_cluster_topics *ret_topics,
                                 pawl_error *error);
 
@@ -94,8 +95,9 @@ typedef struct pawl_cluster_report {
     uint64_t ignored;
     uint64_t bytes;
 
-    uint64_t faults;  /* streams that stop at one */
-    pawl_error first; /* the words of the first, with topic, partition and Kafka's offset */
+    uint64_t faults; /* streams that stop at one, and operation logs whose topics were deleted */
+    pawl_error
+        first; /* the words of the first: topic, partition and Kafka's offset; or the topic that was deleted */
 
     pawl_cluster_report_stream *streams; /* those with records: by kind, lane, generation, partition */
     size_t stream_count;
@@ -111,8 +113,8 @@ typedef struct pawl_cluster_report {
  * progress, which may be NULL, counts records; it is called on this thread, also while no broker answers, and
  * at least once before the call succeeds. The total is known at the end only. Changes nothing, and cancelled
  * leaves nothing behind.
- * Errors, besides those above: PAWL_ECANCELED, PAWL_ENOTFOUND (plog, raw or group0 is not there). After any the report is untouched; after success release it
- * once. */
+ * Errors, besides those above: PAWL_ECANCELED, PAWL_ENOTFOUND (plog, raw or group0 is not there), PAWL_ECORRUPT (the list of
+ * operation logs has lost its beginning). After any the report is untouched; after success release it once. */
 PAWL_API int pawl_cluster_verify(const char *url, pawl_progress progress, void *arg,
                                  pawl_cluster_report *ret_report, pawl_error *error);
 PAWL_API void pawl_cluster_report_release(pawl_cluster_report *report);

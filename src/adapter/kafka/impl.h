@@ -1,7 +1,9 @@
 /* adapter/kafka/impl.h: the log's own structs, for the files that share them.
  *
  * log->lock guards everything, except: fetchers and the cursors on them, which fetch_lock guards (taken inside
- * lock), and a read pass whose batch is with its caller (held), which belongs to that thread. librdkafka's
+ * lock); the list of operation logs, which oplogs_lock guards (lock may be taken inside it, and never the other way round);
+ * what is atomic, such as the figure read; and a read pass whose batch is with its caller (held), or which is looking, and
+ * belongs to that thread. librdkafka's
  * threads only ring the bell, or a shard's (deliver.c). The log has one thread of its own, which takes their
  * messages and moves owners and judges; reports are also taken by the shard that waits for them. The thread
  * that calls append sends it. done and visit are called without the lock.

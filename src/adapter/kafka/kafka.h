@@ -44,7 +44,7 @@ struct kafka_figures {
     uint64_t resolved;   /* of these, how many a later claim has settled */
     uint64_t lag;        /* records that follows have not come to yet */
     uint64_t owner_read; /* records that were read to claim a stream, or because of a gap */
-    uint64_t read;       /* records that were read for a caller: of a read, a follow or a tail */
+    uint64_t read;       /* records that were read for a caller: of a read, a follow, a tail or a scan */
     uint64_t sought;     /* places in the middle of a stream that were looked for, */
     uint64_t found;      /* and found; others were read up to, from the last place that was known */
 };
