@@ -611,6 +611,22 @@ TEST(another_write_commits_nothing_that_is_ahead)
     bed_close(&bed);
 }
 
+TEST(what_waits_for_rows_that_are_ahead_is_written_soon_when_they_are_aborted)
+{
+    struct bed bed;
+    open_ahead(&bed);
+    on_shard(&bed, add_1_soon);
+    run_ready(&bed);
+    other = (struct other){.bed = &bed};
+    on_shard(&bed, write_other);
+    assert_ok(other.status);
+    run_ready(&bed);
+    assert_trace(&bed, "w1 d1");
+    assert_true(is_stored(&bed, '1'));
+    assert_false(is_stored(&bed, '2'));
+    bed_close(&bed);
+}
+
 TEST(when_an_item_is_lost_its_rows_are_gone_and_others_are_put_again)
 {
     struct bed bed;
@@ -752,6 +768,7 @@ int main(void)
         RUN(rows_that_are_ahead_are_committed_when_all_of_them_are_durable),
         RUN(what_is_durable_waits_only_a_moment_for_what_is_ahead),
         RUN(another_write_commits_nothing_that_is_ahead),
+        RUN(what_waits_for_rows_that_are_ahead_is_written_soon_when_they_are_aborted),
         RUN(when_an_item_is_lost_its_rows_are_gone_and_others_are_put_again),
         RUN(an_item_that_is_lost_before_its_turn_is_never_put),
         RUN(an_item_that_is_durable_before_its_turn_is_put_when_it_is_written),

@@ -141,6 +141,8 @@ void applier_retreat(struct applier *applier)
     begin(applier);
     (void)end(applier, PAWL_ECANCELED);
     forget_put(applier);
+    if (applier->waits)
+        applier_soon(applier);
 }
 
 void applier_sent(struct applier *applier, struct apply_item *item)

@@ -105,7 +105,8 @@ void applier_run(struct applier *applier);
 void applier_sent(struct applier *applier, struct apply_item *item);
 void applier_lost(struct applier *applier, struct apply_item *item);
 
-/* Abort what is ahead, if there is anything: the store is what it was at the last commit. */
+/* Abort what is ahead, if there is anything: the store is what it was at the last commit. What has waited for that is
+ * written soon. */
 void applier_retreat(struct applier *applier);
 
 /* Take back an item that waits for the store, because its owner is closing. It gets no done. False: it is not
