@@ -172,6 +172,7 @@ static int sweep_one_by_one(pawl_log *log, pawl_sweep *sweep)
             return status;
         s->next = read.next;
         left -= read.next - read.from;
+        s->damaged = read.status == PAWL_ECORRUPT || read.status == PAWL_EVERSION;
         if (read.status != PAWL_OK)
             return read.status;
         s->ended = !o.stopped && read.next - read.from < read.limit;
@@ -192,6 +193,7 @@ int pawl_log_sweep(pawl_log *log, pawl_sweep *sweep)
     for (size_t i = 0; i < sweep->count; i++) {
         sweep->streams[i].next = sweep->streams[i].from;
         sweep->streams[i].ended = false;
+        sweep->streams[i].damaged = false;
     }
     if (!is_valid(sweep))
         return error_set(sweep->error, PAWL_EINVAL,

@@ -26,13 +26,15 @@ extern "C" {
  * ever.
  *
  * Returns the outcome. PAWL_EINVAL: a stream that is none or is there twice, an offset 0, no visit(). An
- * entry that cannot be read ends the sweep for all streams, also for those whose entries could be read. */
+ * entry that cannot be read ends the sweep for all streams, also for those whose entries could be read. If only one of them
+ * is damaged, because the log keeps each in a place of its own, damaged says so. */
 typedef struct pawl_sweep_stream {
     pawl_stream stream;
     uint64_t from; /* at least 1 */
     pawl_place at; /* {0, 0}, or the place of entry from */
     uint64_t next;
     bool ended;
+    bool damaged; /* PAWL_ECORRUPT, PAWL_EVERSION: it is this stream's alone, at next */
 } pawl_sweep_stream;
 
 typedef struct pawl_sweep pawl_sweep;

@@ -110,6 +110,13 @@ class Scene:
             assert time.monotonic() < until, said
             said = run(PAWL, *verb.split(), '--dir', self.node.folder)
 
+    def is_kept(self):
+        """Wait until the checkpoint has every event."""
+        until, lag = time.monotonic() + PATIENCE, None
+        while lag != 0:
+            assert time.monotonic() < until, f'the checkpoint lacks {lag} events'
+            lag = json.loads(clerks.ask(self.node.port, 'GET', '/v1/figures')[1])['checkpoint']['lag']
+
     @staticmethod
     def finds(words, *command):
         """What the brokers have acknowledged, they may act on a little later."""
@@ -243,6 +250,7 @@ def a_lane_whose_operation_log_was_deleted_is_refused_until_it_is_rebuilt(scene)
         scene.says('status', 'generation 1: refused', lost)
         assert topic not in scene.topics(), 'it was made again'
         scene.add()
+        scene.is_kept()
         if not how:
             scene.node.stop()
     run(PAWL, 'project', 'rebuild', 'c.totals', '--dir', scene.node.folder)

@@ -298,18 +298,25 @@ static int reserve_streams(struct checkpointer *c, size_t count)
     return PAWL_OK;
 }
 
-/* Read all logs of the shard in one sweep, until the set is full. The limit has room for two entries of each
- * log, because the checkpoint may have the first one already. */
-static int read_all(struct checkpointer *c, bool *ret_more)
+/* One operation log that is damaged or was deleted does not keep the checkpoint from all others. */
+static void leave_out(struct checkpointer *c, const pawl_sweep_stream *stream)
 {
-    uint64_t before = checkpoint_events(c->checkpoint);
-    size_t partitions = c->stores.partitions.count;
-    int status = checkpointer_refresh_views(c); /* before any row of a new generation is put */
-    if (status == PAWL_OK)
-        status = lane_tables_refresh(&c->lanes, &c->words);
-    size_t count = partitions + c->lanes.count;
-    if (status == PAWL_OK)
-        status = reserve_streams(c, count);
+    pawl_alert alert = {.kind = PAWL_ALERT_LOG, .partition = stream->stream.partition, .offset = stream->next};
+    char name[PAWL_STREAM_TEXT_MAX];
+    pawl_stream_format(stream->stream, name);
+    snprintf(alert.text, sizeof alert.text,
+             "%s, operation %" PRIu64 ": %.150s; the checkpoint goes on without it", name, stream->next,
+             c->words.text);
+    engine_alert(engine_of(c), &alert);
+}
+
+/* Read all logs of the shard in one sweep, until the set is full. The limit has room for two entries of each
+ * log, because the checkpoint may have the first one already. *ret_left_out: a log that is damaged is read no more, and
+ * the others must be read again. */
+static int sweep_all(struct checkpointer *c, bool *ret_left_out)
+{
+    size_t partitions = c->stores.partitions.count, count = partitions + c->lanes.read;
+    int status = reserve_streams(c, count);
     if (status != PAWL_OK)
         return status;
     for (size_t i = 0; i < partitions; i++)
@@ -323,9 +330,24 @@ static int read_all(struct checkpointer *c, bool *ret_more)
                         .error = &c->words};
     c->status = PAWL_OK;
     status = pawl_log_sweep(engine_of(c)->log, &sweep);
-    c->log_failed = status != PAWL_OK;
+    const pawl_sweep_stream *damaged =
+        status != PAWL_OK ? lane_tables_leave(&c->lanes, c->streams + partitions) : NULL;
+    *ret_left_out = damaged != NULL;
+    if (damaged)
+        leave_out(c, damaged);
+    c->log_failed = status != PAWL_OK && !damaged;
+    return c->log_failed ? status : c->status;
+}
+
+static int read_all(struct checkpointer *c, bool *ret_more)
+{
+    uint64_t before = checkpoint_events(c->checkpoint);
+    size_t partitions = c->stores.partitions.count;
+    int status = checkpointer_refresh_views(c); /* before any row of a new generation is put */
     if (status == PAWL_OK)
-        status = c->status;
+        status = lane_tables_refresh(&c->lanes, &c->words);
+    for (bool again = true; status == PAWL_OK && again;)
+        status = sweep_all(c, &again);
     for (size_t i = 0; status == PAWL_OK && i < partitions; i++)
         status = end_at(c, i);
     if (status == PAWL_OK)

@@ -87,7 +87,8 @@ static int follow(struct lane_tables *l, uint16_t partition, uint16_t lane, uint
         free_followed(l, f);
         return status;
     }
-    l->followed[l->count++] = f;
+    l->followed[l->count++] = l->followed[l->read];
+    l->followed[l->read++] = f;
     return PAWL_OK;
 }
 
@@ -146,6 +147,12 @@ int lane_tables_refresh(struct lane_tables *l, pawl_error *error)
 
 /* --- reading --- */
 
+static bool is_gone(const struct lane_tables *l, const struct followed *f)
+{
+    const struct cursor *cursor = &f->cursor;
+    return f->over && !lanes_need(l->schema, cursor->lane, cursor->generation, &cursor->digests);
+}
+
 /* Read from the last operation that the checkpoint has: if the log's differs, the checkpoint is of another
  * log. */
 void lane_tables_begin(struct lane_tables *l, pawl_sweep_stream *streams)
@@ -154,6 +161,10 @@ void lane_tables_begin(struct lane_tables *l, pawl_sweep_stream *streams)
         struct followed *f = l->followed[i];
         const struct cursor *cursor = &f->cursor;
         f->over = f->ended && !lanes_has_generation(l->engine, cursor->lane, cursor->generation);
+        if (i >= l->read) {
+            f->gone = is_gone(l, f); /* no more of its operations will be read */
+            continue;
+        }
         streams[i] = (pawl_sweep_stream){.stream = {.kind = PAWL_STREAM_OPLOG,
                                                     .partition = cursor->partition,
                                                     .lane = cursor->lane,
@@ -204,7 +215,7 @@ int lane_tables_take(struct lane_tables *l, size_t index, const pawl_entry *entr
  * in. */
 int lane_tables_end(struct lane_tables *l, const pawl_sweep_stream *streams, pawl_error *error)
 {
-    for (size_t i = 0; i < l->count; i++) {
+    for (size_t i = 0; i < l->read; i++) {
         struct followed *f = l->followed[i];
         const struct cursor *cursor = &f->cursor;
         if (!streams[i].ended)
@@ -215,9 +226,22 @@ int lane_tables_end(struct lane_tables *l, const pawl_sweep_stream *streams, paw
                           "it ends before operation %" PRIu64 ", which the checkpoint has", cursor->applied);
             return wrap_stream(streams[i].stream, status, error);
         }
-        f->gone = f->over && !lanes_need(l->schema, cursor->lane, cursor->generation, &cursor->digests);
+        f->gone = is_gone(l, f);
     }
     return PAWL_OK;
+}
+
+const pawl_sweep_stream *lane_tables_leave(struct lane_tables *l, const pawl_sweep_stream *streams)
+{
+    size_t i = 0;
+    while (i < l->read && !streams[i].damaged)
+        i++;
+    if (i == l->read)
+        return NULL;
+    struct followed *f = l->followed[i];
+    l->followed[i] = l->followed[--l->read];
+    l->followed[l->read] = f;
+    return &streams[i];
 }
 
 /* --- committing --- */
@@ -262,6 +286,10 @@ int lane_tables_remove_rows(struct lane_tables *l, bool *ret_more)
         pawl_store_abort(l->store);
     if (status == PAWL_OK && last) {
         free_followed(l, f);
+        if (i < l->read) {
+            l->followed[i] = l->followed[--l->read];
+            i = l->read;
+        }
         l->followed[i] = l->followed[--l->count];
     }
     return status;

@@ -7,6 +7,9 @@
  * built; and generations that have ended, while entities are still read from them. Rows of a generation that
  * nobody needs are removed between commits, a piece at a time, so it does not matter how many they are.
  *
+ * An operation log that is damaged or was deleted is not read any more. Its lane is refused, and the tables stay as they
+ * are until nobody needs them; everything else goes on.
+ *
  * It lives on the checkpointer's thread. */
 #ifndef ENGINE_CHECKPOINT_LANE_TABLES_H
 #define ENGINE_CHECKPOINT_LANE_TABLES_H
@@ -32,6 +35,7 @@ struct lane_tables {
     pawl_store *store;
     const struct schema *schema; /* by which the list was last made */
     struct followed **followed;
+    size_t read; /* of them: the first so many are read, the others' logs are damaged */
     size_t count;
     size_t room;
     struct arena memory;
@@ -43,7 +47,7 @@ struct lane_tables {
 int lane_tables_init(struct lane_tables *lanes, struct pawl_engine *engine, uint32_t shard, pawl_store *store);
 void lane_tables_release(struct lane_tables *lanes);
 
-/* Add the generations that a new schema names; .count is the number of logs to follow. PAWL_ECORRUPT,
+/* Add the generations that a new schema names; .read is the number of logs to read. PAWL_ECORRUPT,
  * PAWL_EVERSION: a cursor is not valid; those of the store; PAWL_ENOMEM. */
 int lane_tables_refresh(struct lane_tables *lanes, pawl_error *error);
 
@@ -53,6 +57,10 @@ void lane_tables_begin(struct lane_tables *lanes, pawl_sweep_stream *streams);
 int lane_tables_take(struct lane_tables *lanes, size_t index, const pawl_entry *entry, pawl_place place,
                      pawl_error *error);
 int lane_tables_end(struct lane_tables *lanes, const pawl_sweep_stream *streams, pawl_error *error);
+
+/* Instead of end: if the sweep has failed because one of the logs is damaged, that one is read no more, and this returns
+ * its stream; otherwise NULL. */
+const pawl_sweep_stream *lane_tables_leave(struct lane_tables *lanes, const pawl_sweep_stream *streams);
 
 /* Between commits, when the transaction is empty: remove a piece of the rows of generations that are gone, and
  * commit. *ret_more: there may be more of them. Errors: those of the store; PAWL_ENOMEM. */
