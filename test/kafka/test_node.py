@@ -9,7 +9,7 @@ from brokers import HERE, Brokers, children, main, run
 import unit as service  # the folder of tap is on the path
 
 PAWL, TEST_NODE, ADDRESS = os.environ['PAWL'], os.environ['TEST_NODE'], os.environ['PAWL_KAFKA']
-FAILED, USAGE, OWNED = 1, 2, 4
+FAILED, USAGE, CORRUPT, OWNED = 1, 2, 3, 4
 PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 URL = f'kafka://{ADDRESS}/served'
 SCHEMA = {'schema': 1, 'package': 't', 'workspaces': {'tenant': {}},
@@ -104,10 +104,24 @@ def kept(folder, word):
         return dict(line.split(' ', 1) for line in file.read().splitlines())[word]
 
 
+def forget_kafka(folder):
+    """DIR/node as it was before the ID of Kafka's cluster was kept."""
+    path = os.path.join(folder, 'node')
+    with open(path, encoding='ascii') as file:
+        lines = [line for line in file if not line.startswith('kafka ')]
+    with open(path, 'w', encoding='ascii') as file:
+        file.write(''.join(lines).replace('pawl 3', 'pawl 2'))
+
+
 def a_directory_is_not_opened_on_another_kafka_cluster_that_has_a_log_of_the_same_name(folder):
     home, real = os.path.join(folder, 'home'), f'kafka://{ADDRESS}/twice-{os.getpid()}'
+    schema = os.path.join(folder, 'schema.json')
+    with open(schema, 'w', encoding='ascii') as file:
+        json.dump(SCHEMA, file)
     run(PAWL, 'cluster', 'init', '--log', real, '--partitions', '1')
     with Served(home, '--log', real) as node:  # it notes nowhere how far it has read: no other check keeps it away
+        node.pawl('schema', 'apply', schema)
+        node.pawl('ws', 'create', '7', 't.tenant')
         node.process.kill()
         node.end()
     with Brokers(1, folder) as trial:
@@ -117,6 +131,8 @@ def a_directory_is_not_opened_on_another_kafka_cluster_that_has_a_log_of_the_sam
             trial_id = dict(line.strip().split('=', 1) for line in file if '=' in line)['cluster.id']
         refused(USAGE, [kept(home, 'kafka'), trial_id], 'serve', '--dir', home, '--log', other, '--listen', '')
         assert run(PAWL, 'log', 'read', '--log', other, '--stream', 'group0', errors='replace') == '', 'it wrote there'
+        forget_kafka(home)  # it is told by its events then, and goes on knowing nothing of this cluster
+        refused(CORRUPT, ['the log ends at 0'], 'serve', '--dir', home, '--log', other, '--listen', '')
     assert kept(home, 'log') == real
     with Served(home) as node:
         assert 'alerts       none' in node.pawl('status')

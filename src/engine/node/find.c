@@ -180,5 +180,7 @@ int engine_keep_file(pawl_engine *e, pawl_error *error)
 {
     if (e->options.read_only || !e->file_is_ahead)
         return PAWL_OK;
-    return node_file_replace(e->dir, &e->file, error);
+    int status = node_file_replace(e->dir, &e->file, error);
+    e->file_is_ahead = status != PAWL_OK;
+    return status;
 }

@@ -156,6 +156,8 @@ static void stop_here(void *arg)
 
 void known_start(pawl_engine *e)
 {
+    if (!e->kafka || e->known.started || e->file_is_ahead)
+        return;
     e->known.started =
         local_start(e->local, NULL) == PAWL_OK && pawl_env_call(e->env, 0, start_here, e) == PAWL_OK;
 }

@@ -22,7 +22,8 @@ struct known_streams {
 /* Teach the log what is kept; at opening. A row that cannot be used is ignored. */
 void known_load(pawl_engine *engine);
 
-/* From now on keep what the log learns. Not on a shard. It may fail: then it is kept at closing only. */
+/* From now on keep what the log learns; nothing as long as it may be another log than that of the directory (file_is_ahead).
+ * Not on a shard. It may fail: then nothing is kept. */
 void known_start(pawl_engine *engine);
 
 /* Give a directory that is being made what another one knows of their log: where it claims, it reads from there on. What

@@ -36,7 +36,8 @@ struct pawl_engine {
     pawl_options options;
     struct engine_knobs knobs;
     struct node_file file;
-    bool file_is_ahead; /* file has a URL or an ID that DIR/node has not yet */
+    bool
+        file_is_ahead; /* file has a URL or an ID that DIR/node has not yet: it may be another log, of which nothing is kept */
     struct uv_env *uv;
     pawl_env *env;
     pawl_log *log;
@@ -110,8 +111,8 @@ static inline pawl_instant engine_deadline(const pawl_engine *engine, pawl_durat
 }
 
 /* find.c: find the directory or make it, and take its lock if it is opened for writing.
- * keep_file: the log was opened and is this node's: write down what engine_find has learnt of it. Not before: what does
- * not work must not mislead the next opening. */
+ * keep_file: the log is this node's, and has what the state was derived from: write down what engine_find has learnt of it.
+ * Not before: what does not work must not mislead the next opening. */
 int engine_find(pawl_engine *engine, pawl_error *error);
 int engine_keep_file(pawl_engine *engine, pawl_error *error);
 

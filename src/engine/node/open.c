@@ -464,10 +464,12 @@ static int open_all(pawl_engine *e, pawl_error *error)
         status = open_log(e, error);
     if (status == PAWL_OK)
         status = engine_group0_open(e, error);
+    if (status == PAWL_OK && !e->options.read_only)
+        status = open_partitions(e, error);
     if (status == PAWL_OK)
         status = engine_keep_file(e, error);
     if (status == PAWL_OK && !e->options.read_only)
-        status = open_partitions(e, error);
+        known_start(e);
     if (status == PAWL_OK && !e->options.read_only)
         status = start_checkpoints(e, error);
     if (status == PAWL_OK)

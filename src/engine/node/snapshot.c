@@ -59,6 +59,8 @@ int group0_snapshot_forget(pawl_engine *e)
 /* Failing costs nothing but time at the next opening. */
 static void save(pawl_engine *e)
 {
+    if (e->file_is_ahead)
+        return;
     struct arena arena;
     pawl_bytes bytes;
     arena_init(&arena, e->options.allocator, CHUNK);
