@@ -419,6 +419,29 @@ TEST(it_begins_when_its_directory_can_be_made)
     scene_end(s);
 }
 
+TEST(it_goes_on_when_somebody_has_removed_its_directory)
+{
+    char command[160];
+    struct scene *s = scene_begin(0);
+    s->retry_ns = 1000 * 1000;
+    scene_reopen(s);
+    claim(s);
+    append(s, 500);
+    snprintf(command, sizeof command, "%s.old", s->files);
+    assert_int_equal(rename(s->files, command), 0);
+    while (figures_of(s).discarded == 0) /* until the segment that is open is full */
+        append(s, 500);
+    while (figures_of(s).off)
+        sched_yield();
+    uint64_t next = s->next;
+    append(s, 500);
+    read_some(s, next, 500, true);
+    scene_reopen(s);
+    read_some(s, next, 500, true);
+    assert_true(figures_of(s).hits >= 500);
+    scene_end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -432,6 +455,7 @@ int main(void)
         cmocka_unit_test(its_figures_say_how_much_it_holds_and_what_it_has_not_written),
         cmocka_unit_test(a_directory_that_cannot_be_used_is_said),
         cmocka_unit_test(it_begins_when_its_directory_can_be_made),
+        cmocka_unit_test(it_goes_on_when_somebody_has_removed_its_directory),
     };
     return TEST_MAIN(tests);
 }

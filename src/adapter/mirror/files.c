@@ -304,6 +304,7 @@ static struct segment *segment_for(struct mirror *m, size_t size)
         add_segment(m, segment);
     else
         turn_off(m, why);
+    m->marked = m->marked && (segment || why != ENOENT); /* somebody has removed the directory */
     return segment;
 }
 

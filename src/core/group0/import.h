@@ -13,11 +13,13 @@
  *     group0 ── a claim of an import, and no import_done behind it that names its claim ──► nodes refuse to open
  *
  * Only an empty group0 can be imported into: an import whose first claim comes behind an entry of a node has not begun. It
- * finds that entry and ends, and the log is the node's. So of a node and an import that come at the same moment, exactly
+ * finds that entry and ends, and the log is the node's. So of a node and an import that come at the same moment, at most
  * one goes on, whichever of the claim and the assignment is the first in group0:
  *
  *     claim of an import, assignment of a node      the import: a node looks behind its claim, and refuses
  *     assignment of a node, claim of an import      the node
+ *     claim of an import, claim of a node           neither, if the import has not written anything yet: it is fenced, and
+ *                                                   the node refuses. The import goes on when it is started again
  *
  * What was assigned before import_done was assigned in another place, and counts for nothing. A node on a journal of its
  * own ignores all of this. */
