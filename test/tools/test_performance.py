@@ -95,6 +95,15 @@ def the_quick_form_says_so_and_where_it_has_less_data(folder):
     assert 'in the quick form' in text and "| append 64 (here 6) |" in text and "`make performance OPTIONS='--quick'`" in text
 
 
+def benches_of_two_forms_say_which_is_which(folder):
+    status, output = make(folder, (RUNS[0], {**RUNS[1], 'quick': True}))
+    assert status == 0, output
+    text = page(folder)
+    assert '. The benches lease were run in the quick form' in text and 'here 6' not in text, text
+    assert "`make bench-log OPTIONS='--rounds 3'`" in text and "`make bench-lease OPTIONS='--quick'`" in text, text
+    assert '| append 64 | 1,500 op/s | 3,000 op/s | 0.50 | ≥ 0.8 | **missed** |' in text, text
+
+
 def less_data_neither_meets_a_goal_nor_misses_it(folder):
     make(folder, [{**each, 'quick': True} for each in RUNS])
     text = page(folder)
@@ -196,7 +205,7 @@ def the_questions_of_this_tree_are_those_of_its_benches(folder):
 if __name__ == '__main__':
     tap.main([the_table_has_figures_ratios_and_goals, a_goal_that_is_missed_is_shown_as_missed,
               the_page_says_under_what_conditions_it_was_made, the_quick_form_says_so_and_where_it_has_less_data,
-              less_data_neither_meets_a_goal_nor_misses_it,
+              benches_of_two_forms_say_which_is_which, less_data_neither_meets_a_goal_nor_misses_it,
               each_question_has_a_plot_that_is_well_formed, a_bench_that_is_missing_is_named, an_empty_folder_is_refused,
               an_answer_that_is_missing_is_named, an_answer_that_nobody_asks_for_is_named,
               benches_of_two_commits_make_no_page, the_page_names_the_versions_of_the_peers,
