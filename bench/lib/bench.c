@@ -196,8 +196,13 @@ static bool ask(const struct bench_question *q, const struct options *o, struct 
     if (shown)
         fprintf(stderr, "\r\033[K");
     *ret_answer = (struct bench_answer){.question = q, .ours = summarize(ours, o->rounds)};
-    if (beside)
-        ret_answer->peer = summarize(peer, o->rounds);
+    if (!beside)
+        return true;
+    double ratios[BENCH_ROUNDS_MAX] = {0};
+    for (unsigned r = 0; r < o->rounds; r++)
+        ratios[r] = ours[r].value / peer[r].value;
+    ret_answer->peer = summarize(peer, o->rounds);
+    ret_answer->ratio = median(ratios, o->rounds);
     return true;
 }
 

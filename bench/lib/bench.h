@@ -17,7 +17,8 @@
  *     };
  *     int main(int argc, char **argv) { return bench_main(argc, argv, questions, 1); }
  *
- * Rounds of the two alternate, so that what else the machine does hits both; their medians are compared.
+ * Rounds of the two alternate. What else the machine does hits both sides of a round, and so not its ratio; the median of
+ * these ratios is the answer's.
  * Options:
  *
  *     --rounds N    so many rounds (5; with --quick 3)

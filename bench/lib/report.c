@@ -33,11 +33,6 @@ void bench_peer(const char *name, const char *version)
     peer_count++;
 }
 
-double answer_ratio(const struct bench_answer *a)
-{
-    return a->peer.median > 0 ? a->ours.median / a->peer.median : 0;
-}
-
 /* A goal for a ratio says nothing if the peer was left out. */
 static bool is_judged(const struct bench_answer *a)
 {
@@ -46,7 +41,7 @@ static bool is_judged(const struct bench_answer *a)
 
 bool answer_met(const struct bench_answer *a)
 {
-    double value = a->question->peer ? answer_ratio(a) : a->ours.median;
+    double value = a->question->peer ? a->ratio : a->ours.median;
     return a->question->better == BENCH_MORE ? value >= a->question->goal : value <= a->question->goal;
 }
 
@@ -125,7 +120,7 @@ static void format_row(const struct bench_answer *a, cells row)
     snprintf(row[RATIO], CELL_MAX, "-");
     if (a->peer.median > 0) {
         format_value(row[PEER], a->peer.median);
-        snprintf(row[RATIO], CELL_MAX, "%.2f", answer_ratio(a));
+        snprintf(row[RATIO], CELL_MAX, "%.2f", a->ratio);
     }
     snprintf(row[UNIT], CELL_MAX, "%s", a->question->unit);
     snprintf(row[GOAL], CELL_MAX, "-");
@@ -212,7 +207,7 @@ static void print_answer(FILE *out, const struct bench_answer *a)
     print_side(out, "ours", &a->ours);
     print_side(out, "peer", &a->peer);
     if (a->peer.median > 0)
-        fprintf(out, ", \"ratio\": %.6g", answer_ratio(a));
+        fprintf(out, ", \"ratio\": %.6g", a->ratio);
     else
         fputs(", \"ratio\": null", out);
     fprintf(out, ", \"of\": \"%s\", \"better\": \"%s\"", a->question->peer ? "ratio" : "ours",

@@ -17,9 +17,9 @@ struct bench_side {
 struct bench_answer {
     const struct bench_question *question;
     struct bench_side ours, peer;
+    double ratio; /* the median of the rounds' ratios; 0: no peer was measured */
 };
 
-double answer_ratio(const struct bench_answer *answer); /* 0 when no peer was measured */
 bool answer_met(const struct bench_answer *answer);
 
 /* How the bench was run; the commit, the machine and the kernel are found by the report itself. */
