@@ -125,6 +125,7 @@ static int end(struct applier *applier, int status)
     if (status == PAWL_OK && hook)
         status = hook->flush(hook, applier->store);
     applier->writing = false;
+    assert(status != PAWL_OK || applier->undurable == 0); /* A4 */
     if (status == PAWL_OK)
         status = pawl_store_commit(applier->store);
     else
