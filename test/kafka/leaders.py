@@ -59,6 +59,7 @@ class Scene:
         self.brokers, self.topic = brokers, name + '.raw'
         self.log = f'kafka://{brokers.address}/{name}?timeout-ms=120000'
         run(PAWL, 'cluster', 'init', '--log', self.log, '--partitions', '1')
+        self.in_sync()  # all brokers have heard of it
         self.writer = Child('log', 'append', '--stream', 'raw/0', '--log', self.log)
         self.follower, self.count, self.seen = None, 0, 0
 

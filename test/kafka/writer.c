@@ -218,7 +218,8 @@ static int claim(struct writer *w)
         w->claims++;
         fprintf(w->record, "C %" PRIu64 " %" PRIu64 "\n", w->epoch, w->next);
     } else if (request.status != PAWL_EFENCED && request.status != PAWL_EUNKNOWN && request.status != PAWL_EIO
-               && request.status != PAWL_EFULL) {
+               && request.status != PAWL_EFULL
+               && (request.status != PAWL_ENOTFOUND || w->claims > 0)) { /* a broker may not know it yet */
         die("claim", request.status, &error);
     }
     return request.status;
