@@ -59,6 +59,7 @@ class Scene:
         self.brokers, self.topic = brokers, name + '.raw'
         self.log = f'kafka://{brokers.address}/{name}?timeout-ms=120000'
         run(PAWL, 'cluster', 'init', '--log', self.log, '--partitions', '1')
+        self.in_sync()  # all brokers have heard of it
         self.writer = Child('log', 'append', '--stream', 'raw/0', '--log', self.log)
         self.follower, self.count, self.seen = None, 0, 0
 
@@ -110,6 +111,14 @@ class Scene:
             line = self.follower.line()
             assert line == f'{self.seen}\tentry', (line, self.seen)
 
+    def in_sync(self):
+        """All replicas have all of it, as each broker knows: only then may the next one be away, and one that lacks
+        something would not be missed."""
+        until = time.monotonic() + PATIENCE
+        for broker in self.brokers.address.split(','):
+            while run(CLIENT, broker, 'insync', self.topic) != '3':
+                assert time.monotonic() < until, 'replicas do not catch up'
+
     def leader(self):
         """Who leads the stream, as the brokers that answer know it."""
         until = time.monotonic() + PATIENCE
@@ -129,6 +138,7 @@ def a_leader_that_hangs_is_noticed_and_comes_back_as_the_next_dies(brokers, judg
     took = []
     with Scene(brokers, 'leaders') as scene:
         while len(took) < ROUNDS or (judged(took) > NOTICED_SECONDS_MAX and len(took) < TRIES_MAX):
+            scene.in_sync()
             first = scene.leader()
             brokers.tell('pause', first)
             began = time.monotonic()

@@ -33,8 +33,15 @@ class Scene:
         self.client('alter', *(f'{each}={is_now}' for each, is_now in {**GOOD, name: value}.items()))
 
     def init(self):
+        """Once the broker, which there is one of, knows the topics."""
         run(PAWL, 'cluster', 'init', '--log', self.url(), '--partitions', '1')
-        return self
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return run(PAWL, 'cluster', 'check', '--log', self.url())
+            except AssertionError as why:
+                if 'there is no topic' not in str(why) or time.monotonic() > until:
+                    raise
 
     def append(self, *lines):
         """The offsets that are printed."""
@@ -55,21 +62,21 @@ def refused(code, words, *command, **how):
     return done
 
 
-def together(*cases):
-    """Several of these at once, because each of them looks for a while."""
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        return [done.result() for done in [pool.submit(refused, *case) for case in cases]]
-
-
-def refused_in_time(code, words, *command):
+def refused_in_time(code, words, *command, **how):
     """The same of something that the brokers have acknowledged, and may act on a little later."""
     until = time.monotonic() + PATIENCE
     while True:
         try:
-            return refused(code, words, *command)
+            return refused(code, words, *command, **how)
         except AssertionError:
             if time.monotonic() > until:
                 raise
+
+
+def together(*cases, by=refused):
+    """Several of these at once, because each of them looks for a while."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        return [done.result() for done in [pool.submit(by, *case) for case in cases]]
 
 
 class Writer:
@@ -130,7 +137,9 @@ def a_topic_that_is_missing_is_named_and_not_taken_for_an_empty_stream(_, scene)
         refused_in_time(FAILED, [f'there is no topic {scene.name}.{gone}'], *verify)
         scene.init()
     scene.client('delete')
-    together((FAILED, [f'there is no topic {scene.topic}'], *read), (FAILED, ['there is no topic'], *read, '--follow'))
+    refused_in_time(FAILED, [f'there is no topic {scene.topic}'], *read)  # before somebody follows what is still there
+    together((FAILED, [f'there is no topic {scene.topic}'], *read), (FAILED, ['there is no topic'], *read, '--follow'),
+             by=refused_in_time)
 
 
 def a_clock_two_hours_ahead_does_no_harm_to_a_topic_of_today_and_is_named_by_an_old_one(_, scene):
@@ -277,8 +286,8 @@ def a_topic_that_is_deleted_under_a_writer_is_missed(_, scene):
         scene.client('delete')
         taken = writer.takes('more')
         writer.ends(FAILED, f'line {2 + taken}', f'topic {scene.topic}, partition 0', 'it may be there or not')
-    refused(FAILED, ['there is no topic', scene.topic], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
-            input='line\n')
+    refused_in_time(FAILED, ['there is no topic', scene.topic], 'log', 'append', '--log', scene.url(), '--stream', 'raw/0',
+                    input='line\n')
 
 
 def a_topic_that_is_deleted_and_made_again_is_not_taken_for_the_old_one(_, scene):

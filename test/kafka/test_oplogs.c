@@ -17,7 +17,9 @@
 #include "test/lib/test.h"
 
 #define PATIENT_MS 60000
-#define HASTY_MS   3000 /* longer than a new topic is waited for */
+#define HASTY_MS   5000 /* longer than a new topic is waited for, by more than a busy machine needs */
+#define ABSENCES   3    /* of a topic that is waited for, which together are longer than HASTY_MS */
+#define TRIES_MAX  20
 #define READERS    8
 #define GOOD       "flush.messages=1 retention.bytes=-1 max.message.bytes=2097152 min.insync.replicas=1"
 
@@ -98,12 +100,18 @@ static void site_open(struct site *s, const char *cluster, int timeout_ms)
     snprintf(s->topic, sizeof s->topic, "%s.%s", cluster, topic_name);
     snprintf(s->url, sizeof s->url, "kafka://%s/%s?replication=1&check-ms=1000&timeout-ms=%d",
              getenv("PAWL_KAFKA"), cluster, timeout_ms);
-    if (kafka_cluster_init(s->url, 1, 0, &s->error) != PAWL_OK)
+    int status = PAWL_EIO;
+    while (status == PAWL_EIO) /* it is tried again as long as the brokers are too busy */
+        status = kafka_cluster_init(s->url, 1, 0, &s->error);
+    if (status != PAWL_OK)
         fail_msg("%s", s->error.text);
     const struct uv_env_options options = {.shards = 1, .pool_threads = 2};
     assert_ok(uv_env_open(&options, &s->env, NULL));
     const struct kafka_log_options log = {.url = s->url, .env = uv_env_port(s->env)};
-    if (kafka_log_open(&log, &s->log, &s->error) != PAWL_OK)
+    do
+        status = kafka_log_open(&log, &s->log, &s->error);
+    while (status == PAWL_EIO);
+    if (status != PAWL_OK)
         fail_msg("%s", s->error.text);
 }
 
@@ -130,13 +138,20 @@ static int claim(struct site *s)
     return request.status;
 }
 
-/* As a writer does, until the answer is not one of brokers that may know better soon. */
+/* As a writer does, until the answer is not one of brokers that may know better soon. What became of a claim that they were
+ * too busy to answer is settled by the next one. */
 static int claim_until_known(struct site *s)
 {
     int status = claim(s);
-    while (status == PAWL_EIO || status == PAWL_ENOTFOUND)
+    while (status == PAWL_EIO || status == PAWL_ENOTFOUND || status == PAWL_EUNKNOWN)
         status = claim(s);
     return status;
+}
+
+/* The brokers were too busy to answer in time. That they do not know a topic is an answer. */
+static bool is_silence(int status, const pawl_error *error)
+{
+    return status == PAWL_EUNKNOWN || (status == PAWL_EIO && !strstr(error->text, "do not know"));
 }
 
 static bool pass_over(pawl_read *read, const pawl_entry *entry, pawl_place place)
@@ -149,7 +164,7 @@ static void read_done(pawl_read *read)
     latch_set(read->arg);
 }
 
-static int read_all(struct site *s, bool alone, pawl_error *error)
+static int read_once(struct site *s, bool alone, pawl_error *error)
 {
     struct latch latch;
     latch_init(&latch);
@@ -164,6 +179,14 @@ static int read_all(struct site *s, bool alone, pawl_error *error)
     if (pawl_log_read(s->log, &read) != PAWL_READ_DONE)
         latch_wait(&latch);
     return read.status;
+}
+
+static int read_all(struct site *s, bool alone, pawl_error *error)
+{
+    int status = read_once(s, alone, error);
+    while (is_silence(status, error))
+        status = read_once(s, alone, error);
+    return status;
 }
 
 static bool pass_by(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
@@ -216,6 +239,23 @@ static void delete_topic(struct site *s, const char *cluster)
     site_open(s, cluster, HASTY_MS);
 }
 
+static int check(struct site *s)
+{
+    pawl_cluster_topics topics;
+    int status = kafka_cluster_check(s->url, 0, &topics, &s->error);
+    while (is_silence(status, &s->error))
+        status = kafka_cluster_check(s->url, 0, &topics, &s->error);
+    return status;
+}
+
+static int verify(struct site *s, pawl_cluster_report *ret_report)
+{
+    int status = kafka_verify(s->log, NULL, NULL, ret_report, &s->error);
+    while (is_silence(status, &s->error))
+        status = kafka_verify(s->log, NULL, NULL, ret_report, &s->error);
+    return status;
+}
+
 static void assert_lost(const struct site *s, int status)
 {
     char words[200];
@@ -232,9 +272,10 @@ TEST(a_log_is_made_then_listed_then_claimed)
     site_open(&s, "ordered", PATIENT_MS);
     atomic_store(&refuses_list, true);
     assert_int_not_equal(claim(&s), PAWL_OK);
-    assert_true(is_there(&s));
+    while (!is_there(&s)) /* it was made, or is made by a claim for which the brokers are not too busy */
+        assert_int_not_equal(claim(&s), PAWL_OK);
     atomic_store(&refuses_list, false);
-    assert_ok(claim(&s));
+    assert_ok(claim_until_known(&s));
     assert_int_equal(s.epoch, 1); /* the first try has written none */
     site_close(&s);
 }
@@ -272,16 +313,37 @@ TEST(a_topic_that_was_seen_and_is_missing_is_lost_though_it_is_not_listed)
     site_close(&s);
 }
 
+/* A topic that no broker knows for a moment is doubted, and not lost. False: the moment was as long as the timeout, on a
+ * machine that is busy; then it may be lost. */
+static bool is_doubted(struct site *s)
+{
+    uint64_t began = clock_boot_ns();
+    atomic_store(&hidden, s->topic);
+    int status = claim(s);
+    while (is_silence(status, &s->error))
+        status = claim(s);
+    atomic_store(&hidden, NULL);
+    if (clock_boot_ns() - began >= (uint64_t)HASTY_MS * 1000000)
+        return false;
+    assert_status(status, PAWL_EIO);
+    assert_contains(s->error.text, "do not know topic absent.oplog.7.2");
+    return true;
+}
+
 TEST(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost)
 {
     struct site s;
     site_open(&s, "absent", HASTY_MS);
     assert_ok(claim_until_known(&s));
-    for (int times = 0; times < 2; times++) { /* that it was seen again counts: together it is longer */
-        atomic_store(&hidden, s.topic);
-        assert_status(claim(&s), PAWL_EIO);
-        assert_contains(s.error.text, "do not know topic absent.oplog.7.2");
-        atomic_store(&hidden, NULL);
+    int tries = 0;
+    for (int times = 0; times < ABSENCES; tries++) { /* that it was seen again counts: together it is longer */
+        bool doubted = is_doubted(&s);
+        times = doubted ? times + 1 : 0;
+        assert_true(tries < TRIES_MAX);
+        if (!doubted) {
+            site_close(&s);
+            site_open(&s, "absent", HASTY_MS);
+        }
         assert_ok(claim_until_known(&s));
     }
     for (int how = 0; how < 4; how++) {
@@ -316,14 +378,13 @@ TEST(a_claim_that_cannot_see_what_it_has_made_is_not_lost)
 TEST(what_looks_at_all_logs_finds_the_lost_one)
 {
     struct site s;
-    pawl_cluster_topics topics;
     pawl_cluster_report report;
     site_open(&s, "checked", HASTY_MS);
     assert_ok(claim_until_known(&s));
-    assert_ok(kafka_cluster_check(s.url, 0, &topics, &s.error));
+    assert_ok(check(&s));
     delete_topic(&s, "checked");
-    assert_lost(&s, kafka_cluster_check(s.url, 0, &topics, &s.error));
-    assert_ok(kafka_verify(s.log, NULL, NULL, &report, &s.error));
+    assert_lost(&s, check(&s));
+    assert_ok(verify(&s, &report));
     assert_int_equal(report.faults, 1);
     s.error = report.first;
     assert_lost(&s, report.first.code);
@@ -384,7 +445,7 @@ struct reader {
 static void *reader_main(void *arg)
 {
     struct reader *r = arg;
-    r->status = read_all(r->site, true, &r->error);
+    r->status = read_once(r->site, true, &r->error);
     return NULL;
 }
 

@@ -10,11 +10,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test/lib/test.h"
 
-#define BEDS_URL_MAX 400
+#define BEDS_URL_MAX          400
+#define BEDS_PATIENCE_SECONDS 300
 
 static inline bool beds_are_on_kafka(void)
 {
@@ -42,6 +44,17 @@ static inline void beds_make_log(uint32_t partitions, char url[BEDS_URL_MAX])
     assert_ok(status);
 }
 
+/* pawl_open on a log that was just made: a broker may not have heard of its topics yet. */
+static inline int beds_open_new(const char *dir, const pawl_options *options, pawl_engine **ret_engine,
+                                pawl_error *error)
+{
+    time_t until = time(NULL) + BEDS_PATIENCE_SECONDS;
+    int status = pawl_open(dir, options, ret_engine, error);
+    while (status == PAWL_ENOTFOUND && options->log && time(NULL) < until)
+        status = pawl_open(dir, options, ret_engine, error);
+    return status;
+}
+
 /* pawl_open; a directory that is not there gets its log where the logs of these tests are. */
 static inline int beds_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine,
                             pawl_error *error)
@@ -52,6 +65,7 @@ static inline int beds_open(const char *dir, const pawl_options *options, pawl_e
     if (beds_are_on_kafka() && !chosen.log && !chosen.read_only && access(node, F_OK) != 0) {
         beds_make_log(chosen.partitions, url);
         chosen.log = url;
+        return beds_open_new(dir, &chosen, ret_engine, error);
     }
     return pawl_open(dir, &chosen, ret_engine, error);
 }

@@ -49,13 +49,17 @@ struct lanes_bed {
     pawl_error error;
 };
 
-static inline void bed_open(struct lanes_bed *bed)
+static inline void bed_opened(struct lanes_bed *bed, int status)
 {
-    int status = pawl_open(bed->path, &bed->options, &bed->engine, &bed->error);
     if (status != PAWL_OK)
         print_error("%s\n", bed->error.text);
     assert_ok(status);
     assert_ok(pawl_request_new(bed->engine, &bed->request));
+}
+
+static inline void bed_open(struct lanes_bed *bed)
+{
+    bed_opened(bed, pawl_open(bed->path, &bed->options, &bed->engine, &bed->error));
 }
 
 static inline void bed_close(struct lanes_bed *bed)
@@ -91,7 +95,7 @@ static inline void bed_begin(struct lanes_bed *bed, const char *schema)
     }
     test_dir_make(bed->dir, sizeof bed->dir);
     snprintf(bed->path, sizeof bed->path, "%s/data", bed->dir);
-    bed_open(bed);
+    bed_opened(bed, beds_open_new(bed->path, &bed->options, &bed->engine, &bed->error));
     bed_apply(bed, schema);
     for (uint64_t wsid = 1; wsid <= TENANTS; wsid++)
         assert_ok(pawl_workspace_create(bed->engine, bed->request, wsid, "t.tenant", NULL, &bed->error));
