@@ -16,6 +16,7 @@
 #include "test/lib/test.h"
 
 #define TOPIC        "mock.raw"
+#define PLOG         "mock.plog"
 #define BROKER       1 /* the only one, but for LEADER in some tests */
 #define LEADER       2
 #define PRODUCE      0 /* Kafka's numbers for requests */
@@ -37,6 +38,7 @@ static const pawl_stream stream = {.kind = PAWL_STREAM_RAW, .partition = 1};
 struct mock {
     rd_kafka_t *outsider;
     rd_kafka_mock_cluster_t *brokers;
+    char url[512];
     struct uv_env *env;
     pawl_log *log;
     uint64_t epoch, next;
@@ -66,6 +68,10 @@ static const pawl_allocator scarce = {.resize = resize};
  * librdkafka lets them make those that are missing then. */
 static atomic_int known_asked, topics_asked;
 
+/* Asked for TOPIC, or for PLOG, rather than for the topic that a probe asks for. */
+static atomic_int topic_asked, plog_asked;
+static rd_kafka_mock_cluster_t *plog_late; /* it knows PLOG only when it is asked once more */
+
 rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *client, int all, rd_kafka_topic_t *only,
                                       const struct rd_kafka_metadata **ret_metadata, int timeout_ms)
 {
@@ -73,12 +79,17 @@ rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *client, int all, rd_kafka_topi
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_metadata");
     atomic_fetch_add(&known_asked, !all && !only);
     atomic_fetch_add(&topics_asked, only != NULL);
+    if (only && strcmp(rd_kafka_topic_name(only), TOPIC) == 0)
+        atomic_fetch_add(&topic_asked, 1);
+    if (only && strcmp(rd_kafka_topic_name(only), PLOG) == 0 && atomic_fetch_add(&plog_asked, 1) == 1
+        && plog_late)
+        rd_kafka_mock_topic_set_error(plog_late, PLOG, RD_KAFKA_RESP_ERR_NO_ERROR);
     return real(client, all, only, ret_metadata, timeout_ms);
 }
 
 static struct mock *mock_open_on(int brokers, int timeout_ms)
 {
-    char url[512], why[256];
+    char why[256];
     struct mock *m = calloc(1, sizeof *m);
     assert_non_null(m);
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -90,11 +101,11 @@ static struct mock *mock_open_on(int brokers, int timeout_ms)
     assert_int_equal(rd_kafka_mock_partition_set_leader(m->brokers, TOPIC, 1, BROKER), 0);
     const char *list = rd_kafka_mock_cluster_bootstraps(m->brokers);
     assert_true(rd_kafka_brokers_add(m->outsider, list) > 0);
-    snprintf(url, sizeof url, "kafka://%s/mock?timeout-ms=%d", list, timeout_ms);
+    snprintf(m->url, sizeof m->url, "kafka://%s/mock?timeout-ms=%d", list, timeout_ms);
     const struct uv_env_options options = {.shards = 1, .pool_threads = 2};
     assert_ok(uv_env_open(&options, &m->env, NULL));
     const struct kafka_log_options log = {
-        .url = url, .env = uv_env_port(m->env), .alloc = &scarce, .trust_topics = true};
+        .url = m->url, .env = uv_env_port(m->env), .alloc = &scarce, .trust_topics = true};
     if (kafka_log_open(&log, &m->log, &m->error) != PAWL_OK)
         fail_msg("%s", m->error.text);
     atomic_store(&known_asked, 0); /* when it is opened, it knows none yet */
@@ -604,7 +615,7 @@ TEST(a_stream_is_not_empty_because_a_broker_does_not_know_its_topic_for_a_moment
     uint8_t bytes[KAFKA_RECORD_HEADER];
     pawl_cluster_report report;
     struct mock *m = mock_open();
-    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, "mock.plog", 1, 1), 0);
+    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, PLOG, 1, 1), 0);
     assert_int_equal(rd_kafka_mock_topic_create(m->brokers, "mock.group0", 1, 1), 0);
     kafka_record_encode(&first, kafka_record_seed(TOPIC, 0), bytes);
     put_in(m, 0, bytes, sizeof bytes);
@@ -1309,6 +1320,27 @@ TEST(a_sound_record_and_a_place_without_one_are_not_skipped)
     mock_close(m);
 }
 
+/* --- who a cluster is --- */
+
+/* Right after 'pawl cluster init' not all brokers know the topics. */
+TEST(a_cluster_is_known_though_a_broker_does_not_know_its_topic_at_first)
+{
+    struct kafka_identity identity = {0};
+    struct mock *m = mock_open();
+    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, PLOG, 4, 1), 0);
+    rd_kafka_mock_topic_set_error(m->brokers, PLOG, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    assert_status(kafka_cluster_identity(m->url, &identity, &m->error), PAWL_ENOTFOUND);
+    assert_contains(m->error.text, "there is no topic " PLOG "; 'pawl cluster init' makes the topics");
+    atomic_store(&plog_asked, 0);
+    plog_late = m->brokers;
+    int status = kafka_cluster_identity(m->url, &identity, &m->error);
+    plog_late = NULL;
+    assert_ok(status);
+    assert_int_equal(identity.partitions, 4);
+    assert_true(identity.kafka[0] != '\0');
+    mock_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1348,6 +1380,7 @@ int main(void)
         RUN(a_record_that_breaks_the_chain_stops_the_stream),
         RUN(a_record_that_others_rest_on_is_not_skipped),
         RUN(a_sound_record_and_a_place_without_one_are_not_skipped),
+        RUN(a_cluster_is_known_though_a_broker_does_not_know_its_topic_at_first),
     };
     return TEST_MAIN(tests);
 }
