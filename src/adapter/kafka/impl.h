@@ -144,8 +144,8 @@ struct stream_reader {
     enum claim_verdict verdict; /* of the last record that was judged */
 };
 
-/* FOUND_DOUBT: the broker says that the position is out of range, and the cursor has stopped; or that the stream ends
- * before what is known of it. FOUND_LOST: a reader that
+/* FOUND_DOUBT: the broker says that the position is out of range, or that there is no such topic, and the cursor has
+ * stopped; or that the stream ends before what is known of it. FOUND_LOST: a reader that
  * began at a place that was found cannot go on from there. */
 enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END, FOUND_DOUBT, FOUND_LOST };
 

@@ -327,8 +327,8 @@ static void note_place(struct stream *s, const struct claim_record *r)
     }
 }
 
-/* A broker says that the owner's position is out of range, or the stream shorter than is known: look where it ends
- * (bounds.c). */
+/* A broker says that the owner's position is out of range, that there is no such topic, or that the stream is shorter than
+ * is known: look where it ends (bounds.c). */
 
 void stream_look_run(struct op *op)
 {
@@ -484,9 +484,10 @@ void stream_read_on(struct stream *s)
 static void end_waiting(struct stream *s)
 {
     char words[128];
-    const char *why = s->reopened  ? "brokers tell an end that is not the end, as its leader knows, for"
-                      : s->doubted ? "a broker says that it ends earlier, but its leader does not answer for"
-                                   : "no broker has answered for";
+    const char *why =
+        s->reopened  ? "brokers say that it ends earlier, or is not there, though its leader has it, for"
+        : s->doubted ? "a broker says that it ends earlier, or is not there, and its leader is silent for"
+                     : "no broker has answered for";
     snprintf(words, sizeof words, "%s %" PRIu32 " ms", why, s->log->url.timeout_ms);
     if (s->doubted && s->beyond && !s->reopened)
         lose(s, DOUBT_BEYOND);
