@@ -39,16 +39,14 @@
 #define BATCH_BYTES       ((size_t)4 << 20)
 #define LOOK_AGAIN_NS     ((uint64_t)200 * 1000 * 1000)
 #define TICK_MS           50
-#define SILENCE_NS                                                                                             \
-    ((uint64_t)5 * 1000 * 1000 * 1000) /* after which a follow asks whether it misses something */
-#define SILENCE_NS_MAX ((uint64_t)20 * 1000 * 1000 * 1000) /* while it misses nothing, it asks less often */
-#define FETCHERS_MIN   3                                   /* handles that are made before one is shared */
-#define FIND_RUN       512                                 /* records that a finder looks at in one place */
-#define PROVEN_MAX     8   /* epochs, or parts of them, of which a stream keeps what a finder has proven */
-#define ENDED_MAX      8   /* epochs that are over, of which a stream knows up to where they reached */
-#define TOGETHER_MAX   256 /* entries that wait for those under way, to go out together */
-#define OUTGOING_MAX   KAFKA_WINDOW_MAX /* records that are given to librdkafka at once */
-#define OUTGOING_BYTES (KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX)
+#define SILENCE_NS        ((uint64_t)5 * 1000 * 1000 * 1000) /* then a follow asks whether it misses something */
+#define FETCHERS_MIN      3                                  /* handles that are made before one is shared */
+#define FIND_RUN          512                                /* records that a finder looks at in one place */
+#define PROVEN_MAX        8   /* epochs, or parts of them, of which a stream keeps what a finder has proven */
+#define ENDED_MAX         8   /* epochs that are over, of which a stream knows up to where they reached */
+#define TOGETHER_MAX      256 /* entries that wait for those under way, to go out together */
+#define OUTGOING_MAX      KAFKA_WINDOW_MAX /* records that are given to librdkafka at once */
+#define OUTGOING_BYTES    (KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX)
 
 /* A request, as it waits: an append's lives in its impl, others are the beginning of something larger. */
 struct op {
@@ -195,7 +193,6 @@ struct read_pass {
     uint64_t deadline; /* of the next message, or of looking again */
     uint64_t until;    /* looking again, and a doubt, ends */
     uint64_t heard;    /* when a record came last */
-    uint64_t silence;  /* that a follow bears */
     struct bounds bounds;
     struct seek seek;
     struct stream_reader reader;
