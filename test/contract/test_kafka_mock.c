@@ -1000,12 +1000,24 @@ TEST(a_probe_whether_brokers_answer_lets_them_make_no_topic)
 /* In place of librdkafka's: reports are lost, and their messages seem to be under way for ever. */
 static atomic_bool loses_reports;
 
+/* Or the next one is held back, and is lost when the test destroys it. */
+static atomic_bool holds_report;
+static _Atomic(rd_kafka_event_t *) held_report;
+
+static rd_kafka_event_t *hold_report(rd_kafka_event_t *event)
+{
+    if (!event || rd_kafka_event_type(event) != RD_KAFKA_EVENT_DR || !atomic_exchange(&holds_report, false))
+        return event;
+    atomic_store(&held_report, event);
+    return NULL;
+}
+
 rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *queue, int timeout_ms)
 {
     rd_kafka_event_t *(*real)(rd_kafka_queue_t *, int);
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_queue_poll");
     if (!atomic_load(&loses_reports))
-        return real(queue, timeout_ms);
+        return hold_report(real(queue, timeout_ms));
     rd_kafka_event_t *event = real(queue, timeout_ms < 1000 ? 0 : timeout_ms);
     if (!event || rd_kafka_event_type(event) != RD_KAFKA_EVENT_DR)
         return event;
@@ -1057,6 +1069,34 @@ TEST(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one)
     atomic_store(&loses_reports, false);
     assert_contains(why.text, "it may be there or not");
     assert_contains(why.text, "its producer has failed");
+    mock_close(m);
+}
+
+#define AT_ONCE 256 /* so many entries do not wait for the report of one before them */
+
+/* It was written, and its report is still to come when another one is refused. */
+TEST(only_the_entry_that_was_refused_is_told_so)
+{
+    static pawl_append_entry entries[AT_ONCE];
+    struct appending first;
+    struct mock *m = mock_open();
+    pawl_error why = {0};
+    assert_ok(claim_patiently(m));
+    atomic_store(&holds_report, true);
+    append_begin(m, 1, &first);
+    first.request.error = &why;
+    while (!atomic_load(&held_report))
+        sched_yield();
+    rd_kafka_mock_push_request_errors(m->brokers, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    assert_status(append_several(m, 2, AT_ONCE, entries), PAWL_EUNKNOWN);
+    assert_contains(m->error.text, "the brokers refused it, so it is not there");
+    assert_contains(m->error.text, "too large");
+    assert_status(append_end(&first), PAWL_EUNKNOWN);
+    assert_contains(why.text, "it may be there or not");
+    assert_contains(why.text, "too large"); /* of another one, which is why */
+    rd_kafka_event_destroy(atomic_exchange(&held_report, NULL));
+    assert_ok(claim_patiently(m));
+    assert_true(m->next >= 2); /* it is */
     mock_close(m);
 }
 
@@ -1491,6 +1531,7 @@ int main(void)
         RUN(no_client_lets_a_broker_make_a_topic_that_was_deleted),
         RUN(a_probe_whether_brokers_answer_lets_them_make_no_topic),
         RUN(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one),
+        RUN(only_the_entry_that_was_refused_is_told_so),
         RUN(why_an_entry_is_unknown_is_told_after_it_was_settled_too),
         RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
         RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),

@@ -215,6 +215,12 @@ struct flight {
     int status;
 };
 
+/* The last entry that the brokers refused, and why: no other is told that it is not there. */
+struct refusal {
+    uint64_t epoch, offset;
+    const char *why; /* constant */
+};
+
 /* The owner has doubts: a thread of the pool looks where the stream ends. */
 struct stream_look {
     struct op op;
@@ -267,6 +273,7 @@ struct stream {
     pawl_error
         trouble; /* why outcomes are unknown; until something is sent again, since an append that has ended may be
                            delivered only after the next claim */
+    struct refusal refusal;
 
     struct flight *flights; /* a ring */
     size_t flight_room, flight_first, flight_count, flight_sent;
@@ -533,7 +540,7 @@ void stream_tick(struct stream *stream, uint64_t now);
 void stream_act(struct stream *stream, int status, const struct owner_actions *actions);
 void stream_end_sent(struct stream *stream, int status);
 /* Why entries are unknown, in words. */
-void stream_trouble(struct stream *stream, bool refused, const char *why);
+void stream_trouble(struct stream *stream, const char *why);
 int stream_read_from_owner(struct stream *stream, pawl_error *error); /* open the owner's cursor */
 void stream_stop_reading(struct stream *stream);
 void stream_settle(struct stream *stream);
