@@ -122,6 +122,11 @@ typedef struct pawl_options {
 PAWL_API int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_engine,
                        pawl_error *error);
 
+/* Whether pawl_open could take these words: the name, the numbers and the URL. Looks neither at the directory nor at the
+ * log, so that what is wrong with the words can be told from what is wrong with those. Any thread.
+ * Errors: PAWL_EINVAL, as of pawl_open. */
+PAWL_API int pawl_open_check(const char *dir, const pawl_options *options, pawl_error *error);
+
 /* Answer commands under way, close everything, free the engine. Free all requests before. NULL is allowed.
  * Errors: PAWL_EMISUSE from a thread of Pawl's: nothing happened. Any other, such as PAWL_EIO: it is closed,
  * and the next opening will have a little more to do. */

@@ -16,6 +16,7 @@
 #include "test/lib/test.h"
 
 #define TOPIC        "mock.raw"
+#define PLOG         "mock.plog"
 #define BROKER       1 /* the only one, but for LEADER in some tests */
 #define LEADER       2
 #define PRODUCE      0 /* Kafka's numbers for requests */
@@ -41,6 +42,7 @@ static const pawl_stream stream = {.kind = PAWL_STREAM_RAW, .partition = 1};
 struct mock {
     rd_kafka_t *outsider;
     rd_kafka_mock_cluster_t *brokers;
+    char url[512];
     struct uv_env *env;
     pawl_log *log;
     uint64_t epoch, next;
@@ -70,6 +72,9 @@ static const pawl_allocator scarce = {.resize = resize};
  * librdkafka lets them make those that are missing then. */
 static atomic_int known_asked, topics_asked;
 
+static atomic_int plog_asked;
+static rd_kafka_mock_cluster_t *plog_late; /* it knows PLOG only when it is asked once more */
+
 rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *client, int all, rd_kafka_topic_t *only,
                                       const struct rd_kafka_metadata **ret_metadata, int timeout_ms)
 {
@@ -77,12 +82,15 @@ rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *client, int all, rd_kafka_topi
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_metadata");
     atomic_fetch_add(&known_asked, !all && !only);
     atomic_fetch_add(&topics_asked, only != NULL);
+    if (only && strcmp(rd_kafka_topic_name(only), PLOG) == 0 && atomic_fetch_add(&plog_asked, 1) == 1
+        && plog_late)
+        rd_kafka_mock_topic_set_error(plog_late, PLOG, RD_KAFKA_RESP_ERR_NO_ERROR);
     return real(client, all, only, ret_metadata, timeout_ms);
 }
 
 static struct mock *mock_open_on(int brokers, int timeout_ms)
 {
-    char url[512], why[256];
+    char why[256];
     struct mock *m = calloc(1, sizeof *m);
     assert_non_null(m);
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -94,11 +102,11 @@ static struct mock *mock_open_on(int brokers, int timeout_ms)
     assert_int_equal(rd_kafka_mock_partition_set_leader(m->brokers, TOPIC, 1, BROKER), 0);
     const char *list = rd_kafka_mock_cluster_bootstraps(m->brokers);
     assert_true(rd_kafka_brokers_add(m->outsider, list) > 0);
-    snprintf(url, sizeof url, "kafka://%s/mock?timeout-ms=%d", list, timeout_ms);
+    snprintf(m->url, sizeof m->url, "kafka://%s/mock?timeout-ms=%d", list, timeout_ms);
     const struct uv_env_options options = {.shards = 1, .pool_threads = 2};
     assert_ok(uv_env_open(&options, &m->env, NULL));
     const struct kafka_log_options log = {
-        .url = url, .env = uv_env_port(m->env), .alloc = &scarce, .trust_topics = true};
+        .url = m->url, .env = uv_env_port(m->env), .alloc = &scarce, .trust_topics = true};
     if (kafka_log_open(&log, &m->log, &m->error) != PAWL_OK)
         fail_msg("%s", m->error.text);
     atomic_store(&known_asked, 0); /* when it is opened, it knows none yet */
@@ -608,7 +616,7 @@ TEST(a_stream_is_not_empty_because_a_broker_does_not_know_its_topic_for_a_moment
     uint8_t bytes[KAFKA_RECORD_HEADER];
     pawl_cluster_report report;
     struct mock *m = mock_open();
-    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, "mock.plog", 1, 1), 0);
+    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, PLOG, 1, 1), 0);
     assert_int_equal(rd_kafka_mock_topic_create(m->brokers, "mock.group0", 1, 1), 0);
     kafka_record_encode(&first, kafka_record_seed(TOPIC, 0), bytes);
     put_in(m, 0, bytes, sizeof bytes);
@@ -1009,12 +1017,24 @@ TEST(a_probe_whether_brokers_answer_lets_them_make_no_topic)
 /* In place of librdkafka's: reports are lost, and their messages seem to be under way for ever. */
 static atomic_bool loses_reports;
 
+/* Or the next one is held back, and is lost when the test destroys it. */
+static atomic_bool holds_report;
+static _Atomic(rd_kafka_event_t *) held_report;
+
+static rd_kafka_event_t *hold_report(rd_kafka_event_t *event)
+{
+    if (!event || rd_kafka_event_type(event) != RD_KAFKA_EVENT_DR || !atomic_exchange(&holds_report, false))
+        return event;
+    atomic_store(&held_report, event);
+    return NULL;
+}
+
 rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *queue, int timeout_ms)
 {
     rd_kafka_event_t *(*real)(rd_kafka_queue_t *, int);
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_queue_poll");
     if (!atomic_load(&loses_reports))
-        return real(queue, timeout_ms);
+        return hold_report(real(queue, timeout_ms));
     rd_kafka_event_t *event = real(queue, timeout_ms < 1000 ? 0 : timeout_ms);
     if (!event || rd_kafka_event_type(event) != RD_KAFKA_EVENT_DR)
         return event;
@@ -1066,6 +1086,34 @@ TEST(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one)
     atomic_store(&loses_reports, false);
     assert_contains(why.text, "it may be there or not");
     assert_contains(why.text, "its producer has failed");
+    mock_close(m);
+}
+
+#define AT_ONCE 256 /* so many entries do not wait for the report of one before them */
+
+/* It was written, and its report is still to come when another one is refused. */
+TEST(only_the_entry_that_was_refused_is_told_so)
+{
+    static pawl_append_entry entries[AT_ONCE];
+    struct appending first;
+    struct mock *m = mock_open();
+    pawl_error why = {0};
+    assert_ok(claim_patiently(m));
+    atomic_store(&holds_report, true);
+    append_begin(m, 1, &first);
+    first.request.error = &why;
+    while (!atomic_load(&held_report))
+        sched_yield();
+    rd_kafka_mock_push_request_errors(m->brokers, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    assert_status(append_several(m, 2, AT_ONCE, entries), PAWL_EUNKNOWN);
+    assert_contains(m->error.text, "the brokers refused it, so it is not there");
+    assert_contains(m->error.text, "too large");
+    assert_status(append_end(&first), PAWL_EUNKNOWN);
+    assert_contains(why.text, "it may be there or not");
+    assert_contains(why.text, "too large"); /* of another one, which is why */
+    rd_kafka_event_destroy(atomic_exchange(&held_report, NULL));
+    assert_ok(claim_patiently(m));
+    assert_true(m->next >= 2); /* it is */
     mock_close(m);
 }
 
@@ -1326,6 +1374,149 @@ TEST(a_sound_record_and_a_place_without_one_are_not_skipped)
     mock_close(m);
 }
 
+/* --- a client that is told that there is no such topic --- */
+
+/* In place of librdkafka's: so often what it has read is an error instead. librdkafka 2.0.2 only logs this one. */
+static atomic_int unknown_told;
+
+static void tell_unknown(rd_kafka_message_t *message)
+{
+    if (atomic_load(&unknown_told) == 0)
+        return;
+    atomic_fetch_sub(&unknown_told, 1);
+    message->err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+}
+
+rd_kafka_message_t *rd_kafka_consume_queue(rd_kafka_queue_t *queue, int timeout_ms)
+{
+    rd_kafka_message_t *(*real)(rd_kafka_queue_t *, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume_queue");
+    rd_kafka_message_t *message = real(queue, timeout_ms);
+    if (message)
+        tell_unknown(message);
+    return message;
+}
+
+ssize_t rd_kafka_consume_batch_queue(rd_kafka_queue_t *queue, int timeout_ms, rd_kafka_message_t **messages,
+                                     size_t room)
+{
+    ssize_t (*real)(rd_kafka_queue_t *, int, rd_kafka_message_t **, size_t);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume_batch_queue");
+    ssize_t taken = real(queue, timeout_ms, messages, room);
+    for (ssize_t i = 0; i < taken; i++)
+        tell_unknown(messages[i]);
+    return taken;
+}
+
+/* Somebody who follows from the beginning. */
+struct follower {
+    pawl_follow follow;
+    pawl_error error;
+    _Atomic uint64_t seen;
+    struct latch over;
+};
+
+static bool note_offset(pawl_follow *follow, const pawl_entry *entry, pawl_place place)
+{
+    struct follower *f = follow->arg;
+    atomic_store(&f->seen, entry->offset);
+    return true;
+}
+
+static void follow_ended(pawl_follow *follow)
+{
+    latch_set(&((struct follower *)follow->arg)->over);
+}
+
+static void follow_begin(struct mock *m, struct follower *f)
+{
+    *f = (struct follower){.follow = {.stream = stream,
+                                      .from = 1,
+                                      .visit = note_offset,
+                                      .done = follow_ended,
+                                      .arg = f,
+                                      .error = &f->error}};
+    latch_init(&f->over);
+    assert_ok(pawl_log_follow(m->log, &f->follow));
+}
+
+/* Or it has ended. */
+static void wait_for_entry(struct follower *f, uint64_t offset)
+{
+    while (atomic_load(&f->seen) < offset && latch_wait_until(&f->over, (pawl_instant){0}) != PAWL_OK)
+        sched_yield();
+    if (atomic_load(&f->seen) < offset)
+        fail_msg("%s", f->error.text);
+}
+
+static void read_in_the_log(struct mock *m, uint64_t from)
+{
+    struct latch over;
+    latch_init(&over);
+    pawl_read read = {.stream = stream,
+                      .from = from,
+                      .limit = UINT64_MAX,
+                      .visit = count,
+                      .done = read_done,
+                      .arg = &over,
+                      .error = &m->error};
+    assert_ok(pawl_log_read(m->log, &read));
+    latch_wait(&over);
+    assert_ok(read.status);
+    assert_int_equal(read.next, 4);
+}
+
+/* The present leader knows it: who said so had just started. */
+TEST(a_topic_that_is_called_unknown_and_is_there_is_read)
+{
+    struct mock *m = mock_open();
+    struct follower f;
+    uint64_t next;
+    assert_ok(claim_patiently(m));
+    for (uint64_t n = 1; n <= 3; n++)
+        assert_ok(append_at(m, n));
+    atomic_store(&unknown_told, 1);
+    assert_ok(read_patiently(m, 4, &next)); /* from where it is known on */
+    atomic_store(&unknown_told, 1);
+    read_in_the_log(m, 4);
+    atomic_store(&unknown_told, 1);
+    assert_ok(claim_patiently(m));
+    assert_int_equal(m->next, 4);
+    put_claim(m, 2); /* too late, and the owner must read that */
+    atomic_store(&unknown_told, 1);
+    assert_ok(append_at(m, 4));
+    follow_begin(m, &f);
+    wait_for_entry(&f, 4);
+    atomic_store(&unknown_told, 1);
+    assert_ok(append_at(m, 5));
+    wait_for_entry(&f, 5);
+    assert_int_equal(atomic_load(&unknown_told), 0);
+    assert_ok(pawl_log_unfollow(m->log, &f.follow));
+    latch_wait(&f.over);
+    mock_close(m);
+}
+
+/* --- who a cluster is --- */
+
+/* Right after 'pawl cluster init' not all brokers know the topics. */
+TEST(a_cluster_is_known_though_a_broker_does_not_know_its_topic_at_first)
+{
+    struct kafka_identity identity = {0};
+    struct mock *m = mock_open();
+    assert_int_equal(rd_kafka_mock_topic_create(m->brokers, PLOG, 4, 1), 0);
+    rd_kafka_mock_topic_set_error(m->brokers, PLOG, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    assert_status(kafka_cluster_identity(m->url, &identity, &m->error), PAWL_ENOTFOUND);
+    assert_contains(m->error.text, "there is no topic " PLOG "; 'pawl cluster init' makes the topics");
+    atomic_store(&plog_asked, 0);
+    plog_late = m->brokers;
+    int status = kafka_cluster_identity(m->url, &identity, &m->error);
+    plog_late = NULL;
+    assert_ok(status);
+    assert_int_equal(identity.partitions, 4);
+    assert_true(identity.kafka[0] != '\0');
+    mock_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1357,6 +1548,7 @@ int main(void)
         RUN(no_client_lets_a_broker_make_a_topic_that_was_deleted),
         RUN(a_probe_whether_brokers_answer_lets_them_make_no_topic),
         RUN(an_unknown_outcome_is_not_told_with_the_words_of_an_earlier_one),
+        RUN(only_the_entry_that_was_refused_is_told_so),
         RUN(why_an_entry_is_unknown_is_told_after_it_was_settled_too),
         RUN(what_is_not_a_record_of_pawls_stops_the_stream_and_is_named),
         RUN(a_record_that_does_not_check_for_its_place_stops_the_stream),
@@ -1365,6 +1557,8 @@ int main(void)
         RUN(a_record_that_breaks_the_chain_stops_the_stream),
         RUN(a_record_that_others_rest_on_is_not_skipped),
         RUN(a_sound_record_and_a_place_without_one_are_not_skipped),
+        RUN(a_topic_that_is_called_unknown_and_is_there_is_read),
+        RUN(a_cluster_is_known_though_a_broker_does_not_know_its_topic_at_first),
     };
     return TEST_MAIN(tests);
 }

@@ -25,8 +25,10 @@ def a_directory_is_made_once(folder):
     pawl('init', '--dir', folder + '/file').expect(1, 'not a directory')
     pawl('init', '--dir', folder).expect(1, 'not empty')
     pawl('init', '--dir', folder + '/no/parent').expect(1, 'No such file')
-    for words in (['--partitions', '3'], ['--partitions', '131072'], ['--shards', '65'], ['--shards', 'x']):
+    for words in (['--partitions', '3'], ['--partitions', '131072'], ['--shards', '65'], ['--shards', 'x'], ['--log', 'here'],
+                  ['--log', 'kafka://localhost:1'], ['--log', 'kafka://localhost:1/shop?timeout-ms=1']):
         pawl('init', '--dir', folder + '/never', *words).expect(2)
+    pawl('init', '--dir', folder + '/never', '--take-over').expect(1, 'nothing is taken over')  # that depends on the directory
     assert not os.path.exists(folder + '/never')
 
 

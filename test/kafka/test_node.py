@@ -10,7 +10,7 @@ from brokers import HERE, Brokers, children, main, run
 import unit as service  # the folder of tap is on the path
 
 PAWL, TEST_NODE, ADDRESS = os.environ['PAWL'], os.environ['TEST_NODE'], os.environ['PAWL_KAFKA']
-FAILED, USAGE, CORRUPT, OWNED = 1, 2, 3, 4
+FAILED, CORRUPT, OWNED = 1, 3, 4
 PATIENCE = 300  # seconds; a machine that others keep busy is slow, not broken
 URL = f'kafka://{ADDRESS}/served'
 SCHEMA = {'schema': 1, 'package': 't', 'workspaces': {'tenant': {}},
@@ -141,7 +141,7 @@ def a_directory_is_not_opened_on_another_kafka_cluster_that_has_a_log_of_the_sam
         run(PAWL, 'cluster', 'init', '--log', other, '--partitions', '1')
         with open(os.path.join(trial.folder, '1', 'data', 'meta.properties'), encoding='ascii') as file:
             trial_id = dict(line.strip().split('=', 1) for line in file if '=' in line)['cluster.id']
-        refused(USAGE, [kept(home, 'kafka'), trial_id], 'serve', '--dir', home, '--log', other, '--listen', '')
+        refused(FAILED, [kept(home, 'kafka'), trial_id], 'serve', '--dir', home, '--log', other, '--listen', '')
         assert run(PAWL, 'log', 'read', '--log', other, '--stream', 'group0', errors='replace') == '', 'it wrote there'
         forget_kafka(home)  # it is told by its events then, and goes on knowing nothing of this cluster
         refused(CORRUPT, ['the log ends at 0'], 'serve', '--dir', home, '--log', other, '--listen', '')

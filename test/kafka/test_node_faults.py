@@ -14,7 +14,7 @@ import time
 
 import clerks
 from brokers import Brokers, main, run
-from served import CORRUPT, FAILED, PATIENCE, PAWL, USAGE, Node
+from served import CORRUPT, FAILED, PATIENCE, PAWL, Node
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'e2e'))
 from shell import fill, small_disk  # noqa: E402  pylint: disable=wrong-import-position
@@ -253,7 +253,7 @@ def a_topic_that_became_weak_lets_the_owner_go_on_and_nobody_open_it(scene):
     scene.client('alter', *(f'{name}={value}' for name, value in {**GOOD, 'retention.ms': 60000}.items()))
     scene.add()
     scene.node.stop()
-    scene.refused(USAGE, f'{scene.name}.plog', 'retention.ms=60000', soon=(0,))
+    scene.refused(FAILED, f'{scene.name}.plog', 'retention.ms=60000', soon=(0,))
     scene.client('alter', *(f'{name}={value}' for name, value in GOOD.items()))
     scene.start(before=(f'{scene.name}.plog', 'retention.ms=60000'))
     scene.add()

@@ -5,16 +5,25 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-static const char *words_for(const pawl_append *a, struct kafka_log *log, size_t i, int status)
+static void say_why(const pawl_append *a, struct kafka_log *log, size_t i, int status)
 {
     struct stream *s;
-    if (stream_find(log, a->entries[i].entry.stream, &s) == PAWL_OK) {
-        if (status == PAWL_ECORRUPT)
-            return s->fault.text;
-        if (status == PAWL_EUNKNOWN && s->trouble.code != PAWL_OK)
-            return s->trouble.text;
+    const pawl_entry *e = &a->entries[i].entry;
+    const char *words = pawl_status_text(status);
+    char name[PAWL_STREAM_TEXT_MAX];
+    pawl_stream_format(e->stream, name);
+    bool found = stream_find(log, e->stream, &s) == PAWL_OK;
+    if (found && status == PAWL_EUNKNOWN && e->epoch == s->refusal.epoch && e->offset == s->refusal.offset) {
+        error_set(a->error, status,
+                  "%s: topic %s, partition %u: the brokers refused it, so it is not there: %s", name, s->topic,
+                  s->id.partition, s->refusal.why);
+        return;
     }
-    return pawl_status_text(status);
+    if (found && status == PAWL_ECORRUPT)
+        words = s->fault.text;
+    else if (found && status == PAWL_EUNKNOWN && s->trouble.code != PAWL_OK)
+        words = s->trouble.text;
+    error_set(a->error, status, "%s: %s", name, words);
 }
 
 static void append_run(struct op *op)
@@ -26,10 +35,8 @@ static void append_run(struct op *op)
         i++;
     a->status = i < a->count ? a->entries[i].status : PAWL_OK;
     if (a->status != PAWL_OK && a->error) {
-        char stream[PAWL_STREAM_TEXT_MAX];
-        pawl_stream_format(a->entries[i].entry.stream, stream);
         pthread_mutex_lock(&log->lock);
-        error_set(a->error, a->status, "%s: %s", stream, words_for(a, log, i, a->status));
+        say_why(a, log, i, a->status);
         pthread_mutex_unlock(&log->lock);
     }
     atomic_fetch_sub(&log->outstanding, 1);

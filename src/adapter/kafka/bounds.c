@@ -3,8 +3,10 @@
  * A leader that hung and was replaced does not know that when it goes on. For a moment it answers readers from a
  * log that lacks what was acknowledged meanwhile: it tells an end that is not the end, and says of a position
  * behind it that it is out of range. The fetches of librdkafka 2.0.2 carry no leader epoch, by which it would
- * notice. So whoever wants all entries asks first how far the stream reaches; and a position that is out of range,
- * or an end before what is known of the stream, is only a doubt. After fresh metadata the present leader is asked:
+ * notice. And a broker that has just started may not know the topic, and the handle that asks it believes that there is
+ * none. So whoever wants all entries asks first how far the stream reaches; and a position that is out of range, a topic
+ * that is unknown though records of it are known, or an end before what is known of the stream, is only a doubt. After
+ * fresh metadata the present leader is asked:
  *
  *      the stream begins behind the position    records were deleted: corrupt, at once. A beginning only ever
  *                                               moves on, so that an old leader tells the truth about it, too.
@@ -104,10 +106,11 @@ int stream_absent(const struct stream *s, uint64_t known, pawl_error *error)
 
 int stream_stale(const struct stream *s, pawl_error *error)
 {
-    return error_set(error, PAWL_EIO,
-                     "topic %s, partition %u: for %" PRIu32
-                     " ms brokers have told an end that is not the end, as its leader knows",
-                     s->topic, s->id.partition, s->log->url.timeout_ms);
+    return error_set(
+        error, PAWL_EIO,
+        "topic %s, partition %u: for %" PRIu32
+        " ms brokers have said that it ends earlier, or is not there, though its leader has all of it",
+        s->topic, s->id.partition, s->log->url.timeout_ms);
 }
 
 int stream_reader_settle(struct stream_reader *reader, pawl_error *error)

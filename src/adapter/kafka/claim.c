@@ -82,7 +82,7 @@ void claim_end(struct stream *s, int status, const char *words)
     s->phase = PHASE_NONE;
     if (s->owner.state == OWNER_CLAIMING) { /* the claim that would have resolved them was given up */
         if (s->trouble.code == PAWL_OK)
-            stream_trouble(s, false, words);
+            stream_trouble(s, words);
         stream_end_sent(s, PAWL_EUNKNOWN);
     }
     c->status = status;

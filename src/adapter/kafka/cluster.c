@@ -71,13 +71,10 @@ int kafka_cluster_identity(const char *text, struct kafka_identity *ret_identity
     if (status != PAWL_OK)
         return status;
     kafka_topic_of(url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, topic);
-    status = topic_partitions(client, &url, topic, &identity.partitions, error);
+    status = topic_find(client, &url, topic, 0, false, &identity.partitions, error);
     if (status == PAWL_OK)
         status = take_id(client, identity.kafka, error);
     client_close(client);
-    if (status == PAWL_OK && identity.partitions == 0)
-        status = error_set(error, PAWL_ENOTFOUND, "there is no topic %s; 'pawl cluster init' makes the topics",
-                           topic);
     if (status == PAWL_OK)
         *ret_identity = identity;
     return status;

@@ -162,11 +162,7 @@ static int error_read(const struct stream *s, const rd_kafka_message_t *m, uint6
 {
     int status = client_status(m->err);
     switch (status) {
-    case PAWL_ECORRUPT: return stream_fault(s, status, at, error, rd_kafka_err2str(m->err));
-    case PAWL_ENOTFOUND:
-        if (at == 0)
-            return PAWL_OK; /* it was just made, and not all brokers know it yet */
-        return stream_fault(s, PAWL_ECORRUPT, at, error, "the topic, or its partition, is gone");
+    case PAWL_ECORRUPT:
     case PAWL_EACCES: return stream_fault(s, status, at, error, rd_kafka_err2str(m->err));
     default: return PAWL_OK; /* the client tries again by itself */
     }
@@ -182,6 +178,11 @@ int message_read(const struct stream *s, const rd_kafka_message_t *m, const stru
         return PAWL_OK;
     }
     if (m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE || m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
+        *ret_found = FOUND_DOUBT;
+        return PAWL_OK;
+    }
+    if (client_status(m->err) == PAWL_ENOTFOUND
+        && before->judge.at > 0) { /* a topic that was just made is waited for */
         *ret_found = FOUND_DOUBT;
         return PAWL_OK;
     }

@@ -39,16 +39,14 @@
 #define BATCH_BYTES       ((size_t)4 << 20)
 #define LOOK_AGAIN_NS     ((uint64_t)200 * 1000 * 1000)
 #define TICK_MS           50
-#define SILENCE_NS                                                                                             \
-    ((uint64_t)5 * 1000 * 1000 * 1000) /* after which a follow asks whether it misses something */
-#define SILENCE_NS_MAX ((uint64_t)20 * 1000 * 1000 * 1000) /* while it misses nothing, it asks less often */
-#define FETCHERS_MIN   3                                   /* handles that are made before one is shared */
-#define FIND_RUN       512                                 /* records that a finder looks at in one place */
-#define PROVEN_MAX     8   /* epochs, or parts of them, of which a stream keeps what a finder has proven */
-#define ENDED_MAX      8   /* epochs that are over, of which a stream knows up to where they reached */
-#define TOGETHER_MAX   256 /* entries that wait for those under way, to go out together */
-#define OUTGOING_MAX   KAFKA_WINDOW_MAX /* records that are given to librdkafka at once */
-#define OUTGOING_BYTES (KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX)
+#define SILENCE_NS        ((uint64_t)5 * 1000 * 1000 * 1000) /* then a follow asks whether it misses something */
+#define FETCHERS_MIN      3                                  /* handles that are made before one is shared */
+#define FIND_RUN          512                                /* records that a finder looks at in one place */
+#define PROVEN_MAX        8   /* epochs, or parts of them, of which a stream keeps what a finder has proven */
+#define ENDED_MAX         8   /* epochs that are over, of which a stream knows up to where they reached */
+#define TOGETHER_MAX      256 /* entries that wait for those under way, to go out together */
+#define OUTGOING_MAX      KAFKA_WINDOW_MAX /* records that are given to librdkafka at once */
+#define OUTGOING_BYTES    (KAFKA_RECORD_HEADER + KAFKA_BODY_BYTES_MAX)
 
 /* A request, as it waits: an append's lives in its impl, others are the beginning of something larger. */
 struct op {
@@ -144,8 +142,8 @@ struct stream_reader {
     enum claim_verdict verdict; /* of the last record that was judged */
 };
 
-/* FOUND_DOUBT: the broker says that the position is out of range, and the cursor has stopped; or that the stream ends
- * before what is known of it. FOUND_LOST: a reader that
+/* FOUND_DOUBT: the broker says that the position is out of range, or that there is no such topic, and the cursor has
+ * stopped; or that the stream ends before what is known of it. FOUND_LOST: a reader that
  * began at a place that was found cannot go on from there. */
 enum found { FOUND_NOTHING, FOUND_ENTRY, FOUND_END, FOUND_DOUBT, FOUND_LOST };
 
@@ -195,7 +193,6 @@ struct read_pass {
     uint64_t deadline; /* of the next message, or of looking again */
     uint64_t until;    /* looking again, and a doubt, ends */
     uint64_t heard;    /* when a record came last */
-    uint64_t silence;  /* that a follow bears */
     struct bounds bounds;
     struct seek seek;
     struct stream_reader reader;
@@ -216,6 +213,12 @@ struct flight {
     uint64_t ticket;   /* of its first record */
     uint64_t position; /* of its first record, as far as known */
     int status;
+};
+
+/* The last entry that the brokers refused, and why: no other is told that it is not there. */
+struct refusal {
+    uint64_t epoch, offset;
+    const char *why; /* constant */
 };
 
 /* The owner has doubts: a thread of the pool looks where the stream ends. */
@@ -270,6 +273,7 @@ struct stream {
     pawl_error
         trouble; /* why outcomes are unknown; until something is sent again, since an append that has ended may be
                            delivered only after the next claim */
+    struct refusal refusal;
 
     struct flight *flights; /* a ring */
     size_t flight_room, flight_first, flight_count, flight_sent;
@@ -536,7 +540,7 @@ void stream_tick(struct stream *stream, uint64_t now);
 void stream_act(struct stream *stream, int status, const struct owner_actions *actions);
 void stream_end_sent(struct stream *stream, int status);
 /* Why entries are unknown, in words. */
-void stream_trouble(struct stream *stream, bool refused, const char *why);
+void stream_trouble(struct stream *stream, const char *why);
 int stream_read_from_owner(struct stream *stream, pawl_error *error); /* open the owner's cursor */
 void stream_stop_reading(struct stream *stream);
 void stream_settle(struct stream *stream);

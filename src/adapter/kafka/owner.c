@@ -64,14 +64,13 @@ static void acknowledge(struct stream *s, uint64_t upto)
 }
 
 /* Only the first reason counts: all in flight are unknown with it. */
-void stream_trouble(struct stream *s, bool refused, const char *why)
+void stream_trouble(struct stream *s, const char *why)
 {
     if (s->owner.state == OWNER_UNSURE)
         return;
-    error_set(&s->trouble, PAWL_EUNKNOWN, "topic %s, partition %u: %s: %s", s->topic, s->id.partition,
-              refused ? "the brokers refused it, so it is not there"
-                      : "it may be there or not, which the next claim settles",
-              why);
+    error_set(&s->trouble, PAWL_EUNKNOWN,
+              "topic %s, partition %u: it may be there or not, which the next claim settles: %s", s->topic,
+              s->id.partition, why);
 }
 
 /* Sending. */
@@ -121,7 +120,7 @@ static int send_out(struct stream *s)
         const rd_kafka_message_t *m = &out->messages[i];
         if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
-        stream_trouble(s, false, rd_kafka_err2str(m->err));
+        stream_trouble(s, rd_kafka_err2str(m->err));
         stream_act(s, owner_report(&s->owner, producer_ticket(m), CLAIM_NOWHERE, &actions), &actions);
     }
     producer_clear(s->log);
@@ -189,7 +188,7 @@ static void begin_gap(struct stream *s, uint64_t read_to)
     s->read_to = read_to;
     pawl_error error = {0};
     if (!s->reading && stream_read_from_owner(s, &error) != PAWL_OK) {
-        stream_trouble(s, false, error.text);
+        stream_trouble(s, error.text);
         s->doubt = true;
         stream_end_sent(s, PAWL_EUNKNOWN);
     }
@@ -216,8 +215,8 @@ void stream_act(struct stream *s, int status, const struct owner_actions *a)
         begin_gap(s, a->read_to);
 }
 
-/* The flight whose first record has this ticket; tickets grow with the flights, mostly by one. */
-static struct flight *flight_of(const struct stream *s, uint64_t ticket)
+/* The flight that the record with this ticket belongs to; tickets grow with the flights, mostly by one. */
+static struct flight *flight_with(const struct stream *s, uint64_t ticket)
 {
     size_t low = 0, high = s->flight_sent;
     uint64_t guess = high > 0 ? ticket - flight_at(s, 0)->ticket : 0;
@@ -233,7 +232,19 @@ static struct flight *flight_of(const struct stream *s, uint64_t ticket)
     if (low == 0)
         return NULL;
     struct flight *f = flight_at(s, low - 1);
-    return f->ticket == ticket && f->status == FLIGHT_PENDING ? f : NULL;
+    return f->status == FLIGHT_PENDING ? f : NULL;
+}
+
+/* The brokers have not taken a record. All in flight are unknown with it; but its own entry is not there. */
+static void note_failure(struct stream *s, const struct flight *f, const rd_kafka_message_t *m)
+{
+    char words[160];
+    const char *why = client_reason(m);
+    bool refused = client_refused(m);
+    if (refused && f)
+        s->refusal = (struct refusal){f->entry->entry.epoch, f->entry->entry.offset, why};
+    snprintf(words, sizeof words, "%s%s", refused ? "the brokers refused an entry: " : "", why);
+    stream_trouble(s, words);
 }
 
 void stream_reported(struct stream *s, uint64_t ticket, const rd_kafka_message_t *m)
@@ -241,11 +252,11 @@ void stream_reported(struct stream *s, uint64_t ticket, const rd_kafka_message_t
     struct owner_actions actions;
     bool good = m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset >= 0;
     uint64_t at = s->owner.judge.at;
-    struct flight *f = flight_of(s, ticket);
-    if (f && good)
+    struct flight *f = flight_with(s, ticket);
+    if (f && good && f->ticket == ticket)
         f->position = (uint64_t)m->offset;
     if (!good)
-        stream_trouble(s, client_refused(m), client_reason(m));
+        note_failure(s, f, m);
     int status = owner_report(&s->owner, ticket, good ? (uint64_t)m->offset : CLAIM_NOWHERE, &actions);
     if (s->owner.judge.at > at) {
         struct judged judged = {.judge = s->owner.judge, .sum = judge_chain(&s->owner.judge)};
@@ -279,7 +290,7 @@ int stream_read_from_owner(struct stream *s, pawl_error *error)
 /* What the owner must know cannot be read. */
 static void give_up_reading(struct stream *s, const char *words)
 {
-    stream_trouble(s, false, words);
+    stream_trouble(s, words);
     if (s->phase != PHASE_NONE) {
         claim_end(s, PAWL_EIO, words);
     } else {
@@ -327,8 +338,8 @@ static void note_place(struct stream *s, const struct claim_record *r)
     }
 }
 
-/* A broker says that the owner's position is out of range, or the stream shorter than is known: look where it ends
- * (bounds.c). */
+/* A broker says that the owner's position is out of range, that there is no such topic, or that the stream is shorter than
+ * is known: look where it ends (bounds.c). */
 
 void stream_look_run(struct op *op)
 {
@@ -484,9 +495,10 @@ void stream_read_on(struct stream *s)
 static void end_waiting(struct stream *s)
 {
     char words[128];
-    const char *why = s->reopened  ? "brokers tell an end that is not the end, as its leader knows, for"
-                      : s->doubted ? "a broker says that it ends earlier, but its leader does not answer for"
-                                   : "no broker has answered for";
+    const char *why =
+        s->reopened  ? "brokers say that it ends earlier, or is not there, though its leader has it, for"
+        : s->doubted ? "a broker says that it ends earlier, or is not there, and its leader is silent for"
+                     : "no broker has answered for";
     snprintf(words, sizeof words, "%s %" PRIu32 " ms", why, s->log->url.timeout_ms);
     if (s->doubted && s->beyond && !s->reopened)
         lose(s, DOUBT_BEYOND);

@@ -89,7 +89,7 @@ static void give_up_reports(struct kafka_log *log)
     for (size_t i = 0; i < log->stream_count; i++) {
         struct stream *s = log->streams[i];
         if (s->owner.count > 0) {
-            stream_trouble(s, false, "its producer has failed");
+            stream_trouble(s, "its producer has failed");
             s->doubt = true;
             stream_end_sent(s, PAWL_EUNKNOWN);
             stream_settle(s);

@@ -354,7 +354,6 @@ static void looked(struct read_pass *p)
 static void got_on(struct read_pass *p, uint64_t now)
 {
     p->heard = now;
-    p->silence = SILENCE_NS;
     p->deadline = kafka_deadline(p->op.log);
     p->reopened = false;
 }
@@ -382,13 +381,10 @@ static bool step_waiting(struct read_pass *p, uint64_t now)
 }
 
 /* librdkafka may stop fetching when leaders change, and not say so. So a follow that hears nothing is in doubt,
- * too, and begins again where it is. */
-static bool is_silent(struct read_pass *p, uint64_t now)
+ * too, and begins again where it is: however long it has been idle, so that it notices a leader that hangs. */
+static bool is_silent(const struct read_pass *p, uint64_t now)
 {
-    if (now < p->heard + p->silence)
-        return false;
-    p->silence = p->silence * 2 < SILENCE_NS_MAX ? p->silence * 2 : SILENCE_NS_MAX;
-    return true;
+    return now >= p->heard + SILENCE_NS;
 }
 
 /* It is in doubt; again, if it has not got on since the last doubt. */
@@ -482,7 +478,6 @@ static int start_pass(struct kafka_log *log, enum pass_kind kind, void *request,
     p->from = p->next_offset = from;
     p->left = limit;
     p->until = kafka_deadline(log);
-    p->silence = SILENCE_NS;
     atomic_fetch_add(&log->outstanding, 1);
     pthread_mutex_lock(&log->lock);
     int status = stream_find(log, stream, &p->stream);

@@ -71,6 +71,8 @@ int open_owner(const struct options *options, const char *dir, const pawl_option
     pawl_options filled = *how;
     filled.progress = derive;
     filled.progress_arg = &deriving;
+    if (pawl_open_check(dir, &filled, &error) != PAWL_OK)
+        return say_usage(&error);
     if (!how->log && !how->must_be_new) {
         filled.must_exist = true;
         if (pawl_directory_get(dir, &directory, NULL) == PAWL_ENOTFOUND) {
@@ -82,8 +84,6 @@ int open_owner(const struct options *options, const char *dir, const pawl_option
     int status = pawl_open(dir, &filled, ret_engine, &error);
     if (deriving.shown)
         progress_end(&deriving.progress);
-    if (status == PAWL_EINVAL)
-        return say_usage(&error);
     return status == PAWL_OK ? CLI_OK : owner_failure(options, &error);
 }
 

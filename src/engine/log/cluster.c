@@ -18,6 +18,12 @@ bool cluster_is(const char *where)
 
 #define PARTITIONS_DEFAULT 16
 
+int cluster_url_check(const char *url, pawl_error *error)
+{
+    struct kafka_url parsed;
+    return kafka_url_parse(url, &parsed, error);
+}
+
 int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_log, pawl_error *error)
 {
     const struct kafka_log_options options = {.url = url, .env = env, .node = node};
@@ -173,6 +179,11 @@ void pawl_cluster_report_release(pawl_cluster_report *report)
 static int refuse(const char *url, pawl_error *error)
 {
     return error_set(error, PAWL_EINVAL, "%s: this build has no Kafka", url);
+}
+
+int cluster_url_check(const char *url, pawl_error *error)
+{
+    return refuse(url, error);
 }
 
 int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_log, pawl_error *error)

@@ -11,6 +11,9 @@
 /* Whether this is the name of a log on Kafka. */
 bool cluster_is(const char *where);
 
+/* Whether it is a URL that a log can be opened by; looks at nothing else. PAWL_EINVAL, with words that say what is wrong. */
+int cluster_url_check(const char *url, pawl_error *error);
+
 /* node: who claims; 0: somebody. */
 int cluster_open(const char *url, pawl_env *env, uint64_t node, pawl_log **ret_log, pawl_error *error);
 

@@ -486,17 +486,33 @@ int pawl_open(const char *dir, const pawl_options *options, pawl_engine **ret_en
     return engine_open(dir, options, NULL, ret_engine, error);
 }
 
-int engine_open(const char *dir, const pawl_options *options, const struct engine_knobs *knobs,
-                pawl_engine **ret_engine, pawl_error *error)
+/* Looks at nothing but the words. */
+static int check_words(const char *dir, const pawl_options *options, const char **ret_dir,
+                       pawl_options *ret_filled, pawl_error *error)
 {
     static const pawl_options defaults = {0};
-    pawl_options filled = options ? *options : defaults;
-    int status = check_options(&filled, error);
+    *ret_filled = options ? *options : defaults;
+    int status = check_options(ret_filled, error);
+    if (status == PAWL_OK && ret_filled->log)
+        status = cluster_url_check(ret_filled->log, error);
     if (status != PAWL_OK)
         return status;
     if (!dir || strlen(dir) >= NODE_PATH_MAX)
         return error_set(error, PAWL_EINVAL, "the name of a directory is missing or too long");
-    status = engine_directory(dir, &dir, error);
+    return engine_directory(dir, ret_dir, error);
+}
+
+int pawl_open_check(const char *dir, const pawl_options *options, pawl_error *error)
+{
+    pawl_options filled;
+    return check_words(dir, options, &dir, &filled, error);
+}
+
+int engine_open(const char *dir, const pawl_options *options, const struct engine_knobs *knobs,
+                pawl_engine **ret_engine, pawl_error *error)
+{
+    pawl_options filled;
+    int status = check_words(dir, options, &dir, &filled, error);
     if (status != PAWL_OK)
         return status;
     pawl_engine *e = mem_new(filled.allocator, 1, sizeof *e);
