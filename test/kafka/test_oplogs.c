@@ -30,6 +30,7 @@ static _Atomic(const char *) hidden; /* the topic that no broker knows */
 static _Atomic(const char *) hidden_once_listed;
 static atomic_bool refuses_list, holds_list, beheads_list;
 static atomic_size_t looks, loads;
+static _Atomic rd_kafka_resp_err_t told_of_list; /* instead of its records */
 
 static bool is_list(const rd_kafka_topic_t *topic)
 {
@@ -78,6 +79,34 @@ int rd_kafka_consume_start(rd_kafka_topic_t *topic, int32_t partition, int64_t o
     while (atomic_load(&looks) < READERS)
         sched_yield();
     return -1;
+}
+
+/* Nobody but the log's front reads the list, and all that it reads so is the list and the skips. */
+static rd_kafka_message_t *invented(rd_kafka_topic_t *topic, rd_kafka_resp_err_t err)
+{
+    rd_kafka_message_t *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    *m = (rd_kafka_message_t){.err = err, .rkt = topic, ._private = &told_of_list};
+    return m;
+}
+
+rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *topic, int32_t partition, int timeout_ms)
+{
+    rd_kafka_message_t *(*real)(rd_kafka_topic_t *, int32_t, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume");
+    rd_kafka_resp_err_t err = atomic_load(&told_of_list);
+    return is_list(topic) && err != RD_KAFKA_RESP_ERR_NO_ERROR ? invented(topic, err)
+                                                               : real(topic, partition, timeout_ms);
+}
+
+void rd_kafka_message_destroy(rd_kafka_message_t *message)
+{
+    void (*real)(rd_kafka_message_t *);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_message_destroy");
+    if (message->_private == &told_of_list)
+        free(message);
+    else
+        real(message);
 }
 
 /* --- a log --- */
@@ -349,6 +378,22 @@ TEST(a_list_whose_first_records_are_gone_is_corrupt_and_says_why)
     site_close(&s);
 }
 
+TEST(a_list_of_which_brokers_tell_nothing_but_errors_ends_a_claim)
+{
+    struct site s;
+    site_open(&s, "garbled", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    site_close(&s);
+    site_open(&s, "garbled", HASTY_MS); /* it has not read the list */
+    atomic_store(&told_of_list, RD_KAFKA_RESP_ERR_UNKNOWN);
+    assert_status(claim(&s), PAWL_EIO);
+    assert_contains(s.error.text, "topic garbled.oplogs");
+    assert_contains(s.error.text, rd_kafka_err2str(RD_KAFKA_RESP_ERR_UNKNOWN));
+    atomic_store(&told_of_list, RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_ok(claim_until_known(&s));
+    site_close(&s);
+}
+
 static void set_retention(const char *cluster, const char *retention)
 {
     char words[300];
@@ -426,6 +471,7 @@ int main(void)
         RUN(a_claim_that_cannot_see_what_it_has_made_is_not_lost),
         RUN(what_looks_at_all_logs_finds_the_lost_one),
         RUN(a_list_whose_first_records_are_gone_is_corrupt_and_says_why),
+        RUN(a_list_of_which_brokers_tell_nothing_but_errors_ends_a_claim),
         RUN(the_settings_of_the_list_are_watched_while_a_log_is_held),
         RUN(whoever_waits_for_a_list_that_cannot_be_read_shares_the_failure),
     };

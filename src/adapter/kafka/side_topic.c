@@ -35,21 +35,38 @@ static int take_one(const char *topic, const rd_kafka_message_t *m, side_topic_t
     return take(arg, (pawl_bytes){m->payload, m->len}, error);
 }
 
+/* The client tries again by itself, whatever the brokers say, so that an error is told only if no record comes for long. */
+static int no_record(const char *topic, rd_kafka_resp_err_t last, pawl_error *error)
+{
+    return error_set(error, PAWL_EIO, "topic %s: %s", topic,
+                     last == RD_KAFKA_RESP_ERR_NO_ERROR ? "no broker answers" : rd_kafka_err2str(last));
+}
+
+static uint64_t patience(const struct kafka_url *url)
+{
+    uint32_t wait = url->timeout_ms < LOAD_MS_MAX ? url->timeout_ms : LOAD_MS_MAX;
+    return clock_boot_ns() + (uint64_t)wait * 1000000;
+}
+
 static int read_all(const struct kafka_url *url, rd_kafka_topic_t *handle, const char *topic,
                     side_topic_take take, void *arg, pawl_error *error)
 {
-    uint32_t wait = url->timeout_ms < LOAD_MS_MAX ? url->timeout_ms : LOAD_MS_MAX;
-    uint64_t until = clock_boot_ns() + (uint64_t)wait * 1000000;
+    uint64_t until = patience(url);
+    rd_kafka_resp_err_t last = RD_KAFKA_RESP_ERR_NO_ERROR;
     bool over = false;
     int status = PAWL_OK;
     while (!over && status == PAWL_OK) {
         rd_kafka_message_t *m = rd_kafka_consume(handle, 0, TAKE_MS);
-        if (m)
+        bool good = m && m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+        if (m) {
+            last = m->err;
             status = take_one(topic, m, take, arg, &over, error);
-        if (m)
             rd_kafka_message_destroy(m);
-        else if (clock_boot_ns() > until)
-            status = error_set(error, PAWL_EIO, "topic %s: no broker answers", topic);
+        }
+        if (good)
+            until = patience(url);
+        else if (!over && status == PAWL_OK && clock_boot_ns() > until)
+            status = no_record(topic, last, error);
     }
     return status;
 }
