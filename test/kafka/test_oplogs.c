@@ -28,7 +28,8 @@ static const char topic_name[] = "oplog.7.2";
 
 static _Atomic(const char *) hidden; /* the topic that no broker knows */
 static _Atomic(const char *) hidden_once_listed;
-static atomic_bool refuses_list, holds_list, beheads_list;
+static atomic_bool refuses_list, holds_list;
+static atomic_bool tells_an_end, tells_out_of_range; /* once, of the list, as a leader does that was replaced */
 static atomic_size_t looks, loads;
 static _Atomic rd_kafka_resp_err_t told_of_list; /* instead of its records */
 
@@ -65,13 +66,12 @@ int rd_kafka_produce(rd_kafka_topic_t *topic, int32_t partition, int flags, void
     return real(topic, partition, flags, payload, len, key, keylen, opaque);
 }
 
-/* The list cannot be read, which takes until all readers have asked for it; or it does not begin where it must, so that a
- * position that is not there is asked for. */
+/* The list cannot be read, which takes until all readers have asked for it; or a position is asked for that is not there. */
 int rd_kafka_consume_start(rd_kafka_topic_t *topic, int32_t partition, int64_t offset)
 {
     int (*real)(rd_kafka_topic_t *, int32_t, int64_t);
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume_start");
-    if (is_list(topic) && atomic_load(&beheads_list))
+    if (is_list(topic) && atomic_exchange(&tells_out_of_range, false))
         return real(topic, partition, 1000);
     if (!is_list(topic) || !atomic_load(&holds_list))
         return real(topic, partition, offset);
@@ -95,6 +95,8 @@ rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *topic, int32_t partition,
     rd_kafka_message_t *(*real)(rd_kafka_topic_t *, int32_t, int);
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume");
     rd_kafka_resp_err_t err = atomic_load(&told_of_list);
+    if (is_list(topic) && atomic_exchange(&tells_an_end, false))
+        return invented(topic, RD_KAFKA_RESP_ERR__PARTITION_EOF);
     return is_list(topic) && err != RD_KAFKA_RESP_ERR_NO_ERROR ? invented(topic, err)
                                                                : real(topic, partition, timeout_ms);
 }
@@ -245,6 +247,30 @@ static void delete_topic(struct site *s, const char *cluster)
     site_open(s, cluster, HASTY_MS);
 }
 
+/* Delete all that the list has. */
+static void behead(const struct site *s)
+{
+    char list[128], why[256];
+    snprintf(list, sizeof list, "%.*s.oplogs", (int)(strlen(s->topic) - strlen(topic_name) - 1), s->topic);
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", getenv("PAWL_KAFKA"), why, sizeof why), 0);
+    rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+    assert_non_null(client);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+    rd_kafka_topic_partition_list_t *before = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(before, list, 0)->offset = RD_KAFKA_OFFSET_END;
+    rd_kafka_DeleteRecords_t *wanted = rd_kafka_DeleteRecords_new(before);
+    rd_kafka_DeleteRecords(client, &wanted, 1, NULL, queue);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENT_MS);
+    assert_non_null(event);
+    assert_int_equal(rd_kafka_event_error(event), 0);
+    rd_kafka_event_destroy(event);
+    rd_kafka_DeleteRecords_destroy(wanted);
+    rd_kafka_topic_partition_list_destroy(before);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(client);
+}
+
 static void assert_lost(const struct site *s, int status)
 {
     char words[200];
@@ -366,15 +392,30 @@ TEST(a_list_whose_first_records_are_gone_is_corrupt_and_says_why)
     struct site s;
     site_open(&s, "headless", PATIENT_MS);
     assert_ok(claim_until_known(&s));
+    behead(&s);
     site_close(&s);
     site_open(&s, "headless", PATIENT_MS);
     atomic_store(&hidden, s.topic);
-    atomic_store(&beheads_list, true);
     assert_status(read_all(&s, true, &s.error), PAWL_ECORRUPT);
-    atomic_store(&beheads_list, false);
     atomic_store(&hidden, NULL);
     for (size_t i = 0; i < 3; i++)
         assert_contains(s.error.text, words[i]);
+    site_close(&s);
+}
+
+TEST(a_list_is_read_to_its_end_whatever_a_replaced_leader_tells)
+{
+    struct site s;
+    site_open(&s, "cut_off", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    delete_topic(&s, "cut_off");
+    for (int how = 0; how < 2; how++) {
+        atomic_store(how == 0 ? &tells_an_end : &tells_out_of_range, true);
+        assert_lost(&s, claim_until_known(&s));
+        assert_false(atomic_load(&tells_an_end) || atomic_load(&tells_out_of_range));
+        site_close(&s);
+        site_open(&s, "cut_off", HASTY_MS);
+    }
     site_close(&s);
 }
 
@@ -471,6 +512,7 @@ int main(void)
         RUN(a_claim_that_cannot_see_what_it_has_made_is_not_lost),
         RUN(what_looks_at_all_logs_finds_the_lost_one),
         RUN(a_list_whose_first_records_are_gone_is_corrupt_and_says_why),
+        RUN(a_list_is_read_to_its_end_whatever_a_replaced_leader_tells),
         RUN(a_list_of_which_brokers_tell_nothing_but_errors_ends_a_claim),
         RUN(the_settings_of_the_list_are_watched_while_a_log_is_held),
         RUN(whoever_waits_for_a_list_that_cannot_be_read_shares_the_failure),

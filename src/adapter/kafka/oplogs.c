@@ -106,7 +106,12 @@ int oplogs_load(rd_kafka_t *client, const struct kafka_url *url, struct oplog_li
     uint64_t now = clock_boot_ns();
     kafka_oplogs_topic(url->cluster, topic);
     struct taking taking = {.list = list, .seed = kafka_record_seed(topic, 0)};
-    int status = side_topic_read(client, url, topic, take, &taking, error);
+    uint64_t first = 0;
+    int status = side_topic_read(client, url, topic, take, &taking, &first, error);
+    if (status == PAWL_ENOTFOUND)
+        status = PAWL_OK;
+    if (status == PAWL_OK && first > 0)
+        status = side_topic_cut(topic, error);
     if (status == PAWL_OK)
         list->read_at = now;
     return status;

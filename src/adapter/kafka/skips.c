@@ -82,8 +82,11 @@ int skips_load(rd_kafka_t *client, const struct kafka_url *url, struct skip_list
     char topic[KAFKA_TOPIC_MAX];
     kafka_skips_topic(url->cluster, topic);
     struct taking taking = {.list = list, .seed = kafka_record_seed(topic, 0)};
-    int status = side_topic_read(client, url, topic, take, &taking, error);
-    return status == PAWL_EACCES ? PAWL_OK : status; /* who may not see the decisions stops at the records */
+    uint64_t first = 0;
+    int status = side_topic_read(client, url, topic, take, &taking, &first, error);
+    if (status == PAWL_ENOTFOUND || status == PAWL_EACCES)
+        return PAWL_OK; /* who does not see the decisions stops at the records */
+    return status == PAWL_OK && first > 0 ? side_topic_cut(topic, error) : status;
 }
 
 /* --- making one --- */
