@@ -31,6 +31,8 @@ static _Atomic(const char *) hidden_once_listed;
 static atomic_bool refuses_list, holds_list;
 static atomic_bool tells_an_end, tells_out_of_range; /* once, of the list, as a leader does that was replaced */
 static atomic_size_t looks, loads;
+static atomic_int list_hidden; /* at so many looks from now on nobody knows it */
+static atomic_size_t list_looks;
 static _Atomic rd_kafka_resp_err_t told_of_list; /* instead of its records */
 
 static bool is_list(const rd_kafka_topic_t *topic)
@@ -46,6 +48,13 @@ rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *client, int all, rd_kafka_topi
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_metadata");
     const char *name = atomic_load(&hidden);
     rd_kafka_resp_err_t err = real(client, all, only, ret_metadata, timeout_ms);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR && only && is_list(only)) {
+        atomic_fetch_add(&list_looks, 1);
+        if (atomic_load(&list_hidden) > 0 && atomic_fetch_sub(&list_hidden, 1) > 0) {
+            (*ret_metadata)->topics[0].err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+            (*ret_metadata)->topics[0].partition_cnt = 0;
+        }
+    }
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR && only && name && strcmp(rd_kafka_topic_name(only), name) == 0) {
         (*ret_metadata)->topics[0].err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
         (*ret_metadata)->topics[0].partition_cnt = 0;
@@ -368,6 +377,53 @@ TEST(a_claim_that_cannot_see_what_it_has_made_is_not_lost)
     site_close(&s);
 }
 
+TEST(a_list_that_a_broker_does_not_know_yet_is_not_empty)
+{
+    struct site s;
+    site_open(&s, "young", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    delete_topic(&s, "young");
+    for (int how = 0; how < 5; how++) {
+        pawl_cluster_topics topics;
+        pawl_cluster_report report;
+        site_close(&s);
+        site_open(&s, "young", HASTY_MS); /* it has not read the list */
+        atomic_store(&list_hidden, 5);
+        if (how == 0)
+            assert_lost(&s, claim_until_known(&s));
+        if (how == 1)
+            assert_lost(&s, read_all(&s, true, &s.error));
+        if (how == 2)
+            assert_lost(&s, read_all(&s, false, &s.error));
+        if (how == 3)
+            assert_lost(&s, kafka_cluster_check(s.url, 0, &topics, &s.error));
+        if (how == 4) {
+            assert_ok(kafka_verify(s.log, NULL, NULL, &report, &s.error));
+            assert_int_equal(report.faults, 1);
+            kafka_verify_release(&report);
+        }
+        assert_true(atomic_load(&list_hidden) <= 0);
+    }
+    assert_false(is_there(&s));
+    site_close(&s);
+}
+
+TEST(without_a_list_an_operation_log_is_empty_and_only_the_first_reader_waits)
+{
+    struct site s;
+    site_open(&s, "virgin", HASTY_MS);
+    assert_ok(read_all(&s, true, &s.error));
+    atomic_store(&list_looks, 0);
+    for (size_t before = 0; before < 3;
+         before = atomic_load(&list_looks)) { /* an answer is believed for a while */
+        assert_ok(read_all(&s, before % 2 > 0, &s.error));
+        assert_true(atomic_load(&list_looks) <= before + 1);
+        wait_pause(PAWL_SECOND / 10);
+    }
+    assert_int_not_equal(outsider("topics virgin | grep -qx virgin.oplogs"), 0);
+    site_close(&s);
+}
+
 TEST(what_looks_at_all_logs_finds_the_lost_one)
 {
     struct site s;
@@ -510,6 +566,8 @@ int main(void)
         RUN(a_topic_that_was_seen_and_is_missing_is_lost_though_it_is_not_listed),
         RUN(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost),
         RUN(a_claim_that_cannot_see_what_it_has_made_is_not_lost),
+        RUN(a_list_that_a_broker_does_not_know_yet_is_not_empty),
+        RUN(without_a_list_an_operation_log_is_empty_and_only_the_first_reader_waits),
         RUN(what_looks_at_all_logs_finds_the_lost_one),
         RUN(a_list_whose_first_records_are_gone_is_corrupt_and_says_why),
         RUN(a_list_is_read_to_its_end_whatever_a_replaced_leader_tells),

@@ -100,21 +100,41 @@ static int take(void *arg, pawl_bytes value, pawl_error *error)
     return add(t->list, stream, error);
 }
 
-int oplogs_load(rd_kafka_t *client, const struct kafka_url *url, struct oplog_list *list, pawl_error *error)
+/* PAWL_ENOTFOUND: the brokers do not know it. */
+static int load_once(rd_kafka_t *client, const struct kafka_url *url, struct oplog_list *list,
+                     pawl_error *error)
 {
     char topic[KAFKA_TOPIC_MAX];
-    uint64_t now = clock_boot_ns();
+    uint64_t now = clock_boot_ns(), first = 0;
     kafka_oplogs_topic(url->cluster, topic);
     struct taking taking = {.list = list, .seed = kafka_record_seed(topic, 0)};
-    uint64_t first = 0;
     int status = side_topic_read(client, url, topic, take, &taking, &first, error);
-    if (status == PAWL_ENOTFOUND)
-        status = PAWL_OK;
     if (status == PAWL_OK && first > 0)
         status = side_topic_cut(topic, error);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
         list->read_at = now;
+        list->there = true;
+    }
     return status;
+}
+
+/* For a while, because a broker that has just started may know less than others (L5). */
+static int load_patiently(rd_kafka_t *client, const struct kafka_url *url, struct oplog_list *list,
+                          pawl_error *error)
+{
+    uint64_t until = clock_boot_ns() + NEW_NS;
+    int status = load_once(client, url, list, error);
+    while (status == PAWL_ENOTFOUND && clock_boot_ns() < until) {
+        wait_pause(LOOK_AGAIN_NS);
+        status = load_once(client, url, list, error);
+    }
+    return status;
+}
+
+int oplogs_load(rd_kafka_t *client, const struct kafka_url *url, struct oplog_list *list, pawl_error *error)
+{
+    int status = load_patiently(client, url, list, error);
+    return status == PAWL_ENOTFOUND ? PAWL_OK : status;
 }
 
 void oplogs_release(struct oplog_list *list)
@@ -130,18 +150,24 @@ static uint64_t timeout_ns(const struct kafka_url *url)
     return (uint64_t)url->timeout_ms * 1000000;
 }
 
+/* It is absent at this look, too. For how long? */
+static uint64_t note_absence(struct oplog_absence *absence, const struct kafka_url *url)
+{
+    uint64_t now = clock_boot_ns();
+    if (absence->since == 0 || now - absence->last > timeout_ns(url) + GAP_NS)
+        absence->since = now;
+    absence->last = now;
+    return now - absence->since;
+}
+
 int oplog_judge(const struct kafka_url *url, const char *topic, uint32_t partitions,
                 struct oplog_absence *absence, pawl_error *error)
 {
-    uint64_t now = clock_boot_ns();
     if (partitions > 0) {
         *absence = (struct oplog_absence){0};
         return PAWL_OK;
     }
-    if (absence->since == 0 || now - absence->last > timeout_ns(url) + GAP_NS)
-        absence->since = now;
-    absence->last = now;
-    if (now - absence->since < timeout_ns(url))
+    if (note_absence(absence, url) < timeout_ns(url))
         return error_set(error, PAWL_EIO,
                          "the brokers do not know topic %s, which was made; after %" PRIu32
                          " ms without it, it is taken for deleted",
@@ -230,29 +256,53 @@ static int keep_failure(struct kafka_log *log, struct oplogs_failure f, pawl_err
     return error_set(error, f.error.code, "%s", f.error.text);
 }
 
-/* Unless this log is listed, as far as is known, or the list was read after from. With oplogs_lock. */
-static int load_unless(struct kafka_log *log, pawl_stream stream, uint64_t from, uint64_t asked,
-                       pawl_error *error)
+/* For whoever reads, and makes no list: none that is absent for long enough is an empty one (L5). */
+static int load_or_doubt(struct kafka_log *log, bool *ret_doubt, pawl_error *error)
 {
+    struct oplog_list *list = &log->oplogs;
+    int status = load_once(log->front, &log->url, list, error);
+    if (status != PAWL_ENOTFOUND) {
+        list->absence = (struct oplog_absence){0};
+        return status;
+    }
+    list->there = false;
+    *ret_doubt = note_absence(&list->absence, &log->url) < NEW_NS;
+    if (*ret_doubt)
+        return error_set(
+            error, PAWL_EIO,
+            "the brokers do not know topic %s.oplogs, which lists the operation logs that were made; "
+            "it is looked for again",
+            log->url.cluster);
+    list->read_at = list->absence.last;
+    return PAWL_OK;
+}
+
+/* With oplogs_lock. */
+static int load_for_reader(struct kafka_log *log, pawl_stream stream, uint64_t asked, bool *ret_doubt,
+                           pawl_error *error)
+{
+    const struct oplog_list *list = &log->oplogs;
     struct oplogs_failure f = {.of_all = true};
-    if (oplogs_have(&log->oplogs, stream) || log->oplogs.read_at > from)
+    if (oplogs_have(list, stream) || (list->read_at > 0 && list->read_at + FRESH_NS > asked))
         return PAWL_OK;
     int status = shared_failure(log, stream, asked, error);
     if (status != PAWL_OK)
         return status;
-    status = oplogs_load(log->front, &log->url, &log->oplogs, &f.error);
+    status = load_or_doubt(log, ret_doubt, &f.error);
+    if (*ret_doubt) /* nobody shares a doubt: whoever has one looks again */
+        return error_set(error, status, "%s", f.error.text);
     return status == PAWL_OK ? PAWL_OK : keep_failure(log, f, error);
 }
 
-/* *ret_known: it is listed. Without log->lock. */
-static int look_up(struct kafka_log *log, pawl_stream stream, uint64_t asked, bool *ret_known,
+/* *ret_known: it is listed. *ret_doubt: PAWL_EIO, because the brokers know no list. Without log->lock. */
+static int look_up(struct kafka_log *log, pawl_stream stream, bool *ret_known, bool *ret_doubt,
                    pawl_error *error)
 {
+    uint64_t asked = clock_boot_ns();
     pthread_mutex_lock(&log->oplogs_lock);
-    int status = load_unless(log, stream, asked > FRESH_NS ? asked - FRESH_NS : 0, asked, error);
-    bool known = oplogs_have(&log->oplogs, stream);
+    int status = load_for_reader(log, stream, asked, ret_doubt, error);
+    *ret_known = oplogs_have(&log->oplogs, stream);
     pthread_mutex_unlock(&log->oplogs_lock);
-    *ret_known = known;
     return status;
 }
 
@@ -301,13 +351,13 @@ static int find_oplog(struct kafka_log *log, const char *topic, pawl_stream stre
                       uint32_t *ret_partitions, pawl_error *error)
 {
     uint32_t partitions = 0;
-    uint64_t absent_ns, asked = clock_boot_ns();
+    uint64_t absent_ns;
     bool known = false;
     int status = topic_find(log->front, &log->url, topic, stream.partition, true, &partitions, error);
     if (status == PAWL_OK && partitions > 0)
         status = judge_look(log, topic, stream, partitions, &absent_ns, error);
     else if (status == PAWL_OK && !log->trust_topics)
-        status = look_up(log, stream, asked, &known, error);
+        status = look_up(log, stream, &known, ret_doubt, error);
     if (status == PAWL_OK && known)
         status = find_made(log, topic, stream, ret_doubt, &partitions, error);
     if (status == PAWL_OK)
@@ -338,15 +388,45 @@ int log_await_topic(struct kafka_log *log, const char *topic, pawl_stream stream
 
 /* --- claiming --- */
 
+static int plog_partitions(struct kafka_log *log, uint32_t *ret_partitions, pawl_error *error)
+{
+    char plog[KAFKA_TOPIC_MAX];
+    kafka_topic_of(log->url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, plog);
+    return topic_find(log->front, &log->url, plog, 0, false, ret_partitions, error);
+}
+
 /* With as many partitions as plog. */
 static int make_topic(const struct stream *s, pawl_error *error)
 {
     struct kafka_log *log = s->log;
-    char plog[KAFKA_TOPIC_MAX];
     uint32_t partitions;
-    kafka_topic_of(log->url.cluster, (pawl_stream){.kind = PAWL_STREAM_PLOG}, plog);
-    int status = topic_find(log->front, &log->url, plog, 0, false, &partitions, error);
+    int status = plog_partitions(log, &partitions, error);
     return status == PAWL_OK ? topic_create(log->front, &log->url, s->topic, partitions, error) : status;
+}
+
+/* Not in a cluster that has no plog: its name was mistyped. */
+static int make_list(struct kafka_log *log, const char *topic, pawl_error *error)
+{
+    uint32_t of_plog, partitions = 0;
+    int status = topic_partitions(log->front, &log->url, topic, &partitions, error);
+    if (status != PAWL_OK || partitions > 0)
+        return status;
+    status = plog_partitions(log, &of_plog, error);
+    return status == PAWL_OK ? topic_create(log->front, &log->url, topic, 1, error) : status;
+}
+
+/* L5. */
+static int make_and_load(struct kafka_log *log, pawl_error *error)
+{
+    char topic[KAFKA_TOPIC_MAX];
+    kafka_oplogs_topic(log->url.cluster, topic);
+    int status = make_list(log, topic, error);
+    if (status != PAWL_OK)
+        return status;
+    status = load_patiently(log->front, &log->url, &log->oplogs, error);
+    return status == PAWL_ENOTFOUND
+               ? error_set(error, PAWL_EIO, "the brokers do not know topic %s, which was made", topic)
+               : status;
 }
 
 static int list_it(const struct stream *s, pawl_error *error)
@@ -385,13 +465,27 @@ static int make_once(const struct stream *s, bool seen, uint64_t asked, pawl_err
     return status == PAWL_OK ? PAWL_OK : keep_failure(s->log, f, error);
 }
 
+/* With oplogs_lock. */
+static int load_for_claim(struct kafka_log *log, pawl_stream stream, uint64_t asked, pawl_error *error)
+{
+    const struct oplog_list *list = &log->oplogs;
+    struct oplogs_failure f = {.of_all = true};
+    if (oplogs_have(list, stream) || (list->there && list->read_at > asked))
+        return PAWL_OK;
+    int status = shared_failure(log, stream, asked, error);
+    if (status != PAWL_OK)
+        return status;
+    status = make_and_load(log, &f.error);
+    return status == PAWL_OK ? PAWL_OK : keep_failure(log, f, error);
+}
+
 /* With the lock for all of it: the claims of the other partitions wait, and then have nothing to do. */
 static int list_if_new(const struct stream *s, bool seen, bool *ret_listed_before, pawl_error *error)
 {
     struct kafka_log *log = s->log;
     uint64_t asked = clock_boot_ns();
     pthread_mutex_lock(&log->oplogs_lock);
-    int status = load_unless(log, s->id, asked, asked, error);
+    int status = load_for_claim(log, s->id, asked, error);
     *ret_listed_before = status == PAWL_OK && oplogs_have(&log->oplogs, s->id);
     if (status == PAWL_OK && !*ret_listed_before)
         status = make_once(s, seen, asked, error);

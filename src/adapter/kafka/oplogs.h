@@ -17,10 +17,14 @@
  *       not listed has never had an entry, and may be taken for empty if its topic is missing.
  *   L2  The topic of a log that is listed was there. If it is missing, it was deleted, and all in it is lost: PAWL_ECORRUPT
  *       for whoever reads, claims or verifies it, naming the topic. Nobody makes it again.
- *   L4  A broker that has just started may not know a topic that is there. So a topic is missing only if whoever was asked
- *       has not known it for timeout-ms; until then it is PAWL_EIO, and whoever wants it looks again.
  *   L3  A crash between making and listing leaves an empty topic; the next claim lists it. One whose topic was made before
  *       there was a list is listed by its next claim, too. To list a log twice does no harm.
+ *   L4  A broker that has just started may not know a topic that is there. So the topic of a listed log is taken for deleted
+ *       only after no broker that was asked has known it for timeout-ms. Until then it is PAWL_EIO, and whoever wants the
+ *       topic looks again.
+ *   L5  A broker may not know the list, either. A claim never takes it for empty because of that: it asks the controller to
+ *       make the list, who refuses if there is one, and reads the list then. A reader does so only after no broker that was
+ *       asked has known it for NEW_NS; until then it is PAWL_EIO, too. A log whose topic is there needs no list to be read.
  *
  * The list is no stream, because who reads one stream would then have to judge another; and it is not in group0, because
  * this log knows nothing of what its entries mean. Nothing protects against the loss of the list and of a topic in it. */
@@ -32,10 +36,18 @@
 
 #define KAFKA_OPLOG_BYTES ((size_t)20)
 
+/* Since when a topic is not known to the brokers, and when they were asked last. 0: it was seen, or nobody
+ * has looked. */
+struct oplog_absence {
+    uint64_t since, last;
+};
+
 struct oplog_list {
     pawl_stream *items; /* partition 0 of each */
     size_t count, room;
-    uint64_t read_at; /* when it was read last, from its beginning on; 0: never */
+    uint64_t read_at;             /* when it was read last, or was found not to be there; 0: never */
+    bool there;                   /* its topic was, then */
+    struct oplog_absence absence; /* of its topic */
     const pawl_allocator *alloc;
 };
 
@@ -48,16 +60,10 @@ void kafka_oplog_encode(pawl_stream stream, uint64_t seed, uint8_t *to);
 /* False: these are not such bytes. */
 bool kafka_oplog_decode(pawl_bytes value, uint64_t seed, pawl_stream *ret_stream);
 
-/* Read the list, and add what it has not. Blocks. Errors as of side_topic_read. */
+/* Read the list, and add what it has not. One that is absent for NEW_NS is empty. Blocks. Errors as of side_topic_read. */
 int oplogs_load(rd_kafka_t *client, const struct kafka_url *url, struct oplog_list *list, pawl_error *error);
 bool oplogs_have(const struct oplog_list *list, pawl_stream stream);
 void oplogs_release(struct oplog_list *list);
-
-/* Since when a topic that was there is not known to the brokers, and when they were asked last. 0: it was seen, or nobody
- * has looked. */
-struct oplog_absence {
-    uint64_t since, last;
-};
 
 /* L2, L4: a look at the topic of a log that was made has found so many partitions. PAWL_EIO: it is absent, but not for long
  * enough. PAWL_ECORRUPT: it was deleted. */
