@@ -442,20 +442,60 @@ TEST(what_looks_at_all_logs_finds_the_lost_one)
     site_close(&s);
 }
 
-TEST(a_list_whose_first_records_are_gone_is_corrupt_and_says_why)
+static void assert_perhaps_lost(const struct site *s, int status)
 {
-    static const char *const words[] = {"topic headless.oplogs", "first record", "retention.ms"};
+    assert_status(status, PAWL_ECORRUPT);
+    assert_contains(s->error.text, s->topic);
+    assert_contains(s->error.text, ".oplogs");
+    assert_contains(s->error.text, "first records");
+    assert_contains(s->error.text, "retention.ms");
+}
+
+TEST(a_list_whose_first_records_are_gone_lists_again_what_is_there)
+{
     struct site s;
-    site_open(&s, "headless", PATIENT_MS);
+    pawl_cluster_topics topics;
+    pawl_cluster_report report;
+    site_open(&s, "headless", HASTY_MS);
     assert_ok(claim_until_known(&s));
     behead(&s);
     site_close(&s);
-    site_open(&s, "headless", PATIENT_MS);
+    site_open(&s, "headless", HASTY_MS);
+    assert_ok(read_all(&s, true, &s.error));
+    assert_ok(claim_until_known(&s));
+    site_close(&s);
+    site_open(&s, "headless", HASTY_MS);
     atomic_store(&hidden, s.topic);
-    assert_status(read_all(&s, true, &s.error), PAWL_ECORRUPT);
+    assert_lost(&s, read_all(&s, true, &s.error));
     atomic_store(&hidden, NULL);
-    for (size_t i = 0; i < 3; i++)
-        assert_contains(s.error.text, words[i]);
+    assert_status(kafka_cluster_check(s.url, 0, &topics, &s.error), PAWL_ECORRUPT);
+    assert_contains(s.error.text, "topic headless.oplogs has lost its first records");
+    assert_ok(kafka_verify(s.log, NULL, NULL, &report, &s.error));
+    assert_int_equal(report.faults, 1);
+    assert_contains(report.first.text, "topic headless.oplogs has lost its first records");
+    kafka_verify_release(&report);
+    site_close(&s);
+}
+
+TEST(a_log_that_such_a_list_may_have_had_and_that_is_missing_is_corrupt_until_the_list_is_deleted)
+{
+    struct site s;
+    site_open(&s, "beheaded", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    behead(&s);
+    delete_topic(&s, "beheaded");
+    assert_perhaps_lost(&s, claim_until_known(&s));
+    assert_false(is_there(&s));
+    site_close(&s);
+    site_open(&s, "beheaded", HASTY_MS);
+    assert_perhaps_lost(&s, read_all(&s, true, &s.error));
+    site_close(&s);
+    assert_int_equal(outsider("delete beheaded.oplogs"), 0);
+    while (outsider("topics beheaded | grep -qx beheaded.oplogs") == 0)
+        wait_pause(PAWL_SECOND / 10);
+    site_open(&s, "beheaded", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    assert_int_equal(s.epoch, 1);
     site_close(&s);
 }
 
@@ -569,7 +609,8 @@ int main(void)
         RUN(a_list_that_a_broker_does_not_know_yet_is_not_empty),
         RUN(without_a_list_an_operation_log_is_empty_and_only_the_first_reader_waits),
         RUN(what_looks_at_all_logs_finds_the_lost_one),
-        RUN(a_list_whose_first_records_are_gone_is_corrupt_and_says_why),
+        RUN(a_list_whose_first_records_are_gone_lists_again_what_is_there),
+        RUN(a_log_that_such_a_list_may_have_had_and_that_is_missing_is_corrupt_until_the_list_is_deleted),
         RUN(a_list_is_read_to_its_end_whatever_a_replaced_leader_tells),
         RUN(a_list_of_which_brokers_tell_nothing_but_errors_ends_a_claim),
         RUN(the_settings_of_the_list_are_watched_while_a_log_is_held),

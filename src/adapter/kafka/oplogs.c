@@ -109,11 +109,10 @@ static int load_once(rd_kafka_t *client, const struct kafka_url *url, struct opl
     kafka_oplogs_topic(url->cluster, topic);
     struct taking taking = {.list = list, .seed = kafka_record_seed(topic, 0)};
     int status = side_topic_read(client, url, topic, take, &taking, &first, error);
-    if (status == PAWL_OK && first > 0)
-        status = side_topic_cut(topic, error);
     if (status == PAWL_OK) {
         list->read_at = now;
         list->there = true;
+        list->cut = first > 0;
     }
     return status;
 }
@@ -218,8 +217,14 @@ int oplogs_find_lost(rd_kafka_t *client, const struct kafka_url *url, const stru
 {
     struct seeking s = {.client = client, .url = url, .search = search, .count = list->count};
     int status = PAWL_OK;
-    if (list->count == 0)
-        return PAWL_OK;
+    if (list->cut) {
+        char topic[KAFKA_TOPIC_MAX];
+        kafka_oplogs_topic(url->cluster, topic);
+        (void)side_topic_cut(topic, error);
+        status = search->lost(search->arg, error);
+    }
+    if (status != PAWL_OK || list->count == 0)
+        return status;
     s.left = mem_new(list->alloc, list->count, sizeof *s.left);
     if (!s.left)
         return error_set(error, PAWL_ENOMEM, "no memory to look for operation logs");
@@ -265,7 +270,7 @@ static int load_or_doubt(struct kafka_log *log, bool *ret_doubt, pawl_error *err
         list->absence = (struct oplog_absence){0};
         return status;
     }
-    list->there = false;
+    list->there = list->cut = false;
     *ret_doubt = note_absence(&list->absence, &log->url) < NEW_NS;
     if (*ret_doubt)
         return error_set(
@@ -294,14 +299,23 @@ static int load_for_reader(struct kafka_log *log, pawl_stream stream, uint64_t a
     return status == PAWL_OK ? PAWL_OK : keep_failure(log, f, error);
 }
 
-/* *ret_known: it is listed. *ret_doubt: PAWL_EIO, because the brokers know no list. Without log->lock. */
-static int look_up(struct kafka_log *log, pawl_stream stream, bool *ret_known, bool *ret_doubt,
+enum made { MADE_NEVER, MADE_PERHAPS, MADE }; /* MADE_PERHAPS: L6 */
+
+static enum made was_made(const struct oplog_list *list, pawl_stream stream)
+{
+    if (oplogs_have(list, stream))
+        return MADE;
+    return list->cut ? MADE_PERHAPS : MADE_NEVER;
+}
+
+/* *ret_doubt: PAWL_EIO, because the brokers know no list. Without log->lock. */
+static int look_up(struct kafka_log *log, pawl_stream stream, enum made *ret_made, bool *ret_doubt,
                    pawl_error *error)
 {
     uint64_t asked = clock_boot_ns();
     pthread_mutex_lock(&log->oplogs_lock);
     int status = load_for_reader(log, stream, asked, ret_doubt, error);
-    *ret_known = oplogs_have(&log->oplogs, stream);
+    *ret_made = was_made(&log->oplogs, stream);
     pthread_mutex_unlock(&log->oplogs_lock);
     return status;
 }
@@ -325,10 +339,19 @@ static int judge_look(struct kafka_log *log, const char *topic, pawl_stream stre
     return status;
 }
 
-/* A topic that was made. A new one is waited for, because all brokers will know it soon; for an older one nobody of the
+static void say_perhaps(const struct kafka_log *log, const char *topic, int status, pawl_error *error)
+{
+    (void)error_set(
+        error, status,
+        "there is no topic %s, and topic %s.oplogs, which would tell whether it was deleted, has lost its "
+        "first records (were they deleted, by retention.ms or retention.bytes?)",
+        topic, log->url.cluster);
+}
+
+/* A topic that was made, or perhaps was. A new one is waited for, because all brokers will know it soon; for an older one nobody of the
  * pool waits (L4). *ret_doubt: PAWL_EIO, because it is absent. */
-static int find_made(struct kafka_log *log, const char *topic, pawl_stream stream, bool *ret_doubt,
-                     uint32_t *ret_partitions, pawl_error *error)
+static int find_made(struct kafka_log *log, const char *topic, pawl_stream stream, enum made made,
+                     bool *ret_doubt, uint32_t *ret_partitions, pawl_error *error)
 {
     *ret_doubt = false;
     for (;;) {
@@ -339,6 +362,8 @@ static int find_made(struct kafka_log *log, const char *topic, pawl_stream strea
             return status;
         status = judge_look(log, topic, stream, partitions, &absent_ns, error);
         *ret_doubt = status == PAWL_EIO;
+        if (made == MADE_PERHAPS && (status == PAWL_EIO || status == PAWL_ECORRUPT))
+            say_perhaps(log, topic, status, error);
         if (status == PAWL_OK)
             *ret_partitions = partitions;
         if (status != PAWL_EIO || absent_ns >= NEW_NS)
@@ -352,14 +377,14 @@ static int find_oplog(struct kafka_log *log, const char *topic, pawl_stream stre
 {
     uint32_t partitions = 0;
     uint64_t absent_ns;
-    bool known = false;
+    enum made made = MADE_NEVER;
     int status = topic_find(log->front, &log->url, topic, stream.partition, true, &partitions, error);
     if (status == PAWL_OK && partitions > 0)
         status = judge_look(log, topic, stream, partitions, &absent_ns, error);
     else if (status == PAWL_OK && !log->trust_topics)
-        status = look_up(log, stream, &known, ret_doubt, error);
-    if (status == PAWL_OK && known)
-        status = find_made(log, topic, stream, ret_doubt, &partitions, error);
+        status = look_up(log, stream, &made, ret_doubt, error);
+    if (status == PAWL_OK && made != MADE_NEVER)
+        status = find_made(log, topic, stream, made, ret_doubt, &partitions, error);
     if (status == PAWL_OK)
         *ret_partitions = partitions;
     return status;
@@ -445,10 +470,11 @@ static int list_it(const struct stream *s, pawl_error *error)
 static int make_and_list(const struct stream *s, bool seen, pawl_error *error)
 {
     struct kafka_log *log = s->log;
+    enum made made = seen ? MADE : was_made(&log->oplogs, s->id);
     uint32_t partitions = 0;
     bool doubt;
-    int status = seen ? find_made(log, s->topic, s->id, &doubt, &partitions, error)
-                      : topic_find(log->front, &log->url, s->topic, 0, true, &partitions, error);
+    int status = made == MADE_NEVER ? topic_find(log->front, &log->url, s->topic, 0, true, &partitions, error)
+                                    : find_made(log, s->topic, s->id, made, &doubt, &partitions, error);
     if (status == PAWL_OK && partitions == 0)
         status = make_topic(s, error);
     return status == PAWL_OK ? list_it(s, error) : status;
@@ -498,5 +524,5 @@ int oplog_prepare(const struct stream *s, bool seen, pawl_error *error)
     uint32_t partitions;
     bool listed_before, doubt;
     int status = list_if_new(s, seen, &listed_before, error);
-    return listed_before ? find_made(s->log, s->topic, s->id, &doubt, &partitions, error) : status;
+    return listed_before ? find_made(s->log, s->topic, s->id, MADE, &doubt, &partitions, error) : status;
 }

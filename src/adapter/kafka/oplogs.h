@@ -25,6 +25,9 @@
  *   L5  A broker may not know the list, either. A claim never takes it for empty because of that: it asks the controller to
  *       make the list, who refuses if there is one, and reads the list then. A reader does so only after no broker that was
  *       asked has known it for NEW_NS; until then it is PAWL_EIO, too. A log whose topic is there needs no list to be read.
+ *   L6  A list whose first records were deleted may have listed any log. An operation log whose topic is there is read and
+ *       claimed as ever, and its next claim in another opening lists it again. One that is neither listed nor there is
+ *       PAWL_ECORRUPT, as in L2, and nobody makes it. Verifying names the list.
  *
  * The list is no stream, because who reads one stream would then have to judge another; and it is not in group0, because
  * this log knows nothing of what its entries mean. Nothing protects against the loss of the list and of a topic in it. */
@@ -47,6 +50,7 @@ struct oplog_list {
     size_t count, room;
     uint64_t read_at;             /* when it was read last, or was found not to be there; 0: never */
     bool there;                   /* its topic was, then */
+    bool cut;                     /* and its first records were gone (L6) */
     struct oplog_absence absence; /* of its topic */
     const pawl_allocator *alloc;
 };
@@ -70,7 +74,8 @@ void oplogs_release(struct oplog_list *list);
 int oplog_judge(const struct kafka_url *url, const char *topic, uint32_t partitions,
                 struct oplog_absence *absence, pawl_error *error);
 
-/* Look for the topics of all logs of a list, until each was seen or is lost. lost: one is, as error says. wait: between two
+/* Look for the topics of all logs of a list, until each was seen or is lost. lost: one is, or a part of the list, as error
+ * says. wait: between two
  * looks; may be NULL. An error of theirs ends it. Blocks. */
 struct oplog_search {
     int (*lost)(void *arg, pawl_error *error);
