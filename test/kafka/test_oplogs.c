@@ -11,6 +11,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "adapter/kafka/kafka.h"
+#include "adapter/kafka/oplogs.h"
 #include "adapter/uv/env.h"
 #include "base/latch.h"
 #include "base/wait.h"
@@ -363,6 +364,17 @@ TEST(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost)
     site_close(&s);
 }
 
+TEST(looks_that_lie_far_apart_do_not_add_up)
+{
+    const struct kafka_url url = {.cluster = "sparse", .timeout_ms = 30000};
+    const uint64_t now = clock_boot_ns(), second = PAWL_SECOND;
+    struct oplog_absence absence = {.since = now - 40 * second, .last = now - 9 * second};
+    pawl_error error = {0};
+    assert_status(oplog_judge(&url, "sparse.oplog.7.2", 0, &absence, &error), PAWL_ECORRUPT);
+    absence = (struct oplog_absence){.since = now - 40 * second, .last = now - 25 * second};
+    assert_status(oplog_judge(&url, "sparse.oplog.7.2", 0, &absence, &error), PAWL_EIO);
+}
+
 TEST(a_claim_that_cannot_see_what_it_has_made_is_not_lost)
 {
     struct site s;
@@ -605,6 +617,7 @@ int main(void)
         RUN(a_topic_that_was_there_before_the_list_is_listed_by_its_next_claim),
         RUN(a_topic_that_was_seen_and_is_missing_is_lost_though_it_is_not_listed),
         RUN(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost),
+        RUN(looks_that_lie_far_apart_do_not_add_up),
         RUN(a_claim_that_cannot_see_what_it_has_made_is_not_lost),
         RUN(a_list_that_a_broker_does_not_know_yet_is_not_empty),
         RUN(without_a_list_an_operation_log_is_empty_and_only_the_first_reader_waits),

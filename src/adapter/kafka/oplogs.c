@@ -16,8 +16,9 @@
 #define VERSION 1
 #define FRESH_NS                                                                                               \
     ((uint64_t)1000 * 1000 * 1000) /* a follow of a log that nobody has claimed asks five times a second */
-#define NEW_NS ((uint64_t)2 * 1000 * 1000 * 1000)  /* by then all brokers know a topic that was just made */
-#define GAP_NS ((uint64_t)10 * 1000 * 1000 * 1000) /* looks that lie further apart tell nothing of between */
+#define NEW_NS ((uint64_t)2 * 1000 * 1000 * 1000) /* by then all brokers know a topic that was just made */
+/* Looks that lie further apart tell nothing of between: 10 s, and as long as one look may take (topics.c). */
+#define GAP_NS ((uint64_t)20 * 1000 * 1000 * 1000)
 
 static const uint8_t magic[3] = {'P', 'W', 'O'};
 
@@ -150,10 +151,10 @@ static uint64_t timeout_ns(const struct kafka_url *url)
 }
 
 /* It is absent at this look, too. For how long? */
-static uint64_t note_absence(struct oplog_absence *absence, const struct kafka_url *url)
+static uint64_t note_absence(struct oplog_absence *absence)
 {
     uint64_t now = clock_boot_ns();
-    if (absence->since == 0 || now - absence->last > timeout_ns(url) + GAP_NS)
+    if (absence->since == 0 || now - absence->last > GAP_NS)
         absence->since = now;
     absence->last = now;
     return now - absence->since;
@@ -166,7 +167,7 @@ int oplog_judge(const struct kafka_url *url, const char *topic, uint32_t partiti
         *absence = (struct oplog_absence){0};
         return PAWL_OK;
     }
-    if (note_absence(absence, url) < timeout_ns(url))
+    if (note_absence(absence) < timeout_ns(url))
         return error_set(error, PAWL_EIO,
                          "the brokers do not know topic %s, which was made; after %" PRIu32
                          " ms without it, it is taken for deleted",
@@ -271,7 +272,7 @@ static int load_or_doubt(struct kafka_log *log, bool *ret_doubt, pawl_error *err
         return status;
     }
     list->there = list->cut = false;
-    *ret_doubt = note_absence(&list->absence, &log->url) < NEW_NS;
+    *ret_doubt = note_absence(&list->absence) < NEW_NS;
     if (*ret_doubt)
         return error_set(
             error, PAWL_EIO,
