@@ -244,22 +244,23 @@ int oplogs_find_lost(rd_kafka_t *client, const struct kafka_url *url, const stru
 
 /* --- reading --- */
 
-/* What fails while others wait for the lock fails for them, too: each would otherwise wait for the brokers as long again, one
- * behind the other. asked: when the caller began. With oplogs_lock, as keep_failure. */
+/* If the brokers fail one caller while others wait for the lock, the others get the same failure. Otherwise each of them would
+ * wait for the brokers as long again, one after the other. asked: when the caller began. With oplogs_lock, as keep_failure. */
 static int shared_failure(const struct kafka_log *log, pawl_stream stream, uint64_t asked, pawl_error *error)
 {
     const struct oplogs_failure *f = &log->oplogs_failure;
     stream.partition = 0;
     if (f->at <= asked || (!f->of_all && !pawl_stream_equal(f->stream, stream)))
         return PAWL_OK;
-    return error_set(error, f->error.code, "%s", f->error.text);
+    return error_set(error, f->status, "%s", f->error.text);
 }
 
-static int keep_failure(struct kafka_log *log, struct oplogs_failure f, pawl_error *error)
+static int keep_failure(struct kafka_log *log, struct oplogs_failure f, int status, pawl_error *error)
 {
     f.at = clock_boot_ns();
+    f.status = status;
     log->oplogs_failure = f;
-    return error_set(error, f.error.code, "%s", f.error.text);
+    return error_set(error, status, "%s", f.error.text);
 }
 
 /* For whoever reads, and makes no list: none that is absent for long enough is an empty one (L5). */
@@ -297,7 +298,7 @@ static int load_for_reader(struct kafka_log *log, pawl_stream stream, uint64_t a
     status = load_or_doubt(log, ret_doubt, &f.error);
     if (*ret_doubt) /* nobody shares a doubt: whoever has one looks again */
         return error_set(error, status, "%s", f.error.text);
-    return status == PAWL_OK ? PAWL_OK : keep_failure(log, f, error);
+    return status == PAWL_OK ? PAWL_OK : keep_failure(log, f, status, error);
 }
 
 enum made { MADE_NEVER, MADE_PERHAPS, MADE }; /* MADE_PERHAPS: L6 */
@@ -489,7 +490,7 @@ static int make_once(const struct stream *s, bool seen, uint64_t asked, pawl_err
     if (status != PAWL_OK)
         return status;
     status = make_and_list(s, seen, &f.error);
-    return status == PAWL_OK ? PAWL_OK : keep_failure(s->log, f, error);
+    return status == PAWL_OK ? PAWL_OK : keep_failure(s->log, f, status, error);
 }
 
 /* With oplogs_lock. */
@@ -503,7 +504,7 @@ static int load_for_claim(struct kafka_log *log, pawl_stream stream, uint64_t as
     if (status != PAWL_OK)
         return status;
     status = make_and_load(log, &f.error);
-    return status == PAWL_OK ? PAWL_OK : keep_failure(log, f, error);
+    return status == PAWL_OK ? PAWL_OK : keep_failure(log, f, status, error);
 }
 
 /* With the lock for all of it: the claims of the other partitions wait, and then have nothing to do. */
