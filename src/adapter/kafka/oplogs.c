@@ -87,18 +87,12 @@ static int add(struct oplog_list *list, pawl_stream stream, pawl_error *error)
     return PAWL_OK;
 }
 
-struct taking {
-    struct oplog_list *list;
-    uint64_t seed;
-};
-
-static int take(void *arg, pawl_bytes value, pawl_error *error)
+static int take(void *arg, pawl_bytes value, uint64_t seed, pawl_error *error)
 {
-    const struct taking *t = arg;
     pawl_stream stream;
-    if (!kafka_oplog_decode(value, t->seed, &stream))
+    if (!kafka_oplog_decode(value, seed, &stream))
         return PAWL_OK; /* not one of ours, or damaged: if the topic is there, the next claim lists it again */
-    return add(t->list, stream, error);
+    return add(arg, stream, error);
 }
 
 /* PAWL_ENOTFOUND: the brokers do not know it. */
@@ -108,8 +102,7 @@ static int load_once(rd_kafka_t *client, const struct kafka_url *url, struct opl
     char topic[KAFKA_TOPIC_MAX];
     uint64_t now = clock_boot_ns(), first = 0;
     kafka_oplogs_topic(url->cluster, topic);
-    struct taking taking = {.list = list, .seed = kafka_record_seed(topic, 0)};
-    int status = side_topic_read(client, url, topic, take, &taking, &first, error);
+    int status = side_topic_read(client, url, topic, take, list, &first, error);
     if (status == PAWL_OK) {
         list->read_at = now;
         list->there = true;

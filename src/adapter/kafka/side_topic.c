@@ -1,5 +1,6 @@
 #include "adapter/kafka/side_topic.h"
 
+#include "adapter/kafka/record.h"
 #include "adapter/kafka/topics.h"
 #include "base/error.h"
 #include "base/wait.h"
@@ -17,6 +18,7 @@ struct reading {
     rd_kafka_topic_t *handle;
     side_topic_take take;
     void *arg;
+    uint64_t seed;
     uint64_t first, next,
         end;                  /* offsets: of the first record and behind the last, as the present leader says */
     uint64_t until;           /* a record must have come by then */
@@ -79,7 +81,7 @@ static int take_one(struct reading *r, const rd_kafka_message_t *m, pawl_error *
         return take_error(r, m, error);
     r->next = (uint64_t)m->offset + 1;
     r->until = patience(r->url);
-    return r->take(r->arg, (pawl_bytes){m->payload, m->len}, error);
+    return r->take(r->arg, (pawl_bytes){m->payload, m->len}, r->seed, error);
 }
 
 static int no_record(const struct reading *r, pawl_error *error)
@@ -115,8 +117,13 @@ static int read_on(struct reading *r, pawl_error *error)
 int side_topic_read(rd_kafka_t *client, const struct kafka_url *url, const char *topic, side_topic_take take,
                     void *arg, uint64_t *ret_first, pawl_error *error)
 {
-    struct reading r = {
-        .client = client, .url = url, .topic = topic, .take = take, .arg = arg, .until = patience(url)};
+    struct reading r = {.client = client,
+                        .url = url,
+                        .topic = topic,
+                        .take = take,
+                        .arg = arg,
+                        .seed = kafka_record_seed(topic, 0),
+                        .until = patience(url)};
     int status = ask(&r, error);
     if (status != PAWL_OK)
         return status;

@@ -6,8 +6,8 @@
 
 #include "adapter/kafka/client.h"
 
-/* The value of a record, until it returns. An error ends reading. */
-typedef int (*side_topic_take)(void *arg, pawl_bytes value, pawl_error *error);
+/* The value of a record, until it returns, and the seed of its checksum. An error ends reading. */
+typedef int (*side_topic_take)(void *arg, pawl_bytes value, uint64_t seed, pawl_error *error);
 
 /* Read all records, up to the end that the present leader tells. client is a consumer, and nobody else reads the topic with it
  * meanwhile. *ret_first: the offset of the first one; if it is not 0, those before it were deleted. A record may be taken
