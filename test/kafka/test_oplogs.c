@@ -11,6 +11,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "adapter/kafka/kafka.h"
+#include "adapter/kafka/oplogs.h"
 #include "adapter/uv/env.h"
 #include "base/latch.h"
 #include "base/wait.h"
@@ -30,8 +31,12 @@ static const char topic_name[] = "oplog.7.2";
 
 static _Atomic(const char *) hidden; /* the topic that no broker knows */
 static _Atomic(const char *) hidden_once_listed;
-static atomic_bool refuses_list, holds_list, beheads_list;
+static atomic_bool refuses_list, holds_list;
+static atomic_bool tells_an_end, tells_out_of_range; /* once, of the list, as a leader does that was replaced */
 static atomic_size_t looks, loads;
+static atomic_int list_hidden; /* at so many looks from now on nobody knows it */
+static atomic_size_t list_looks;
+static _Atomic rd_kafka_resp_err_t told_of_list; /* instead of its records */
 
 static bool is_list(const rd_kafka_topic_t *topic)
 {
@@ -46,6 +51,13 @@ rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *client, int all, rd_kafka_topi
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_metadata");
     const char *name = atomic_load(&hidden);
     rd_kafka_resp_err_t err = real(client, all, only, ret_metadata, timeout_ms);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR && only && is_list(only)) {
+        atomic_fetch_add(&list_looks, 1);
+        if (atomic_load(&list_hidden) > 0 && atomic_fetch_sub(&list_hidden, 1) > 0) {
+            (*ret_metadata)->topics[0].err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+            (*ret_metadata)->topics[0].partition_cnt = 0;
+        }
+    }
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR && only && name && strcmp(rd_kafka_topic_name(only), name) == 0) {
         (*ret_metadata)->topics[0].err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
         (*ret_metadata)->topics[0].partition_cnt = 0;
@@ -66,13 +78,12 @@ int rd_kafka_produce(rd_kafka_topic_t *topic, int32_t partition, int flags, void
     return real(topic, partition, flags, payload, len, key, keylen, opaque);
 }
 
-/* The list cannot be read, which takes until all readers have asked for it; or it does not begin where it must, so that a
- * position that is not there is asked for. */
+/* The list cannot be read, which takes until all readers have asked for it; or a position is asked for that is not there. */
 int rd_kafka_consume_start(rd_kafka_topic_t *topic, int32_t partition, int64_t offset)
 {
     int (*real)(rd_kafka_topic_t *, int32_t, int64_t);
     *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume_start");
-    if (is_list(topic) && atomic_load(&beheads_list))
+    if (is_list(topic) && atomic_exchange(&tells_out_of_range, false))
         return real(topic, partition, 1000);
     if (!is_list(topic) || !atomic_load(&holds_list))
         return real(topic, partition, offset);
@@ -80,6 +91,36 @@ int rd_kafka_consume_start(rd_kafka_topic_t *topic, int32_t partition, int64_t o
     while (atomic_load(&looks) < READERS)
         sched_yield();
     return -1;
+}
+
+/* Nobody but the log's front reads the list, and all that it reads so is the list and the skips. */
+static rd_kafka_message_t *invented(rd_kafka_topic_t *topic, rd_kafka_resp_err_t err)
+{
+    rd_kafka_message_t *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    *m = (rd_kafka_message_t){.err = err, .rkt = topic, ._private = &told_of_list};
+    return m;
+}
+
+rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *topic, int32_t partition, int timeout_ms)
+{
+    rd_kafka_message_t *(*real)(rd_kafka_topic_t *, int32_t, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_consume");
+    rd_kafka_resp_err_t err = atomic_load(&told_of_list);
+    if (is_list(topic) && atomic_exchange(&tells_an_end, false))
+        return invented(topic, RD_KAFKA_RESP_ERR__PARTITION_EOF);
+    return is_list(topic) && err != RD_KAFKA_RESP_ERR_NO_ERROR ? invented(topic, err)
+                                                               : real(topic, partition, timeout_ms);
+}
+
+void rd_kafka_message_destroy(rd_kafka_message_t *message)
+{
+    void (*real)(rd_kafka_message_t *);
+    *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_message_destroy");
+    if (message->_private == &told_of_list)
+        free(message);
+    else
+        real(message);
 }
 
 /* --- a log --- */
@@ -256,6 +297,30 @@ static int verify(struct site *s, pawl_cluster_report *ret_report)
     return status;
 }
 
+/* Delete all that the list has. */
+static void behead(const struct site *s)
+{
+    char list[128], why[256];
+    snprintf(list, sizeof list, "%.*s.oplogs", (int)(strlen(s->topic) - strlen(topic_name) - 1), s->topic);
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", getenv("PAWL_KAFKA"), why, sizeof why), 0);
+    rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+    assert_non_null(client);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+    rd_kafka_topic_partition_list_t *before = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(before, list, 0)->offset = RD_KAFKA_OFFSET_END;
+    rd_kafka_DeleteRecords_t *wanted = rd_kafka_DeleteRecords_new(before);
+    rd_kafka_DeleteRecords(client, &wanted, 1, NULL, queue);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENT_MS);
+    assert_non_null(event);
+    assert_int_equal(rd_kafka_event_error(event), 0);
+    rd_kafka_event_destroy(event);
+    rd_kafka_DeleteRecords_destroy(wanted);
+    rd_kafka_topic_partition_list_destroy(before);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(client);
+}
+
 static void assert_lost(const struct site *s, int status)
 {
     char words[200];
@@ -361,6 +426,17 @@ TEST(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost)
     site_close(&s);
 }
 
+TEST(looks_that_lie_far_apart_do_not_add_up)
+{
+    const struct kafka_url url = {.cluster = "sparse", .timeout_ms = 30000};
+    const uint64_t now = clock_boot_ns(), second = PAWL_SECOND;
+    struct oplog_absence absence = {.since = now - 40 * second, .last = now - 9 * second};
+    pawl_error error = {0};
+    assert_status(oplog_judge(&url, "sparse.oplog.7.2", 0, &absence, &error), PAWL_ECORRUPT);
+    absence = (struct oplog_absence){.since = now - 40 * second, .last = now - 25 * second};
+    assert_status(oplog_judge(&url, "sparse.oplog.7.2", 0, &absence, &error), PAWL_EIO);
+}
+
 TEST(a_claim_that_cannot_see_what_it_has_made_is_not_lost)
 {
     struct site s;
@@ -372,6 +448,53 @@ TEST(a_claim_that_cannot_see_what_it_has_made_is_not_lost)
     atomic_store(&hidden, NULL);
     assert_ok(claim_until_known(&s));
     assert_int_equal(s.epoch, 1);
+    site_close(&s);
+}
+
+TEST(a_list_that_a_broker_does_not_know_yet_is_not_empty)
+{
+    struct site s;
+    site_open(&s, "young", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    delete_topic(&s, "young");
+    for (int how = 0; how < 5; how++) {
+        pawl_cluster_topics topics;
+        pawl_cluster_report report;
+        site_close(&s);
+        site_open(&s, "young", HASTY_MS); /* it has not read the list */
+        atomic_store(&list_hidden, 5);
+        if (how == 0)
+            assert_lost(&s, claim_until_known(&s));
+        if (how == 1)
+            assert_lost(&s, read_all(&s, true, &s.error));
+        if (how == 2)
+            assert_lost(&s, read_all(&s, false, &s.error));
+        if (how == 3)
+            assert_lost(&s, kafka_cluster_check(s.url, 0, &topics, &s.error));
+        if (how == 4) {
+            assert_ok(kafka_verify(s.log, NULL, NULL, &report, &s.error));
+            assert_int_equal(report.faults, 1);
+            kafka_verify_release(&report);
+        }
+        assert_true(atomic_load(&list_hidden) <= 0);
+    }
+    assert_false(is_there(&s));
+    site_close(&s);
+}
+
+TEST(without_a_list_an_operation_log_is_empty_and_only_the_first_reader_waits)
+{
+    struct site s;
+    site_open(&s, "virgin", HASTY_MS);
+    assert_ok(read_all(&s, true, &s.error));
+    atomic_store(&list_looks, 0);
+    for (size_t before = 0; before < 3;
+         before = atomic_load(&list_looks)) { /* an answer is believed for a while */
+        assert_ok(read_all(&s, before % 2 > 0, &s.error));
+        assert_true(atomic_load(&list_looks) <= before + 1);
+        wait_pause(PAWL_SECOND / 10);
+    }
+    assert_int_not_equal(outsider("topics virgin | grep -qx virgin.oplogs"), 0);
     site_close(&s);
 }
 
@@ -392,21 +515,92 @@ TEST(what_looks_at_all_logs_finds_the_lost_one)
     site_close(&s);
 }
 
-TEST(a_list_whose_first_records_are_gone_is_corrupt_and_says_why)
+static void assert_perhaps_lost(const struct site *s, int status)
 {
-    static const char *const words[] = {"topic headless.oplogs", "first record", "retention.ms"};
+    assert_status(status, PAWL_ECORRUPT);
+    assert_contains(s->error.text, s->topic);
+    assert_contains(s->error.text, ".oplogs");
+    assert_contains(s->error.text, "first records");
+    assert_contains(s->error.text, "retention.ms");
+}
+
+TEST(a_list_whose_first_records_are_gone_lists_again_what_is_there)
+{
     struct site s;
-    site_open(&s, "headless", PATIENT_MS);
+    pawl_cluster_topics topics;
+    pawl_cluster_report report;
+    site_open(&s, "headless", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    behead(&s);
+    site_close(&s);
+    site_open(&s, "headless", HASTY_MS);
+    assert_ok(read_all(&s, true, &s.error));
     assert_ok(claim_until_known(&s));
     site_close(&s);
-    site_open(&s, "headless", PATIENT_MS);
+    site_open(&s, "headless", HASTY_MS);
     atomic_store(&hidden, s.topic);
-    atomic_store(&beheads_list, true);
-    assert_status(read_all(&s, true, &s.error), PAWL_ECORRUPT);
-    atomic_store(&beheads_list, false);
+    assert_lost(&s, read_all(&s, true, &s.error));
     atomic_store(&hidden, NULL);
-    for (size_t i = 0; i < 3; i++)
-        assert_contains(s.error.text, words[i]);
+    assert_status(kafka_cluster_check(s.url, 0, &topics, &s.error), PAWL_ECORRUPT);
+    assert_contains(s.error.text, "topic headless.oplogs has lost its first records");
+    assert_ok(kafka_verify(s.log, NULL, NULL, &report, &s.error));
+    assert_int_equal(report.faults, 1);
+    assert_contains(report.first.text, "topic headless.oplogs has lost its first records");
+    kafka_verify_release(&report);
+    site_close(&s);
+}
+
+TEST(a_log_that_such_a_list_may_have_had_and_that_is_missing_is_corrupt_until_the_list_is_deleted)
+{
+    struct site s;
+    site_open(&s, "beheaded", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    behead(&s);
+    delete_topic(&s, "beheaded");
+    assert_perhaps_lost(&s, claim_until_known(&s));
+    assert_false(is_there(&s));
+    site_close(&s);
+    site_open(&s, "beheaded", HASTY_MS);
+    assert_perhaps_lost(&s, read_all(&s, true, &s.error));
+    site_close(&s);
+    assert_int_equal(outsider("delete beheaded.oplogs"), 0);
+    while (outsider("topics beheaded | grep -qx beheaded.oplogs") == 0)
+        wait_pause(PAWL_SECOND / 10);
+    site_open(&s, "beheaded", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    assert_int_equal(s.epoch, 1);
+    site_close(&s);
+}
+
+TEST(a_list_is_read_to_its_end_whatever_a_replaced_leader_tells)
+{
+    struct site s;
+    site_open(&s, "cut_off", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    delete_topic(&s, "cut_off");
+    for (int how = 0; how < 2; how++) {
+        atomic_store(how == 0 ? &tells_an_end : &tells_out_of_range, true);
+        assert_lost(&s, claim_until_known(&s));
+        assert_false(atomic_load(&tells_an_end) || atomic_load(&tells_out_of_range));
+        site_close(&s);
+        site_open(&s, "cut_off", HASTY_MS);
+    }
+    site_close(&s);
+}
+
+TEST(a_list_of_which_brokers_tell_nothing_but_errors_ends_a_claim)
+{
+    struct site s;
+    site_open(&s, "garbled", HASTY_MS);
+    assert_ok(claim_until_known(&s));
+    site_close(&s);
+    site_open(&s, "garbled", HASTY_MS); /* it has not read the list */
+    atomic_store(&told_of_list, RD_KAFKA_RESP_ERR_UNKNOWN);
+    assert_status(claim(&s), PAWL_EIO);
+    assert_contains(s.error.text, "topic garbled.oplogs");
+    assert_contains(s.error.text, rd_kafka_err2str(RD_KAFKA_RESP_ERR_UNKNOWN));
+    atomic_store(&told_of_list, RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_ok(claim_until_known(&s));
     site_close(&s);
 }
 
@@ -484,9 +678,15 @@ int main(void)
         RUN(a_topic_that_was_there_before_the_list_is_listed_by_its_next_claim),
         RUN(a_topic_that_was_seen_and_is_missing_is_lost_though_it_is_not_listed),
         RUN(a_topic_is_absent_for_the_whole_timeout_before_it_is_lost),
+        RUN(looks_that_lie_far_apart_do_not_add_up),
         RUN(a_claim_that_cannot_see_what_it_has_made_is_not_lost),
+        RUN(a_list_that_a_broker_does_not_know_yet_is_not_empty),
+        RUN(without_a_list_an_operation_log_is_empty_and_only_the_first_reader_waits),
         RUN(what_looks_at_all_logs_finds_the_lost_one),
-        RUN(a_list_whose_first_records_are_gone_is_corrupt_and_says_why),
+        RUN(a_list_whose_first_records_are_gone_lists_again_what_is_there),
+        RUN(a_log_that_such_a_list_may_have_had_and_that_is_missing_is_corrupt_until_the_list_is_deleted),
+        RUN(a_list_is_read_to_its_end_whatever_a_replaced_leader_tells),
+        RUN(a_list_of_which_brokers_tell_nothing_but_errors_ends_a_claim),
         RUN(the_settings_of_the_list_are_watched_while_a_log_is_held),
         RUN(whoever_waits_for_a_list_that_cannot_be_read_shares_the_failure),
     };

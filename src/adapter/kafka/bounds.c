@@ -23,29 +23,9 @@
 #include "adapter/kafka/topics.h"
 #include "base/error.h"
 
-#define ASK_MS 3000
-
-/* One end of the stream: RD_KAFKA_OFFSET_BEGINNING or _END. Asked for as if it were a time, as Kafka itself does:
- * rd_kafka_query_watermark_offsets waits for ever for a leader that has died. */
 static int ask(const struct stream *s, int64_t which, uint64_t *ret_offset, pawl_error *error)
 {
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_t *asked = rd_kafka_topic_partition_list_add(list, s->topic, s->id.partition);
-    asked->offset = which;
-    rd_kafka_resp_err_t err = rd_kafka_offsets_for_times(s->log->front, list, ASK_MS);
-    if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-        err = asked->err;
-    int64_t offset = asked->offset; /* as it was, if nobody has answered */
-    rd_kafka_topic_partition_list_destroy(list);
-    if (err == RD_KAFKA_RESP_ERR_NO_ERROR && offset < 0)
-        err = RD_KAFKA_RESP_ERR__TIMED_OUT;
-    if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        *ret_offset = (uint64_t)offset;
-        return PAWL_OK;
-    }
-    return error_set(error, client_status(err) == PAWL_EACCES ? PAWL_EACCES : PAWL_EIO,
-                     "topic %s, partition %u: its leader does not say where it ends: %s", s->topic,
-                     s->id.partition, rd_kafka_err2str(err));
+    return topic_offset(s->log->front, s->topic, s->id.partition, which, ret_offset, error);
 }
 
 int stream_bounds(const struct stream *s, struct bounds *ret_bounds, pawl_error *error)

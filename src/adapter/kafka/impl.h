@@ -332,6 +332,7 @@ struct oplogs_failure {
     uint64_t at;
     bool of_all;        /* the list; otherwise */
     pawl_stream stream; /* this one, partition 0 */
+    int status;
     pawl_error error;
 };
 

@@ -63,27 +63,23 @@ void skips_release(struct skip_list *list)
 
 /* --- reading them --- */
 
-struct taking {
-    struct skip_list *list;
-    uint64_t seed;
-};
-
-static int take(void *arg, pawl_bytes value, pawl_error *error)
+static int take(void *arg, pawl_bytes value, uint64_t seed, pawl_error *error)
 {
-    const struct taking *t = arg;
     struct kafka_skip skip;
-    if (!kafka_skip_decode(value, t->seed, &skip))
+    if (!kafka_skip_decode(value, seed, &skip))
         return PAWL_OK; /* not one of ours: it skips nothing */
-    return add(t->list, &skip, error);
+    return add(arg, &skip, error);
 }
 
 int skips_load(rd_kafka_t *client, const struct kafka_url *url, struct skip_list *list, pawl_error *error)
 {
     char topic[KAFKA_TOPIC_MAX];
+    uint64_t first = 0;
     kafka_skips_topic(url->cluster, topic);
-    struct taking taking = {.list = list, .seed = kafka_record_seed(topic, 0)};
-    int status = side_topic_read(client, url, topic, take, &taking, error);
-    return status == PAWL_EACCES ? PAWL_OK : status; /* who may not see the decisions stops at the records */
+    int status = side_topic_read(client, url, topic, take, list, &first, error);
+    if (status == PAWL_ENOTFOUND || status == PAWL_EACCES)
+        return PAWL_OK; /* who does not see the decisions stops at the records */
+    return status == PAWL_OK && first > 0 ? side_topic_cut(topic, error) : status;
 }
 
 /* --- making one --- */

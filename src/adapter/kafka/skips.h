@@ -12,7 +12,7 @@ struct skip_list {
 };
 
 /* Read the decisions into a list that is empty; a topic that is not there has none. Blocks; client is a consumer, of which
- * nobody else reads. PAWL_EIO: no broker answers. Release the list in any case. */
+ * nobody else reads. PAWL_EIO: no broker answers. PAWL_ECORRUPT: the first decisions are gone. Release the list in any case. */
 int skips_load(rd_kafka_t *client, const struct kafka_url *url, struct skip_list *list, pawl_error *error);
 void skips_release(struct skip_list *list);
 

@@ -8,6 +8,7 @@
 
 #define CALL_MS_MAX 10000
 #define TRY_MS_MAX  3000 /* a broker that was asked may hang; the next time another is asked */
+#define OFFSET_MS   3000
 
 /* How often, and after how many ms again, a topic is looked for that a broker does not know: it may be new. */
 #define LOOKS_MAX     20
@@ -86,6 +87,30 @@ int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topi
     if (status == PAWL_OK)
         *ret_partitions = partitions;
     return status;
+}
+
+/* Asked for as if it were a time, as Kafka itself does: rd_kafka_query_watermark_offsets waits for ever for a leader that has
+ * died. */
+int topic_offset(rd_kafka_t *client, const char *topic, uint16_t partition, int64_t which, uint64_t *ret_offset,
+                 pawl_error *error)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_t *asked = rd_kafka_topic_partition_list_add(list, topic, partition);
+    asked->offset = which;
+    rd_kafka_resp_err_t err = rd_kafka_offsets_for_times(client, list, OFFSET_MS);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        err = asked->err;
+    int64_t offset = asked->offset; /* as it was, if nobody has answered */
+    rd_kafka_topic_partition_list_destroy(list);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR && offset < 0)
+        err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        *ret_offset = (uint64_t)offset;
+        return PAWL_OK;
+    }
+    return error_set(error, client_status(err) == PAWL_EACCES ? PAWL_EACCES : PAWL_EIO,
+                     "topic %s, partition %u: its leader does not say where it ends: %s", topic, partition,
+                     rd_kafka_err2str(err));
 }
 
 /* Wait for the answer to an admin call, on a queue of its own. */

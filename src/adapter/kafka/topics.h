@@ -14,6 +14,11 @@ int topic_partitions(rd_kafka_t *client, const struct kafka_url *url, const char
 int topic_find(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint16_t partition,
                bool may_be_missing, uint32_t *ret_partitions, pawl_error *error);
 
+/* One end of a partition: RD_KAFKA_OFFSET_BEGINNING, or _END, which is behind the last record. Its leader tells it, as far as
+ * the client knows who leads: it looks at the topic before. PAWL_EIO, PAWL_EACCES. */
+int topic_offset(rd_kafka_t *client, const char *topic, uint16_t partition, int64_t which, uint64_t *ret_offset,
+                 pawl_error *error);
+
 /* PAWL_OK if it is there already. Returns when the brokers show it. */
 int topic_create(rd_kafka_t *client, const struct kafka_url *url, const char *topic, uint32_t partitions,
                  pawl_error *error);
