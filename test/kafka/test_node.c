@@ -2,6 +2,8 @@
  * node at a time owns it, and its machine may be lost. Every test has a cluster of its own on those brokers. */
 #include <pawl/cluster.h>
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 
 #include "adapter/kafka/kafka.h"
@@ -885,6 +887,110 @@ TEST(a_directory_is_restored_from_its_checkpoint_which_is_compared)
     bed_end(&bed);
 }
 
+/* --- a loss of power --- */
+
+static void open_in(struct lanes_bed *bed, const char *boot)
+{
+    static struct engine_knobs knobs; /* until it is closed */
+    knobs = (struct engine_knobs){.boot_id = boot};
+    int status = engine_open(bed->path, &bed->options, &knobs, &bed->engine, &bed->error);
+    if (status != PAWL_OK)
+        print_error("%s\n", bed->error.text);
+    assert_ok(status);
+    assert_ok(pawl_request_new(bed->engine, &bed->request));
+}
+
+/* As send_until_killed, in a boot that has a name. */
+static int send_until_power_is_lost(void)
+{
+    struct lanes_bed bed = {.options = {.must_exist = true}};
+    memcpy(bed.path, killed_path, sizeof bed.path);
+    open_in(&bed, "this boot");
+    for (;;) {
+        CHECK(bed_command(bed.engine, bed.request, 1, "t.Bill", "ada", 1, NULL, NULL) == PAWL_OK);
+        CHECK(write(told[1], ".", 1) == 1);
+    }
+}
+
+/* Of what was not synced, anything may be there. From this byte on. */
+static void spoil(const char *path, off_t from)
+{
+    static const char garbage[4096] = {'?'};
+    const off_t step = sizeof garbage;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    off_t size = lseek(fd, 0, SEEK_END);
+    for (off_t at = from; at < size && at < from + 1000 * step; at += step)
+        assert_true(pwrite(fd, garbage, (size_t)(size - at < step ? size - at : step), at) > 0);
+    close(fd);
+}
+
+/* The live stores behind LMDB's first two pages, and the mirror but for its mark: both say that they are of this boot. */
+static int spoil_what_is_not_synced(const char *dir)
+{
+    char path[700];
+    int segments = 0;
+    for (int shard = 0; shard < 2; shard++) {
+        snprintf(path, sizeof path, "%s/state/%d/data.mdb", dir, shard);
+        spoil(path, 2 * 4096);
+    }
+    snprintf(path, sizeof path, "%s/mirror", dir);
+    DIR *mirror = opendir(path);
+    assert_non_null(mirror);
+    for (struct dirent *entry; (entry = readdir(mirror));) {
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "mark") == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/mirror/%s", dir, entry->d_name);
+        spoil(path, 0);
+        segments++;
+    }
+    closedir(mirror);
+    return segments;
+}
+
+TEST(after_a_loss_of_power_a_node_has_all_that_it_acknowledged_and_trusts_no_copy_of_it)
+{
+    struct lanes_bed bed;
+    pawl_figures figures;
+    pawl_mirror_figures mirror;
+    begin_first(&bed, "power");
+    bed_close(&bed);
+    open_in(&bed, "this boot");
+    bed_send(&bed, 1, "t.Bill", "ada", 1);
+    make_view(&bed);
+    BED_UNTIL(lag_of_checkpoints(&bed) == 0);
+    bed_close(&bed);
+    memcpy(killed_path, bed.path, sizeof killed_path);
+    size_t acknowledged = 1 + kill_after(send_until_power_is_lost, 40);
+    assert_true(acknowledged > 40);
+    assert_true(spoil_what_is_not_synced(bed.path) > 0);
+
+    open_in(&bed, "the next boot");
+    assert_ok(pawl_figures_get(bed.engine, &figures, &bed.error));
+    assert_int_equal(figures.taken_over, 2);
+    mirror_figures(bed.engine->log, &mirror);
+    assert_int_equal(mirror.discarded, 1);
+    bed_wait(&bed, "t.totals");
+    const char *row = strstr(bed_row(&bed, 1, "t.Total", "[\"ada\"]", 0), "\"bills\":");
+    assert_non_null(row);
+    size_t bills = strtoull(row + 8, NULL, 10);
+    assert_true(bills == acknowledged || bills == acknowledged + 1); /* one may have been on its way */
+    send_together(&bed, 100, "t.Bill", "ada");
+    assert_bills(&bed, 1, (int)bills + 100);
+    assert_int_equal(view_rows(&bed), 1);
+    bed_close(&bed);
+
+    open_in(&bed, "the next boot"); /* what was closed is trusted, and the mirror has something again */
+    assert_ok(pawl_figures_get(bed.engine, &figures, &bed.error));
+    assert_int_equal(figures.taken_over, 0);
+    mirror_figures(bed.engine->log, &mirror);
+    assert_int_equal(mirror.discarded, 0);
+    assert_true(mirror.bytes > 0);
+    bed_close(&bed);
+    assert_sound(bed.path);
+    bed_end(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -899,6 +1005,7 @@ int main(void)
         RUN(a_backup_comes_back_without_reading_what_it_has),
         RUN(a_backup_that_is_damaged_or_not_of_its_log_is_not_restored),
         RUN(a_directory_is_restored_from_its_checkpoint_which_is_compared),
+        RUN(after_a_loss_of_power_a_node_has_all_that_it_acknowledged_and_trusts_no_copy_of_it),
     };
     if (!getenv("PAWL_KAFKA")) {
         fputs("PAWL_KAFKA names no brokers\n", stderr);
