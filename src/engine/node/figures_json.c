@@ -49,8 +49,10 @@ const char *pawl_alert_advice(pawl_alert_kind kind)
         return "The checkpoint is damaged: check the disk, and take a backup now, while the live state is "
                "good.";
     case PAWL_ALERT_LOG:
-        return "Stop writing, keep the directory as it is, and run 'pawl doctor': it says what the log still "
-               "holds.";
+        return "Stop writing, keep the directory as it is, and run 'pawl doctor', or 'pawl verify --log URL' "
+               "if "
+               "the log is on Kafka: it says what the log still holds. Of an operation log that was deleted, "
+               "docs/KAFKA.md says how to go on.";
     case PAWL_ALERT_BROKER:
         return "See whether the brokers run, and whether this machine reaches them; too few replicas in sync "
                "stop "
