@@ -40,8 +40,9 @@
 #define LOOK_AGAIN_NS     ((uint64_t)200 * 1000 * 1000)
 #define TICK_MS           50
 #define SILENCE_NS        ((uint64_t)5 * 1000 * 1000 * 1000) /* then a follow asks whether it misses something */
-#define FETCHERS_MIN      3                                  /* handles that are made before one is shared */
-#define FIND_RUN          512                                /* records that a finder looks at in one place */
+#define STALL_NS          ((uint64_t)10 * 1000 * 1000 * 1000) /* if it does, librdkafka has so long to bring it */
+#define FETCHERS_MIN      3                                   /* handles that are made before one is shared */
+#define FIND_RUN          512                                 /* records that a finder looks at in one place */
 #define PROVEN_MAX        8   /* epochs, or parts of them, of which a stream keeps what a finder has proven */
 #define ENDED_MAX         8   /* epochs that are over, of which a stream knows up to where they reached */
 #define TOGETHER_MAX      256 /* entries that wait for those under way, to go out together */
@@ -192,7 +193,10 @@ struct read_pass {
     pawl_error error;
     uint64_t deadline; /* of the next message, or of looking again */
     uint64_t until;    /* looking again, and a doubt, ends */
-    uint64_t heard;    /* when a record came last */
+    uint64_t heard;    /* when a record came last, or it was known that there is none */
+    uint64_t asked;    /* when a record came last, or a follow asked where the stream ends */
+    bool peeking;      /* it asks that, and its cursor is open meanwhile */
+    bool misses;       /* there is something to read, which has not come */
     struct bounds bounds;
     struct seek seek;
     struct stream_reader reader;

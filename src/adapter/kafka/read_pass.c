@@ -255,7 +255,8 @@ static void begin(struct read_pass *p)
     p->open = true;
     p->doubted = false;
     p->deadline = p->reopened ? p->until : kafka_deadline(log);
-    p->heard = clock_boot_ns();
+    p->heard = p->asked = clock_boot_ns();
+    p->misses = false;
     enlist(p);
 }
 
@@ -268,7 +269,7 @@ static void look_work(pawl_work *work)
     p->absent = false;
     if (p->stream->id.partition >= partitions)
         p->status = log_find_topic(log, p->stream->topic, p->stream->id, &p->absent, &partitions, &p->error);
-    if (p->status == PAWL_OK && (p->bounded || p->doubted) && partitions > 0)
+    if (p->status == PAWL_OK && (p->bounded || p->doubted || p->peeking) && partitions > 0)
         p->status = stream_bounds(p->stream, &p->bounds, &p->error);
     if (p->status == PAWL_OK && p->seeking && !p->doubted && partitions > 0)
         stream_seek(p->stream, p->bounds.high, &p->seek);
@@ -322,6 +323,23 @@ static void judge_doubt(struct read_pass *p)
         end_pass(p, stream_lost(p->stream, doubt, at, p->reader.known, &p->error));
 }
 
+/* A follow that hears nothing has asked where the stream ends. If nobody answers, it asks again. */
+static void peeked(struct read_pass *p)
+{
+    uint64_t now = clock_boot_ns(), at = p->reader.judged.judge.at;
+    bool answered = p->status == PAWL_OK;
+    p->peeking = false;
+    if (answered) {
+        p->misses = p->bounds.high > at;
+        p->doubted = bounds_judge(&p->bounds, at, p->reader.known) != DOUBT_NONE;
+    }
+    if (answered && !p->misses)
+        p->heard = p->asked = now;
+    else
+        p->asked = now - SILENCE_NS + LOOK_AGAIN_NS;
+    enlist(p);
+}
+
 /* The topic was looked for, and the stream's end. An operation log without a topic is empty; a follow looks for
  * it again later. */
 static void looked(struct read_pass *p)
@@ -334,6 +352,8 @@ static void looked(struct read_pass *p)
     p->looking = false;
     if (atomic_load(&p->stop)) {
         end_pass(p, PAWL_ECLOSED);
+    } else if (p->peeking) {
+        peeked(p);
     } else if (unanswered || awaited || (absent && clock_boot_ns() < p->until)) {
         look_later(p);
     } else if (absent) {
@@ -353,7 +373,8 @@ static void looked(struct read_pass *p)
 /* Records have come. */
 static void got_on(struct read_pass *p, uint64_t now)
 {
-    p->heard = now;
+    p->heard = p->asked = now;
+    p->misses = false;
     p->deadline = kafka_deadline(p->op.log);
     p->reopened = false;
 }
@@ -380,11 +401,21 @@ static bool step_waiting(struct read_pass *p, uint64_t now)
     return false;
 }
 
-/* librdkafka may stop fetching when leaders change, and not say so. So a follow that hears nothing is in doubt,
- * too, and begins again where it is: however long it has been idle, so that it notices a leader that hangs. */
+/* librdkafka may stop fetching when leaders change, and not say so. So a follow that hears nothing asks where the stream
+ * ends, however long it has been idle. Its cursor stays open meanwhile: a leader that hangs is given up by librdkafka itself,
+ * and a cursor that is opened anew would only come to it again. If something is there and does not come, it is in doubt, and
+ * begins again where it is. */
 static bool is_silent(const struct read_pass *p, uint64_t now)
 {
-    return now >= p->heard + SILENCE_NS;
+    return p->kind == PASS_FOLLOW && now >= p->asked + SILENCE_NS;
+}
+
+static void peek(struct read_pass *p)
+{
+    unlist(p);
+    p->peeking = true;
+    if (look(p) != PAWL_OK)
+        end_pass(p, PAWL_ECLOSED);
 }
 
 /* It is in doubt; again, if it has not got on since the last doubt. */
@@ -456,10 +487,14 @@ bool read_pass_step(struct read_pass *p, uint64_t now)
         begin_anew(p);
         return false;
     }
-    if (p->kind == PASS_FOLLOW && is_silent(p, now))
+    if (p->misses && now >= p->heard + STALL_NS)
         p->doubted = true;
     if (p->doubted) {
         suspend(p);
+        return false;
+    }
+    if (is_silent(p, now)) {
+        peek(p);
         return false;
     }
     return more;
