@@ -4,7 +4,7 @@
  * against the same brokers, which this program starts for itself (test/kafka/cluster) unless PAWL_KAFKA names
  * some.
  *
- *     bench_kafka [--brokers 1|3] [the options of bench.h] */
+ *     bench_kafka [--brokers 3|1] [the options of bench.h] */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -470,7 +470,7 @@ static bool warm_up(void)
 
 int main(int argc, char **argv)
 {
-    const char *brokers = "1";
+    const char *brokers = "3";
     if (argc > 2 && strcmp(argv[1], "--brokers") == 0)
         brokers = argv[2];
     if (!getenv("PAWL_KAFKA")) {
