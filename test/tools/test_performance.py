@@ -100,6 +100,7 @@ def benches_of_two_forms_say_which_is_which(folder):
     assert status == 0, output
     text = page(folder)
     assert '. The benches lease were run in the quick form' in text and 'here 6' not in text, text
+    assert 'make performance' not in text and 'run one by one, by the commands below' in text, text
     assert "`make bench-log OPTIONS='--rounds 3'`" in text and "`make bench-lease OPTIONS='--quick'`" in text, text
     assert '| append 64 | 1,500 op/s | 3,000 op/s | 0.50 | ≥ 0.8 | **missed** |' in text, text
 
